@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from subwords.components.added_token import AddedToken
 from subwords.formats import vocab_txt
 from subwords.formats.hf import tokenizer_json
 from subwords.formats.json_node import Node
 from subwords.formats.sentencepiece import read as sentencepiece_read
 from subwords.formats.sentencepiece import write as sentencepiece_write
 from subwords.normalize.normalizer import NormalizerEngine
-from subwords.spec import TokenizerSpec
+from subwords.spec.added_token import AddedToken
+from subwords.spec.tokenizer import TokenizerSpec
 from subwords.split.splitter import SplitterEngine
 from subwords.tokenizer import Tokenizer
 
@@ -44,20 +44,20 @@ def node_of(value: Any, path: str = "node") -> Node:
 
 
 def read_json(data: bytes, name: str) -> Tokenizer:
-    return Tokenizer(tokenizer_json.read(data, name))
+    return Tokenizer(tokenizer_json.read_tokenizer_json(data, name))
 
 
 def write_json(tok: Tokenizer) -> bytes:
-    return tokenizer_json.write(tok.spec)
+    return tokenizer_json.write_tokenizer_json(tok.spec)
 
 
 def read_model(data: bytes, name: str) -> Tokenizer:
-    return Tokenizer(sentencepiece_read.read(data, name))
+    return Tokenizer(sentencepiece_read.read_model_file(data, name))
 
 
 def write_model(tok: Tokenizer) -> bytes:
-    return sentencepiece_write.write(tok.spec)
+    return sentencepiece_write.write_model_file(tok.spec)
 
 
 def read_vocab(data: bytes, name: str) -> Tokenizer:
-    return Tokenizer(vocab_txt.read(data, name))
+    return Tokenizer(vocab_txt.read_vocab_txt(data, name))

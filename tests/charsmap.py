@@ -7,7 +7,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from subwords.errors import InputError
+from subwords.support.errors import InputError
 
 LEAF = 1 << 8  # in a unit: a value follows for NUL
 
@@ -17,7 +17,7 @@ def write_charsmap(rules: Mapping[str, str]) -> bytes:
 
     Made for a few thousand rules: nodes do not share suffixes.
 
-    >>> from subwords.components.precompiled_map import read_charsmap
+    >>> from subwords.spec.normalizer import read_charsmap
     >>> data = write_charsmap({"\\t": " ", "ﬁ": "fi"})
     >>> read_charsmap(data).single[0].tolist(), len(data)
     ([9, 64257], 1033)

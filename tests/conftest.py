@@ -13,7 +13,7 @@ from hypothesis import settings
 from kernel_cache import compile_kernels, is_large
 from seeds import SEED, seed_of_run
 from selection import Selection
-from subwords.kernels.jit import MODE
+from subwords.kernels.modes import MODE
 
 # Tables on disk would hide what makes them, and random patterns would fill the store: `test_stored.py` uses one.
 os.environ["SUBWORDS_TABLES"] = "off"

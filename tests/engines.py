@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from subwords import resolve
+from subwords.normalize import resolve
 from subwords.normalize.normalizer import NormalizerEngine
 from subwords.split.splitter import SplitterEngine
 

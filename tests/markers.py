@@ -184,8 +184,8 @@ def holds(value: Any) -> bool:
 def live_markers() -> Iterator[Markers]:
     """Fill all live memory that is free, before each use; search what public functions give."""
     import subwords
-    from subwords.encode.encoder import Encoder
     from subwords.engine.decode.stream import DecodeStream
+    from subwords.engine.encoder import Encoder
     from subwords.engine.spans import SpanFinder
     from subwords.kernels import fastpath_decode
     from subwords.support.memory import Spare

@@ -12,7 +12,13 @@ from numpy.typing import NDArray
 
 from charsmap import write_charsmap
 from strategies import FRAGMENTS
-from subwords.components.normalizer import (
+from subwords.kernels import layout
+from subwords.normalize import characters as tables
+from subwords.normalize.characters import grapheme_classes
+from subwords.normalize.normalizer import NormalizerEngine
+from subwords.normalize.stages import WHOLE, Position
+from subwords.reference import normalize as reference
+from subwords.spec.normalizer import (
     Bert,
     ByteLevel,
     Form,
@@ -26,12 +32,6 @@ from subwords.components.normalizer import (
     Strip,
     StripAccents,
 )
-from subwords.kernels import layout
-from subwords.normalize import characters as tables
-from subwords.normalize.graphemes import grapheme_classes
-from subwords.normalize.normalizer import NormalizerEngine
-from subwords.normalize.stages import WHOLE, Position
-from subwords.reference import normalize as reference
 
 BERTS = [Bert(*flags) for flags in itertools.product((True, False), (True, False), (None, True, False), (True, False))]
 FORMS = [Form("NFC"), Form("NFD"), Form("NFKC"), Form("NFKD")]
@@ -138,7 +138,7 @@ class Pinned(reference.Characters):
         return [text[start:end] for start, end in itertools.pairwise(ends)]
 
     def composed(self, first: str, second: str) -> str | None:
-        return tables.composed(first, second)
+        return tables.compose_pair(first, second)
 
 
 PINNED = Pinned()

@@ -10,11 +10,11 @@ import regex
 from hypothesis import strategies as st
 
 from characters import settled
-from subwords.components.splitter import Split
 from subwords.kernels import layout
 from subwords.reference import pattern as reference
+from subwords.spec.splitter import Split
 from subwords.split.automaton import Automaton, automaton
-from subwords.split.pattern import Outside, Repeat, parse
+from subwords.split.pattern import Outside, Repeat, parse_pattern
 from subwords.split.transducer import Machine, machine
 
 INVENTED = {
@@ -95,13 +95,13 @@ def small_patterns() -> st.SearchStrategy[str]:
 
 @lru_cache(16)
 def automaton_of(pattern: str) -> Automaton:
-    return automaton(parse(pattern))
+    return automaton(parse_pattern(pattern))
 
 
 @lru_cache(16)
 def machine_of(step: Split) -> Machine:
     """The machine of a step that keeps all pieces."""
-    node = parse(step.pattern)
+    node = parse_pattern(step.pattern)
     found = automaton(Repeat(node, 1, None)) if step.behavior == "contiguous" else automaton_of(step.pattern)
     tells = {"merged_with_previous": ["ends", "starts"], "merged_with_next": ["starts", "ends"]}
     return machine(found, tells.get(step.behavior, ["borders"] * 2)[step.invert])

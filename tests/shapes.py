@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from subwords.compat.probes import PROBES
-from subwords.errors import SubwordsError
+from subwords.interop.verify import PROBES
+from subwords.support.errors import SubwordsError
 
 __all__ = ["TEXTS", "check_same"]
 

@@ -19,8 +19,8 @@ from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tok
 
 from peer_trained import lines, sentencepiece_model
 from small_texts import language, write_texts
-from subwords.components.byte_alphabet import tokens_from_text
-from subwords.formats.sentencepiece.proto import model_class
+from subwords.formats.sentencepiece.read import model_class
+from subwords.spec.vocab import tokens_from_text
 
 __all__ = ["SMALL_FILES", "file_of", "files_of", "is_small", "made_in"]
 

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from characters import settled
 from strategies import FRAGMENTS, INVALID
-from subwords.components.splitter import NAMED, ByteChars, Rule, Split
 from subwords.reference import pattern as reference
-from subwords.split.finders import MachineFinder, finder
+from subwords.spec.splitter import NAMED, ByteChars, Rule, Split
+from subwords.split.finders import MachineStepSplitter, finder
 from subwords.split.routes import SplitBuffers
 from subwords.split.splitter import SplitterEngine
 
@@ -152,7 +152,7 @@ FRAGMENTS_AGREED = [fragment for fragment in map(agreed, FRAGMENTS) if fragment]
 def classes_of(rule: Rule) -> NDArray[np.int64]:
     """What the patterns of a rule tell apart: a number for every code point, and last for an invalid byte."""
     finders = [finder(step) for step in rule if isinstance(step, Split)]
-    rows = [found._automaton.classes for found in finders if isinstance(found, MachineFinder)]
+    rows = [found._automaton.classes for found in finders if isinstance(found, MachineStepSplitter)]
     if not rows:
         rows = [np.searchsorted([ord("0"), ord(":"), ord("a"), 0x300], np.arange(0x110001), side="right")]
     classes = np.zeros(0x110001, np.int64)

@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from engines import splitter
-from subwords.bpe.model import BPE
-from subwords.components.vocab import Vocab
-from subwords.corpus.counts import WordCounts
-from subwords.corpus.provenance import Provenance
+from subwords.corpus.counts import Provenance, WordCounts
 from subwords.kernels.layout import LETTER, NUMBER, SPACE
-from subwords.unicode.tables import OTHER, gpt2_classes
+from subwords.models.bpe.model import BPE
+from subwords.spec.unicode import OTHER, gpt2_classes
+from subwords.spec.vocab import Vocab
 
 Pair = tuple[bytes, bytes]
 

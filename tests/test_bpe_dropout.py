@@ -104,8 +104,8 @@ def test_the_default_is_the_model_s_or_a_tenth() -> None:
 
 
 def test_models_from_scores() -> None:
-    from subwords.bpe.model import BPE
-    from subwords.tokenizer import TokenizerSpec
+    from subwords.models.bpe.model import BPE
+    from subwords.spec.tokenizer import TokenizerSpec
 
     pieces = [b"<unk>", b"a", b"b", b"ab", b"aba", b"<u>"]
     model = BPE.from_scores(

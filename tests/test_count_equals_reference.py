@@ -16,12 +16,11 @@ import subwords
 from engines import splitter
 from strategies import FRAGMENTS, INVALID, SPECIALS, byte_texts, contested, texts
 from subwords.corpus import word_table
+from subwords.corpus.blocks import Block
 from subwords.corpus.count import count_blocks
-from subwords.corpus.read import Block
 from subwords.kernels import layout
 from subwords.kernels.table.words import sort_rows
-from subwords.kernels.text.find import find_bytes
-from subwords.kernels.text.utf8 import first_invalid
+from subwords.kernels.text.utf8 import find_bytes, first_invalid
 from subwords.reference import bpe as reference
 from subwords.reference.bpe import GPT2_PATTERN
 from subwords.training import count as training
@@ -99,13 +98,13 @@ def random_documents(seed: int, words: int) -> list[bytes]:
 
 def test_growing_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     grown = set[int]()
-    grow = word_table.WordTable._grow
+    grow = word_table.CountingTable._grow
 
-    def spy(table: word_table.WordTable, status: int, length: int) -> None:
+    def spy(table: word_table.CountingTable, status: int, length: int) -> None:
         grown.add(status)
         grow(table, status, length)
 
-    monkeypatch.setattr(word_table.WordTable, "_grow", spy)
+    monkeypatch.setattr(word_table.CountingTable, "_grow", spy)
     monkeypatch.setattr(word_table, "FIRST_SLOTS", 16)
     monkeypatch.setattr(word_table, "FIRST_ARENA", 16)
     documents = random_documents(21, 2000)
@@ -160,14 +159,14 @@ def test_tables_are_joined_as_a_dict_counts(
         patch.setattr(word_table, "PART", 16)
         if colliding:
             patch.setattr(word_table, "_SEEDS", [1] * 8)
-        filled = [word_table.WordTable() for _ in tables]
+        filled = [word_table.CountingTable() for _ in tables]
         for place, row in enumerate(zip_longest(*tables)):
             for column, pair in enumerate(row):
                 if pair is not None:
                     word, count = np.frombuffer(pair[0], np.uint8), np.array([pair[1]], np.uint64)
                     counted = word_table.CountedWords(word, np.array([0, len(word)]), count)
                     filled[column].add(counted, place * len(tables) + column)
-        data, offsets, counts = word_table.words_of(filled, threads)
+        data, offsets, counts = word_table.collect_words(filled, threads)
     words = [data[a:b].tobytes() for a, b in pairwise(offsets.tolist())]
     assert list(zip(words, counts.tolist(), strict=True)) == list(ref.items())
 

@@ -10,11 +10,9 @@ import pytest
 
 import subwords
 from engines import normalizer
+from subwords.corpus.blocks import Block, Specials, cut_blocks
 from subwords.corpus.count import count_blocks
-from subwords.corpus.parts import cut_blocks
-from subwords.corpus.read import Block
-from subwords.corpus.specials import Specials
-from subwords.normalize.pipeline import Pipeline
+from subwords.normalize.normalizer import Pipeline
 
 OPTICKS = Path(__file__).parents[1] / "examples" / "opticks.txt"
 SPACED = "▁[^▁]*|[^▁]+"

@@ -14,14 +14,13 @@ from charsmap import write_charsmap
 from normalizing import DECOMPOSING, HARD, RULES, SENTENCEPIECES, STEPS, scalars
 from seeds import sweep_seed
 from small_data import file_of
-from subwords.components.normalizer import NAMED as NORMALIZERS
-from subwords.components.normalizer import Lowercase, Prepend, Replace, SentencePiece, Step, Strip
-from subwords.components.splitter import NAMED, Split
 from subwords.corpus.blocks import Block
 from subwords.corpus.count import count_blocks
-from subwords.encode.segmenter import WordSource
-from subwords.normalize.normalizer import NormalizerEngine
-from subwords.normalize.pipeline import Pipeline
+from subwords.models.segmenter import WordSource
+from subwords.normalize.normalizer import NormalizerEngine, Pipeline
+from subwords.spec.normalizer import NAMED as NORMALIZERS
+from subwords.spec.normalizer import Lowercase, Prepend, Replace, SentencePiece, Step, Strip
+from subwords.spec.splitter import NAMED, Split
 from subwords.split.routes import SplitBuffers
 from subwords.split.splitter import SplitterEngine
 
@@ -227,7 +226,7 @@ def blocks_of(rng: random.Random, texts: list[str], size: int) -> list[Block]:
 @pytest.mark.parametrize("special", [(), ("e",)])
 def test_blocks_at_every_two_places(special: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     # A mark composes with the letter of an earlier block, unless a special token or a document ends there.
-    monkeypatch.setattr("subwords.normalize.pipeline.NEAR", 6)
+    monkeypatch.setattr("subwords.normalize.normalizer.NEAR", 6)
     source = Pipeline(NormalizerEngine(NORMALIZERS["nfc"]), SplitterEngine((Split(r"[\p{L} ]+|[^\p{L} ]"),)))
     text = "eae\u0301 x\u0301\u0301 ye\u0301 z z z"
     ref = dict(
@@ -258,12 +257,12 @@ def check_blocks(seed: int, count: int) -> None:
 
 def test_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     # Little context: otherwise cuts in texts as short as these would not depend on it.
-    monkeypatch.setattr("subwords.normalize.pipeline.NEAR", 6)
+    monkeypatch.setattr("subwords.normalize.normalizer.NEAR", 6)
     check_blocks(3, 40)
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("part", range(10))
 def test_many_blocks(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("subwords.normalize.pipeline.NEAR", 6)
+    monkeypatch.setattr("subwords.normalize.normalizer.NEAR", 6)
     check_blocks(1000 * sweep_seed() + part, 600)

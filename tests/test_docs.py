@@ -19,7 +19,7 @@ from click.testing import CliRunner
 import subwords
 from commands import all_commands
 from subwords.cli import main
-from subwords.components.splitter import NAMED
+from subwords.spec.splitter import NAMED
 
 ROOT = Path(__file__).resolve().parents[1]
 GUIDE = sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))
@@ -86,7 +86,7 @@ def commands(document: str) -> Iterator[list[str]]:
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_shell_commands_run(document: str, workplace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # `show` ends at once, and opens no browser.
-    monkeypatch.setattr("subwords.study.page_server.PageServer.serve_forever", lambda *_, **__: None)
+    monkeypatch.setattr("subwords.study.page.PageServer.serve_forever", lambda *_, **__: None)
     monkeypatch.setattr("webbrowser.open", lambda _: True)
     for arguments in commands(document):
         got = CliRunner().invoke(main, arguments, prog_name="subwords")

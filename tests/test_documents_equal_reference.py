@@ -16,14 +16,13 @@ from engines import splitter
 from seeds import seed_of_run
 from strategies import SPECIALS, texts
 from subwords.corpus import word_table
-from subwords.corpus.blocks import Block
+from subwords.corpus.blocks import HEAD, Block, sample_blocks
 from subwords.corpus.count import count_blocks
 from subwords.corpus.read import read_blocks
 from subwords.corpus.reading import Reading
-from subwords.corpus.sampling import HEAD, sampled
-from subwords.errors import CorpusError
 from subwords.reference.bpe import GPT2_PATTERN, count_words
-from subwords.reference.documents import document_frequencies, is_kept
+from subwords.reference.text import document_frequencies, is_kept
+from subwords.support.errors import CorpusError
 
 SEED = seed_of_run()
 LENGTHS = (1, 2, 50, HEAD - 1, HEAD, HEAD + 1, 3 * HEAD)
@@ -65,7 +64,7 @@ def test_samples(share: float, seed: int) -> None:
     for _ in range(15):
         documents = made(rng, rng.choice([1, 2, 40]))
         expected = [one for one in documents if is_kept(one, share, seed)]
-        assert documents_of(sampled(blocks_of(documents, rng), share, seed)) == expected
+        assert documents_of(sample_blocks(blocks_of(documents, rng), share, seed)) == expected
 
 
 def test_samples_are_nested_and_of_about_their_share() -> None:
@@ -129,9 +128,9 @@ def test_frequencies_of_growing_tables_and_long_documents(
     documents = [" ".join(rng.choices(words, k=rng.choice([0, 1, 5, 400]))) for _ in range(120)]
     documents.insert(60, " ".join(rng.choices(words, k=20_000)))  # more than a chunk
     blocks = read_blocks(documents, block_size=700)
-    from subwords.training.count import normalizer_or_none, words_of
+    from subwords.training.count import normalizer_or_none, word_source
 
-    rule = words_of(splitter("whitespace"), normalizer_or_none(normalizer))
+    rule = word_source(splitter("whitespace"), normalizer_or_none(normalizer))
     got = count_blocks(blocks, rule, document_frequencies=True, threads=threads)
     assert got.documents is not None
     expected = document_frequencies([word.encode() for word in text.split()] for text in documents)

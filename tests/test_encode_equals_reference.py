@@ -18,17 +18,16 @@ import subwords
 from building import tokenizer_of
 from engines import splitter
 from strategies import Pair, byte_texts, counts_of, merge_lists, model_of, small_words, texts
-from subwords.bpe.model import BPE
-from subwords.bpe.plain import first_symbols, merge, pairs_of
-from subwords.bpe.train import BPESettings, train_bpe
-from subwords.components.vocab import Vocab
-from subwords.encode.encoder import Encoder
-from subwords.encode.unknown import UnknownSymbolError
-from subwords.families import encoder_of
+from subwords.engine.encoder import Encoder
 from subwords.kernels import layout
+from subwords.models.bpe.model import BPE
+from subwords.models.bpe.plain import merge_plainly, pairs_of, word_symbols
+from subwords.models.bpe.train import BPESettings, train_bpe
+from subwords.models.families import encoder_of
+from subwords.models.segmenter import UnknownSymbolError
 from subwords.reference import bpe as reference
-from subwords.reference.bpe import GPT2_PATTERN
-from subwords.reference.bpe_ranks import encode_word_ranks
+from subwords.reference.bpe import GPT2_PATTERN, encode_word_ranks
+from subwords.spec.vocab import Vocab
 
 OPTICKS = Path(__file__).parents[1] / "examples" / "opticks.txt"
 GPT2 = splitter("gpt2")
@@ -313,7 +312,7 @@ def test_prefix_and_suffix(byte_level: bool, data: st.DataObject, words: list[by
     options |= {"vocab": [*model.vocab], "unk": "<unk>", "prefix": model.prefix, "suffix": model.suffix}
     check_words(encoder_of(model, WHOLE), words, [reference.encode_word(word, pairs, **options) for word in words])
     for word in words:
-        plain = merge(pairs_of(model), first_symbols(model, word))
+        plain = merge_plainly(pairs_of(model), word_symbols(model, word))
         assert [model.vocab[symbol.id] for symbol in plain] == reference.encode_word(word, pairs, **options)
 
 

@@ -12,14 +12,14 @@ import regex
 
 from engines import splitter
 from patterns import INVENTED
-from subwords.components.splitter import DIGIT, PATTERNS, SIGN, Split
-from subwords.errors import InputError, SubwordsError
 from subwords.reference import pattern as reference
+from subwords.spec.splitter import DIGIT, PATTERNS, SIGN, Split
 from subwords.split import fallback
-from subwords.split.fallback import behaved, compiled, find
-from subwords.split.finders import MachineFinder, RegexFinder
+from subwords.split.fallback import behaved, compiled, find_matches
+from subwords.split.finders import MachineStepSplitter, RegexStepSplitter
 from subwords.split.pattern import Outside
-from subwords.split.word_spans import start
+from subwords.split.word_spans import whole_text
+from subwords.support.errors import InputError, SubwordsError
 
 # What engines, versions of Unicode and ways to fold case differ in.
 TRICKY = [
@@ -122,10 +122,10 @@ def strings(seed: int, count: int, longest: int = 12) -> list[bytes]:
     return [b"".join(rng.choices(atoms, k=rng.randint(1, longest))) for _ in range(count)]
 
 
-def words(finder: MachineFinder | RegexFinder, texts: list[bytes]) -> list[int]:
+def words(finder: MachineStepSplitter | RegexStepSplitter, texts: list[bytes]) -> list[int]:
     data = np.frombuffer(b"".join(texts), np.uint8)
     bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum([len(text) for text in texts])])
-    word_spans = finder.split(start(data, bounds, np.ones(len(texts), np.bool_), tracked=False))
+    word_spans = finder.split(whole_text(data, bounds, np.ones(len(texts), np.bool_), tracked=False))
     return [*word_spans.words.tolist(), *word_spans.text.tolist()]
 
 
@@ -133,10 +133,10 @@ def words(finder: MachineFinder | RegexFinder, texts: list[bytes]) -> list[int]:
 @pytest.mark.parametrize("pattern", PARTS)
 def test_both_routes_of_a_pattern(pattern: str) -> None:
     texts = strings(5, 400)
-    assert words(RegexFinder(Split(pattern)), texts) == words(MachineFinder(Split(pattern)), texts)
+    assert words(RegexStepSplitter(Split(pattern)), texts) == words(MachineStepSplitter(Split(pattern)), texts)
     with contextlib.suppress(Outside):  # some have no automaton for every behaviour
         step = Split(pattern, BEHAVIORS[len(pattern) % 5], len(pattern) % 2 == 1)  # type: ignore[arg-type]
-        assert words(RegexFinder(step), texts) == words(MachineFinder(step), texts)
+        assert words(RegexStepSplitter(step), texts) == words(MachineStepSplitter(step), texts)
 
 
 @pytest.mark.parametrize("pattern", ["(?i:[^a-z])+|.", r"\w+|\s+(?!\S)|.", r"(?i)\p{Lu}+|[\s\S]"])
@@ -152,7 +152,7 @@ def test_look_behind_that_never_holds_changes_nothing(pattern: str) -> None:
 def test_both_routes_on_every_code_point(pattern: str) -> None:
     chars = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
     texts = [*map(str.encode, chars), *strings(7, 20_000)]
-    assert words(RegexFinder(Split(pattern)), texts) == words(MachineFinder(Split(pattern)), texts)
+    assert words(RegexStepSplitter(Split(pattern)), texts) == words(MachineStepSplitter(Split(pattern)), texts)
 
 
 # ------------------------------------------------------------------ what has no automaton
@@ -179,13 +179,13 @@ def test_structure_is_the_package_s(pattern: str) -> None:
     plain = regex.sub(r"\\k<y>", "(?P=y)", pattern)
     for _ in range(300):
         text = "".join(rng.choices(chars, k=rng.randint(1, 14)))
-        assert find(pattern, text) == reference.find(plain, text)
+        assert find_matches(pattern, text) == reference.find(plain, text)
 
 
 @pytest.mark.parametrize("behavior", BEHAVIORS)
 def test_behaviours_are_the_textbook_s(behavior: str) -> None:
     for text in ("a1b22 c", "11", " 1 ", "", "x"):
-        found = [(a, b, m) for a, b, m in find(r"\d|\s", text) if behavior != "removed" or not m]
+        found = [(a, b, m) for a, b, m in find_matches(r"\d|\s", text) if behavior != "removed" or not m]
         assert behaved(found, behavior) == reference.segments(text, r"\d|\s", behavior, False)
 
 

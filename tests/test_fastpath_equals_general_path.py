@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import subwords
 from strategies import byte_texts, texts
-from subwords.errors import InputError
 from subwords.kernels import layout
-from subwords.kernels.jit import MODE
+from subwords.kernels.modes import MODE
+from subwords.support.errors import InputError
 
 LINES = ["A line of some words: low, lower, lowest and it's 2024.", "naïve 文字 ﬁ Ⅷ  two  spaces", "Çà et là\n"] * 9
 

@@ -10,12 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import subwords
-from subwords.components.added_token import AddedToken
-from subwords.engine.added_tokens import AddedTokens
-from subwords.engine.find_strings import MOST_IN_REGEX, RegexFinder, TrieFinder
+from subwords.engine.added_tokens import MOST_IN_REGEX, AddedTokens, StringSearch, TrieFinder
 from subwords.kernels import layout
-from subwords.kernels.text.find import cut_out, ends_after
-from subwords.reference.find import find_longest
+from subwords.kernels.text.utf8 import cut_out, ends_after
+from subwords.reference.text import find_longest
+from subwords.spec.added_token import AddedToken
 
 LETTERS = st.text("abé😀\udcff", max_size=40)
 
@@ -25,7 +24,7 @@ def test_any_strings_and_text(strings: list[str], text: str) -> None:
     data = text.encode("utf-8", "surrogateescape")
     naive = find_longest(data, [string.encode() for string in strings])
     shown = [strings[number] for _, number in naive]
-    for finder in (RegexFinder(strings), TrieFinder(strings)):
+    for finder in (StringSearch(strings), TrieFinder(strings)):
         ranges = [*finder.ranges(text)]
         assert [text[start:stop] for start, stop in ranges] == shown
         assert [len(text[:start].encode("utf-8", "surrogateescape")) for start, _ in ranges] == [at for at, _ in naive]

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from subwords.families import FAMILIES, Family, family_of, segmenter_of
-from subwords.training.options import settings_of
+from subwords.models.families import FAMILIES, Family, family_of, segmenter_of
+from subwords.training.train import family_settings
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "subwords"
@@ -32,13 +32,13 @@ RIM = (
     "kernels/entry.py",
     "kernels/machine_code.py",
     "kernels/stored.py",
-    "study/page_files.py",
-    "unicode/tables.py",
-    "support/atomic.py",
-    "support/install.py",
-    "support/limits.py",
-    "support/locks.py",
-    "support/remote.py",
+    "study/page.py",
+    "spec/unicode.py",
+    "support/files.py",
+    "support/names.py",
+    "support/memory.py",
+    "support/files.py",
+    "support/files.py",
 )
 
 MOST_LINES = 850
@@ -126,7 +126,7 @@ def test_only_the_command_line_prints() -> None:
 def test_kernels_import_nothing_of_ours_but_kernels_and_errors() -> None:
     found = {name for file in FILES if place(file).startswith("kernels/") for name in imports(file)}
     ours = {name for name in found if name.split(".")[0] == "subwords"}
-    assert {name for name in ours if not name.startswith("subwords.kernels")} == {"subwords.errors"}
+    assert {name for name in ours if not name.startswith("subwords.kernels")} == {"subwords.support.errors"}
 
 
 def test_kernels_that_are_imported_by_name_are_declared() -> None:
@@ -198,11 +198,11 @@ RANKS = (
 )
 # Functions that import a module of a higher room when they are called.
 UPWARD = {
-    "Tokenizer.as_hf": "subwords.compat.hf",
-    "Tokenizer.as_sentencepiece": "subwords.compat.sentencepiece",
-    "Tokenizer.as_tiktoken": "subwords.compat.tiktoken",
-    "Tokenizer.encode_files": "subwords.scale.encode_corpus",
-    "Tokenizer.to_transformers": "subwords.compat.transformers",
+    "Tokenizer.as_hf": "subwords.interop.hf",
+    "Tokenizer.as_sentencepiece": "subwords.interop.sentencepiece",
+    "Tokenizer.as_tiktoken": "subwords.interop.tiktoken",
+    "Tokenizer.encode_files": "subwords.scale.job",
+    "Tokenizer.to_transformers": "subwords.interop.hf",
     "count": "subwords.scale.job",
 }
 RANK = {room: -at for at, rooms in enumerate(RANKS) for room in rooms.split()}
@@ -321,7 +321,7 @@ def _public(node: ast.Module | ast.ClassDef) -> Iterator[ast.FunctionDef | ast.C
 # The classes of the four families, and what may ask whether a model is of one of them: the folders of the families, the
 # registry, and the files named here.
 CLASSES = {f"{family.model_class}{kind}" for family in FAMILIES.values() for kind in ("", "Segmenter")} | {"Model"}
-FOLDERS = (*(f"{name}/" for name in FAMILIES), "families.py", "components/model.py")
+FOLDERS = (*(f"{name}/" for name in FAMILIES), "families.py", "spec/model.py")
 MAY_ASK = {"spec.py": "a spec needs a model of any family: the only check of its type"}
 
 
@@ -351,7 +351,7 @@ def test_code_asks_models_and_the_registry_not_classes() -> None:
 @pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
 def test_the_registry_names_what_exists(family: Family) -> None:
     assert all(callable(family.tool(name)) for name in family.tools)
-    model = family.untrained(settings_of(family.name, {"vocab_size": 300}))
+    model = family.untrained(family_settings(family.name, {"vocab_size": 300}))
     assert family_of(model) is family
     assert type(segmenter_of(model)) is family.segmenter
 

@@ -81,7 +81,7 @@ def test_import_brings_nothing_heavy() -> None:
 def test_import_brings_few_modules() -> None:
     code = "import sys\nbefore = {*sys.modules}\nimport subwords\nprint(*sorted({*sys.modules} - before))"
     assert [name for name in run("-c", code).split() if name.startswith("subwords")] == [
-        *("subwords", "subwords.errors")
+        *("subwords", "subwords.support.errors")
     ]
 
 

@@ -21,11 +21,11 @@ from hypothesis import strategies as st
 import subwords
 from building import tokenizer_of
 from strategies import FRAGMENTS, INVALID, byte_texts, texts
-from subwords.bpe.model import BPE
-from subwords.encode import batch as batching
-from subwords.encode import encoder as encoding
-from subwords.encode import state as states
-from subwords.errors import InputError
+from subwords.engine import batch as batching
+from subwords.engine import encoder as encoding
+from subwords.engine import encoder as states
+from subwords.models.bpe.model import BPE
+from subwords.support.errors import InputError
 from subwords.tokenizer import Tokenizer
 from subwords.training import count as training
 
@@ -136,8 +136,8 @@ def test_growing_and_clearing_the_table(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     cleared = []
-    clear = states.State.clear
-    monkeypatch.setattr(states.State, "clear", lambda state: (cleared.append(1), clear(state))[1])
+    clear = states.EncoderState.clear
+    monkeypatch.setattr(states.EncoderState, "clear", lambda state: (cleared.append(1), clear(state))[1])
     monkeypatch.setattr(states, "FIRST_SLOTS", 1 << 4)
     monkeypatch.setattr(states, "MOST_SLOTS", slots)
     monkeypatch.setattr(states, "MOST_ARENA", arena)
@@ -222,7 +222,7 @@ def test_one_text_on_several_threads(tok: Tokenizer, opticks: str, monkeypatch: 
         tok.encode_to_numpy(text, threads=0)
 
 
-STEPS = [(states.State, "grow_slots"), (states.State, "grow_arena"), (encoding.Encoder, "_larger")]
+STEPS = [(states.EncoderState, "grow_slots"), (states.EncoderState, "grow_arena"), (encoding.Encoder, "_larger")]
 
 
 @pytest.mark.parametrize("step", STEPS, ids=[name for _, name in STEPS])

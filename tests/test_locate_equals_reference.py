@@ -19,12 +19,12 @@ import subwords
 from locating import covered_text, framed, kind_of, places, unknown_bytes
 from strategies import texts
 from subwords import Encoding, EncodingBatch, InputError, Tokenizer
-from subwords.components.padding import Padding, Truncation
-from subwords.components.template import Template
+from subwords.engine.encoding import NO_ROW
 from subwords.kernels import layout
 from subwords.kernels.layout import Frame, IdSizes, IdWords, Origins, Placed, Row, Source
 from subwords.kernels.text.locate import count_characters, cover_text, frame_rows, place_ids
-from subwords.results.rows import NO_ROW
+from subwords.spec.padding import Padding, Truncation
+from subwords.spec.template import Template
 
 NONE, NO_INTS, NO_BYTES = np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.uint8)
 Ints = NDArray[np.int64]

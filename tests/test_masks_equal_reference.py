@@ -11,13 +11,12 @@ import pytest
 
 from engines import splitter
 from seeds import sweep_seed
-from subwords.components.splitter import PATTERNS
 from subwords.kernels import layout
 from subwords.reference.bpe import split_bytes
+from subwords.spec.splitter import PATTERNS
+from subwords.spec.unicode import gpt2_classes
 from subwords.split import routes
-from subwords.split.mask_routes import MaskRoute
-from subwords.split.routes import much_is_odd
-from subwords.unicode.tables import gpt2_classes
+from subwords.split.routes import MaskRoute, much_is_odd
 
 NAMES = ("gpt2", "cl100k", "llama3", "qwen2")
 names = pytest.mark.parametrize("name", NAMES)

@@ -16,14 +16,14 @@ import pytest
 import subwords
 from building import read_json, read_model, read_vocab, write_json, write_model
 from seeds import sweep_seed
-from subwords.components.byte_alphabet import tokens_to_text
-from subwords.components.splitter import NAMED as SPLITTERS
-from subwords.errors import FormatError, SubwordsError
 from subwords.formats import tiktoken
 from subwords.formats.gguf import read as gguf_read
 from subwords.formats.gguf import write as gguf_write
 from subwords.formats.hf import folder, vocab_merges
-from subwords.formats.sentencepiece.proto import Kind
+from subwords.formats.sentencepiece.read import Kind
+from subwords.spec.splitter import NAMED as SPLITTERS
+from subwords.spec.vocab import tokens_to_text
+from subwords.support.errors import FormatError, SubwordsError
 from subwords.tokenizer import Tokenizer
 from test_round_trips import DECODERS, MAKERS, of_file, of_proto
 
@@ -89,11 +89,11 @@ def files_in_json(rng: random.Random) -> bytes:
 
 
 def vocabularies_in_gguf(rng: random.Random) -> bytes:
-    return gguf_write.write(MAKERS[rng.choice(["trained BPE", "trained WordPiece", "model 1, False"])]().spec)
+    return gguf_write.write_gguf(MAKERS[rng.choice(["trained BPE", "trained WordPiece", "model 1, False"])]().spec)
 
 
 def read_gguf(data: bytes, name: str) -> Tokenizer:
-    return Tokenizer(gguf_read.read(io.BytesIO(data), name))
+    return Tokenizer(gguf_read.read_gguf(io.BytesIO(data), name))
 
 
 def models(rng: random.Random) -> bytes:
@@ -116,15 +116,15 @@ def rank_files(rng: random.Random) -> bytes:
 
 
 def read_rank_file(data: bytes, name: str) -> Tokenizer:
-    return Tokenizer(tiktoken.read(data, name, splitter=SPLITTERS["gpt2"], special_tokens={"<s>": 5000}))
+    return Tokenizer(tiktoken.read_rank_file(data, name, splitter=SPLITTERS["gpt2"], special_tokens={"<s>": 5000}))
 
 
 def read_merges(data: bytes, name: str) -> Tokenizer:
-    return Tokenizer(vocab_merges.read((VOCAB, "vocab.json"), (data, name)))
+    return Tokenizer(vocab_merges.read_vocab_merges((VOCAB, "vocab.json"), (data, name)))
 
 
 def read_vocab_json(data: bytes, name: str) -> Tokenizer:
-    return Tokenizer(vocab_merges.read((data, name), (MERGES, name)))
+    return Tokenizer(vocab_merges.read_vocab_merges((data, name), (MERGES, name)))
 
 
 def configs(rng: random.Random) -> bytes:
@@ -135,10 +135,12 @@ def configs(rng: random.Random) -> bytes:
 def read_config(data: bytes, name: str) -> Tokenizer:
     spec = MAKERS["trained BPE"]().spec
     tok = Tokenizer(
-        folder.read(spec, {"tokenizer_config.json": data, "special_tokens_map.json": data}, name, complete=True)
+        folder.read_folder_files(
+            spec, {"tokenizer_config.json": data, "special_tokens_map.json": data}, name, complete=True
+        )
     )
     with suppress(FormatError):
-        folder.write(tok.spec)
+        folder.write_folder_files(tok.spec)
     return tok
 
 
@@ -202,7 +204,7 @@ def check(read: Callable[[bytes, str], Tokenizer], data: bytes, name: str) -> bo
         lambda: tok([TEXT, "the"], [TEXT, ""], special="allow", padding=True),
         lambda: tok.decode_with_spans([*range(min(tok.vocab_size, 300))]),
         lambda: tok.sample("the", seed=1),
-        lambda: gguf_write.write(tok.spec),
+        lambda: gguf_write.write_gguf(tok.spec),
         lambda: tok.nbest("the", 2),
         lambda: read_json(write_json(tok), "again").encode(TEXT),
         lambda: read_model(write_model(tok), "again").encode(TEXT),

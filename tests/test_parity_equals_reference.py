@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strategies import counts_of, word_counts
-from subwords.adapt.parity_merges import parity_merges
-from subwords.bpe.train import BPESettings, first_tokens
-from subwords.learning.parity import Choice
-from subwords.reference.parity import train as reference
+from subwords.models.bpe.train import BPESettings, initial_tokens
+from subwords.reference.bpe import train_parity as reference
+from subwords.research import Choice, parity_merges
 
 LETTERS = "abé文"
 
@@ -41,7 +40,7 @@ def test_any_words_and_options_are_the_textbook(languages: list[dict[bytes, int]
     }
     pool = sum(map(counts_of, languages))
     settings = BPESettings(vocab_size=400, **rules)
-    base, _ = first_tokens(pool, settings)  # type: ignore[arg-type]
+    base, _ = initial_tokens(pool, settings)  # type: ignore[arg-type]
     extra = data.draw(st.integers(1, 40))
     expected = reference(languages, base, len(base) + extra, scales, measured=measured, **choice, **rules)
     known, held = {*base}, None if measured is None else [*map(counts_of, measured)]

@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 
 from engines import splitter
 from strategies import Pair, model_of
-from subwords.bpe.last_parts import last_parts
-from subwords.bpe.merge_tables import MergeTables, open_tables, perfect_tables, without_repeats
-from subwords.bpe.model import BPE
-from subwords.bpe.segmenter import BPESegmenter
-from subwords.families import encoder_of
 from subwords.kernels import layout
+from subwords.models.bpe.merges import MergeTables, open_tables, perfect_tables, without_repeats
+from subwords.models.bpe.model import BPE, last_parts
+from subwords.models.bpe.segmenter import BPESegmenter
+from subwords.models.families import encoder_of
 from subwords.reference import bpe as reference
 
 WHOLE = splitter(r"(?s:.+)")

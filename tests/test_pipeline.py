@@ -14,14 +14,14 @@ import subwords
 from engines import normalizer, splitter
 from splitting import class_characters, mixture, words_of
 from strategies import texts
-from subwords.components.normalizer import Prepend, Replace, Strip
-from subwords.components.splitter import NAMED
-from subwords.components.vocab import Vocab
-from subwords.families import encoder_of
-from subwords.normalize import pipeline
-from subwords.normalize.pipeline import Pipeline
+from subwords.models.families import encoder_of
+from subwords.models.wordpiece.model import WordPiece
+from subwords.normalize import normalizer as pipeline
+from subwords.normalize.normalizer import Pipeline
+from subwords.spec.normalizer import Prepend, Replace, Strip
+from subwords.spec.splitter import NAMED
+from subwords.spec.vocab import Vocab
 from subwords.split.routes import SplitBuffers
-from subwords.wordpiece.model import WordPiece
 
 # As files of Llama 2 and Mistral have it: looks at where a text begins, as SentencePiece does.
 PREPENDED = normalizer([Strip(left=False), Prepend("▁"), Replace(" ", "▁")]).identity

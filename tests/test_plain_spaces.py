@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subwords.bpe.model import BPE
-from subwords.components.normalizer import Prepend, Replace, SentencePiece, Steps
-from subwords.components.splitter import Rule, Split
-from subwords.engine.plain_spaces import plain_spaces
-from subwords.spec import TokenizerSpec
+from subwords.engine.engine import plain_spaces
+from subwords.models.bpe.model import BPE
+from subwords.spec.normalizer import Prepend, Replace, SentencePiece, Steps
+from subwords.spec.splitter import Rule, Split
+from subwords.spec.tokenizer import TokenizerSpec
 from subwords.tokenizer import Tokenizer
 
 PIECES = ["<unk>", "▁", "a", "b", "\n", "▁a", "▁▁", "ab", "▁ab", "▁▁▁", "ba", "\n\n", "é", "[x]", "a▁"]

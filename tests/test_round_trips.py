@@ -26,8 +26,8 @@ import subwords
 from building import read_json as read
 from building import read_model
 from building import write_json as write
-from subwords.errors import SubwordsError
-from subwords.formats.sentencepiece.proto import Kind, Piece, model_class
+from subwords.formats.sentencepiece.read import Kind, PieceType, model_class
+from subwords.support.errors import SubwordsError
 from subwords.tokenizer import Tokenizer
 
 TEXT = "the low lower lowest é ☃, <s> the"
@@ -85,10 +85,10 @@ def of_proto(kind: int, *, byte_fallback: bool) -> Tokenizer:
     message.trainer_spec.model_type, message.trainer_spec.byte_fallback = kind, byte_fallback
     for i, word in enumerate(WORDS):
         message.pieces.add(
-            piece=word.encode(), score=-i / 8, type=[Piece.UNKNOWN, Piece.CONTROL, Piece.NORMAL][min(i, 2)]
+            piece=word.encode(), score=-i / 8, type=[PieceType.UNKNOWN, PieceType.CONTROL, PieceType.NORMAL][min(i, 2)]
         )
     for byte in BYTES if byte_fallback else ():
-        message.pieces.add(piece=byte.encode(), type=Piece.BYTE)
+        message.pieces.add(piece=byte.encode(), type=PieceType.BYTE)
     return read_model(message.SerializeToString(), "a.model")
 
 

@@ -13,7 +13,7 @@ import pytest
 from seeds import seed_of_run
 from subwords.kernels import layout
 from subwords.kernels.text.rows import DEEPEST, field_texts
-from subwords.reference import rows as reference
+from subwords.reference import text as reference
 
 SEED = seed_of_run()
 LETTERS = 'ab"\\/\n\t\r\b\f é中😀\x00\x1f{}[],:'

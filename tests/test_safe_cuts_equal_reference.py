@@ -16,16 +16,15 @@ import subwords
 from building import tokenizer_of
 from engines import splitter
 from strategies import Pair, model_of
-from subwords.bpe.model import BPE
-from subwords.components.vocab import Vocab
-from subwords.encode import encoder as encoders
-from subwords.encode.encoder import Encoder
-from subwords.encode.safe_cuts import CUT, safe_cuts
-from subwords.families import encoder_of
+from subwords.engine import encoder as encoders
+from subwords.engine.encoder import CUT, Encoder, safe_cuts
 from subwords.kernels import layout
-from subwords.kernels.jit import MODE
+from subwords.kernels.modes import MODE
+from subwords.models.bpe.model import BPE
+from subwords.models.families import encoder_of
 from subwords.reference import bpe as reference
-from subwords.reference.bpe_ranks import encode_word_ranks
+from subwords.reference.bpe import encode_word_ranks
+from subwords.spec.vocab import Vocab
 from subwords.split.routes import SAMPLE, SplitBuffers
 
 SCRIPTS = ("的一是不了人中文字漢", "กาน้ำไทย", "한국어는말", "かなカタ。、", "ཨོམནག", "ＡｚＢ。")

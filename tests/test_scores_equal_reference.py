@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 
 from engines import splitter
 from strategies import Pair, byte_texts, merge_lists, small_words
-from subwords.bpe.model import BPE
-from subwords.components.space_rule import space_rule
-from subwords.components.vocab import Vocab
-from subwords.errors import FormatError
-from subwords.families import encoder_of
 from subwords.kernels import layout
+from subwords.models.bpe.model import BPE
+from subwords.models.families import encoder_of
 from subwords.reference import bpe as reference
-from subwords.reference.bpe_scores import encode_word_scores
+from subwords.reference.bpe import encode_word_scores
+from subwords.spec.splitter import space_rule
+from subwords.spec.vocab import Vocab
+from subwords.support.errors import FormatError
 from test_modes import GUARDED, WITHOUT_NUMBA, run
 
 WHOLE = splitter(r"(?s:.+)")  # a text is one word

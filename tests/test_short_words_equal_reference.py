@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from engines import splitter
 from strategies import Pair, model_of
-from subwords.bpe.model import BPE
-from subwords.components.vocab import Vocab
-from subwords.families import encoder_of
 from subwords.kernels import layout
 from subwords.kernels.bpe.pairs import fill_pairs
+from subwords.models.bpe.model import BPE
+from subwords.models.families import encoder_of
 from subwords.reference import bpe as reference
+from subwords.spec.vocab import Vocab
 
 WHOLE = splitter(r"(?s:.+)")
 BYTES = [bytes([byte]) for byte in range(256)]

@@ -15,19 +15,18 @@ from engines import splitter
 from seeds import sweep_seed
 from splitting import words_of
 from strategies import BLANKS, CONTRACTIONS, FRAGMENTS, INVALID, MARKS, byte_texts, contested, regex_classes, texts
-from subwords.components.splitter import PATTERNS, Split
-from subwords.errors import InputError
 from subwords.kernels import layout
 from subwords.reference.bpe import GPT2_PATTERN, split, split_bytes
+from subwords.spec.splitter import PATTERNS, Split
+from subwords.spec.unicode import CATEGORIES, OTHER, categories, gpt2_classes
 from subwords.split import routes
-from subwords.split.finders import MachineFinder, RegexFinder
-from subwords.split.mask_routes import MaskRoute
-from subwords.split.routes import CHUNK_WORDS, MachineRoute, Route, SplitBuffers
-from subwords.split.word_spans import start
-from subwords.unicode.tables import CATEGORIES, OTHER, categories, gpt2_classes
+from subwords.split.finders import MachineStepSplitter, RegexStepSplitter
+from subwords.split.routes import CHUNK_WORDS, MachineRoute, MaskRoute, SplitBuffers, SplitRoute
+from subwords.split.word_spans import whole_text
+from subwords.support.errors import InputError
 
 GPT2 = splitter("gpt2")
-BY_MACHINE = MachineRoute(MachineFinder(Split(GPT2_PATTERN)).machine())
+BY_MACHINE = MachineRoute(MachineStepSplitter(Split(GPT2_PATTERN)).machine())
 LEAST_WORDS = 64  # the least capacity a scan by masks can work with: one block at a time
 LEAST_BY_MACHINE = 1024
 
@@ -44,7 +43,7 @@ def reference_ends(data: bytes) -> list[int]:
     return list(itertools.accumulate(map(len, split_bytes(data, GPT2_PATTERN))))
 
 
-def ends_with(route: Route, marks: SplitBuffers, data: bytes, start: int, stop: int) -> list[int]:
+def ends_with(route: SplitRoute, marks: SplitBuffers, data: bytes, start: int, stop: int) -> list[int]:
     text, bounds = np.frombuffer(data, np.uint8), np.array([start, stop], np.int64)
     return [base + end for _, base, ends, n, _ in route.texts(text, bounds, marks) for end in ends[: n[-1]].tolist()]
 
@@ -112,8 +111,8 @@ def test_any_text(text: str) -> None:
 @given(byte_texts(12))
 def test_regex_package_finds_the_same(data: bytes) -> None:
     text = np.frombuffer(data, np.uint8)
-    whole = start(text, np.array([0, len(text)], np.int64), np.ones(1, np.bool_), tracked=False)
-    assert RegexFinder(Split(GPT2_PATTERN)).split(whole).words[1:].tolist() == reference_ends(data)
+    whole = whole_text(text, np.array([0, len(text)], np.int64), np.ones(1, np.bool_), tracked=False)
+    assert RegexStepSplitter(Split(GPT2_PATTERN)).split(whole).words[1:].tolist() == reference_ends(data)
 
 
 @given(byte_texts(60))

@@ -14,14 +14,13 @@ from hypothesis import strategies as st
 from engines import splitter
 from seeds import sweep_seed
 from strategies import BLANKS, CONTRACTIONS, FRAGMENTS, INVALID, MARKS, byte_texts
-from subwords.components.splitter import PATTERNS
 from subwords.kernels import layout
 from subwords.kernels.split.o200k import split_o200k
 from subwords.reference.bpe import split_bytes
-from subwords.split import mask_routes
-from subwords.split.mask_routes import CASED, CasedRoute
-from subwords.split.routes import CHUNK_WORDS, SplitBuffers
-from subwords.unicode.tables import cased_classes
+from subwords.spec.splitter import PATTERNS
+from subwords.spec.unicode import cased_classes
+from subwords.split import routes as mask_routes
+from subwords.split.routes import CASED, CHUNK_WORDS, CasedRoute, SplitBuffers
 
 NAMES = ("o200k", "tekken")
 names = pytest.mark.parametrize("name", NAMES)

@@ -32,7 +32,7 @@ from splitting import (
     words_of,
 )
 from strategies import BLANKS, byte_texts
-from subwords.components.splitter import NAMED
+from subwords.spec.splitter import NAMED
 from subwords.split.splitter import SplitterEngine
 
 SEED = 7

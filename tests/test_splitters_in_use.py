@@ -14,8 +14,8 @@ import subwords
 from engines import splitter
 from splitting import class_characters, mixture, reference_words
 from strategies import contested
-from subwords.components.splitter import NAMED, Prefix, Replace, Rule, Split
 from subwords.reference import bpe as reference
+from subwords.spec.splitter import NAMED, Prefix, Replace, Rule, Split
 from subwords.training import count as training
 
 SEED = 8

@@ -12,14 +12,13 @@ from hypothesis import strategies as st
 from engines import splitter
 from patterns import INVENTED, characters_of, small_patterns, string
 from splitting import check, class_characters, mixture, reference_words, settled_text, to_bytes, words_of
-from subwords.components.splitter import DIGIT, PATTERNS, SIGN, ByteChars, Prefix, Replace, Split, Step
-from subwords.errors import InputError
 from subwords.reference.pattern import BYTE_CHARS
-from subwords.split import step_routes as steps
-from subwords.split.finders import MachineFinder, finder
+from subwords.spec.splitter import DIGIT, PATTERNS, SIGN, ByteChars, Prefix, Replace, Split, Step
+from subwords.split import finders as steps
+from subwords.split.finders import MachineStepSplitter, StepsRoute, finder
 from subwords.split.routes import MachineRoute
-from subwords.split.step_routes import StepsRoute
-from subwords.split.word_spans import put_bytes_back, start, write_byte_chars
+from subwords.split.word_spans import put_bytes_back, whole_text, write_byte_chars
+from subwords.support.errors import InputError
 
 SEED = 9
 SPLITS = (" ", "a+", "a*", "|b", "(?=a)", "ab|b", "b$", "^a?", r"\b", "(?<=a)b", r"\s", r"\w+", DIGIT, SIGN, "▁")
@@ -117,7 +116,7 @@ def test_small_patterns_on_texts_of_many_groups(pattern: str, behavior: str, inv
         step = Split(pattern, behavior, invert)  # type: ignore[arg-type]
         made = splitter(step)
     found = finder(step)
-    if not isinstance(found, MachineFinder):
+    if not isinstance(found, MachineStepSplitter):
         return  # `regex` would judge itself
     rng = random.Random(seed)
     chars = characters_of(found._automaton.classes, rng)
@@ -159,7 +158,9 @@ def test_many_texts_step_by_step() -> None:
 
 def test_bytes_as_characters_and_back() -> None:
     data = bytes(range(256)) * 2
-    whole = start(np.frombuffer(data, np.uint8), np.array([0, 5, 512], np.int64), np.ones(2, np.bool_), tracked=True)
+    whole = whole_text(
+        np.frombuffer(data, np.uint8), np.array([0, 5, 512], np.int64), np.ones(2, np.bool_), tracked=True
+    )
     there = write_byte_chars(whole)
     assert there.text.tobytes().decode() == "".join(map(BYTE_CHARS.__getitem__, data))
     back = put_bytes_back(there)

@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 
 import subwords
 from strategies import Pair, counts_of, word_counts
-from subwords.bpe.train import BPESettings, train_bpe
 from subwords.kernels import layout
 from subwords.kernels.bpe.index import run_at
-from subwords.learning import indexing
-from subwords.learning import merging as training
+from subwords.models import learning as indexing
+from subwords.models import learning as training
+from subwords.models.bpe.train import BPESettings, train_bpe
 from subwords.reference import bpe as reference
 from subwords.reference.bpe import GPT2_PATTERN
 
@@ -171,7 +171,7 @@ def test_symbols_are_the_words_with_their_counts(words: dict[bytes, int], in_ord
     ids[ord("b")] = -1  # splits a word
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(training, "MOST_RARE", 3)
-        symbols, starts, weights = training.read_words(counts_of(words), ids, in_order=in_order)
+        symbols, starts, weights = training.read_symbol_words(counts_of(words), ids, in_order=in_order)
     pieces = [(piece, n) for word, n in words.items() for piece in word.split(b"b") if len(piece) > 1]
     bounds = np.flatnonzero(symbols == layout.END).tolist()
     places = [first + 1 for first in bounds[:-1]]

@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 import subwords
 from engines import splitter
 from strategies import small_words
-from subwords.components.vocab import Vocab
-from subwords.encode.unknown import UnknownSymbolError
-from subwords.errors import InputError
-from subwords.families import encoder_of, segmenter_of
-from subwords.reference import unigram_encode as reference
-from subwords.unigram.model import BYTE_PIECES, Unigram
-from subwords.unigram.sample import Paths
+from subwords.models.families import encoder_of, segmenter_of
+from subwords.models.segmenter import UnknownSymbolError
+from subwords.models.unigram.model import BYTE_PIECES, Unigram
+from subwords.models.unigram.segmenter import Paths
+from subwords.reference import unigram as reference
+from subwords.spec.vocab import Vocab
+from subwords.support.errors import InputError
 
 WHOLE, SPACED = splitter(r"(?s:.+)"), splitter("▁[^▁]*|[^▁]+")
 Scores = Mapping[str, float]

@@ -13,8 +13,8 @@ import pytest
 import subwords
 from peer_trained import OPTICKS
 from strategies import counts_of
+from subwords.models.unigram.train import UnigramSettings, train_unigram
 from subwords.reference import unigram as reference
-from subwords.unigram.train import UnigramSettings, train_unigram
 from test_modes import GUARDED, run
 
 LETTERS = ("ab", "abc", "abcdefgh", "▁aé文😀", "a\0b")

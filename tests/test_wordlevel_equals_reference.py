@@ -16,11 +16,11 @@ import subwords
 from building import read_json, write_json
 from engines import splitter
 from strategies import counts_of, small_words, texts, word_counts
-from subwords.components.vocab import Vocab
-from subwords.families import encoder_of
+from subwords.models.families import encoder_of
+from subwords.models.wordlevel.model import WordLevel
+from subwords.models.wordlevel.train import WordLevelSettings, train_wordlevel
 from subwords.reference import wordlevel as reference
-from subwords.wordlevel.model import WordLevel
-from subwords.wordlevel.train import WordLevelSettings, train_wordlevel
+from subwords.spec.vocab import Vocab
 
 SPACES = splitter("whitespace-split")
 UNK = ["<unk>"]

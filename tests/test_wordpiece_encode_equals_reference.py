@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from engines import splitter
 from strategies import byte_texts, small_words
-from subwords.components.vocab import Vocab
-from subwords.families import encoder_of
+from subwords.models.families import encoder_of
+from subwords.models.wordpiece.model import WordPiece
 from subwords.reference import wordpiece as reference
-from subwords.wordpiece.model import WordPiece
+from subwords.spec.vocab import Vocab
 
 OPTICKS = Path(__file__).parents[1] / "examples" / "opticks.txt"
 WHOLE = splitter(r"(?s:.+)")  # a text is one word

@@ -15,9 +15,9 @@ import subwords
 from peer_trained import OPTICKS
 from strategies import counts_of
 from subwords.kernels import layout
+from subwords.models.wordpiece import train as scores
+from subwords.models.wordpiece.train import WordPieceSettings, train_wordpiece
 from subwords.reference import wordpiece as reference
-from subwords.wordpiece import pair_scores as scores
-from subwords.wordpiece.train import WordPieceSettings, train_wordpiece
 
 VECTORS: dict[str, Any] = json.loads((Path(__file__).parent / "data" / "mission_vectors.json").read_text("utf-8"))
 SCORES, TIES = ("likelihood", "course", "count"), ("ids", "first", "bytes")

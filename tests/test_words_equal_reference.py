@@ -12,14 +12,13 @@ from hypothesis import strategies as st
 import subwords
 from strategies import byte_texts, texts
 from subwords.adapt import words as adapted
-from subwords.adapt.words import neighbours_of, symbols_of, word_ids
-from subwords.bpe.model import BPE
-from subwords.corpus.counts import WordCounts
-from subwords.corpus.provenance import Provenance
+from subwords.adapt.words import neighbours_of, symbol_words_of_ids, word_ids
+from subwords.corpus.counts import Provenance, WordCounts
 from subwords.kernels import layout
-from subwords.kernels.split.neighbours import cut_words
-from subwords.reference.extend import parts_of, runs_of_ids
-from subwords.results.token_batch import TokenBatch
+from subwords.kernels.split.masks import cut_words
+from subwords.models.bpe.model import BPE
+from subwords.reference.bpe import parts_of, runs_of_ids
+from subwords.spec.token_batch import TokenBatch
 
 TEXT = "it's the naïve way, low lower lowest 文字 12 <s> \u0e17\u0e35\u0e48 " * 9
 LINES = r"[^\n]+|\n+"
@@ -84,7 +83,7 @@ def test_runs_of_ids(words: list[tuple[list[int], int]], apart: set[int]) -> Non
     offsets = np.cumsum([0, *(len(ids) for ids, _ in words)], dtype=np.int64)
     batch = TokenBatch(np.array([index for ids, _ in words for index in ids], np.uint32), offsets)
     split = np.isin(np.arange(6), [*apart])
-    found = symbols_of(batch, np.array([n for _, n in words], np.uint64), split, in_order=True)
+    found = symbol_words_of_ids(batch, np.array([n for _, n in words], np.uint64), split, in_order=True)
     ends = [k for k, symbol in enumerate(found.symbols.tolist()) if symbol == layout.END]
     runs = [found.symbols[a + 1 : b].tolist() for a, b in pairwise(ends)]
     assert runs == runs_of_ids([ids for ids, _ in words], apart)

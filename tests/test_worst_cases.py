@@ -14,7 +14,7 @@ import subwords
 from building import tokenizer_of
 from seeds import sweep_seed
 from small_data import is_small
-from subwords.encode import state as states
+from subwords.engine import encoder as states
 from subwords.reference import bpe as reference
 from subwords.tokenizer import Tokenizer
 

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
-from subwords.components.decoder import (
+from subwords.engine.decode.decoding import CLEANED, begins_with_space, bytes_of_letters, is_byte_token, piece_bytes
+from subwords.normalize.normalizer import NormalizerEngine
+from subwords.spec.decoder import (
     CTC,
     BPEDecoder,
     ByteDecoder,
@@ -23,8 +25,6 @@ from subwords.components.decoder import (
     Strip,
     WordPieceDecoder,
 )
-from subwords.engine.decode.decoding import CLEANED, begins_with_space, bytes_of_letters, is_byte_token, piece_bytes
-from subwords.normalize.normalizer import NormalizerEngine
 
 _STRAY = re.compile("[\udc80-\udcff]")
 
@@ -142,7 +142,7 @@ def stripped(step: Strip, token: str) -> str:
 
 
 def _replaced(step: Replace, token: str) -> str:
-    from subwords.split.fallback import find
+    from subwords.split.fallback import find_matches
 
-    found = find(step.pattern, token) if token else []
+    found = find_matches(step.pattern, token) if token else []
     return "".join(step.content if matches else token[first:last] for first, last, matches in found)

@@ -13,7 +13,7 @@ import numpy as np
 import tiktoken
 from numpy.typing import NDArray
 
-from subwords.unicode.tables import BASES, CATEGORIES, PROPERTIES, SCRIPTS, first_names
+from subwords.spec.unicode import BASES, CATEGORIES, PROPERTIES, SCRIPTS, first_names
 
 BYTES = {bytes([byte]): byte for byte in range(256)}
 SCALARS = "".join(chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000)
@@ -68,7 +68,7 @@ def folds() -> NDArray[np.int32]:
 
 
 def main(version: str) -> None:
-    folder = Path(__file__).parents[1] / "src/subwords/unicode"
+    folder = Path(__file__).parents[1] / "src/subwords/spec"
     categories = partition([rf"\p{{{name}}}" for name in CATEGORIES], rest=CATEGORIES.index("Cs"))
     np.save(folder / f"unicode_{version}.npy", runs(categories))
     # The engine has no name for the characters without a script, the last entry.

@@ -12,42 +12,39 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.components.model import Model
-from subwords.components.roles import roles_by_name
 from subwords.engine.added_tokens import AddedTokens
-from subwords.engine.decode.id_decoder import MOST_AS_LIST, IdDecoder, Ids
-from subwords.errors import InputError, MissingName, SubwordsWarning
-from subwords.results.token_batch import TokenBatch
-from subwords.spec import TokenizerSpec
+from subwords.engine.decode.stream import MOST_AS_LIST, IdDecoder, Ids
+from subwords.spec.model import Model
+from subwords.spec.roles import roles_by_name
+from subwords.spec.token_batch import TokenBatch
+from subwords.spec.tokenizer import TokenizerSpec
 from subwords.split.splitter import Splitter
 from subwords.support.checks import as_list, check_flag, check_string, check_strings, is_column
-from subwords.support.other_names import OF_TOKENIZER, OtherName, hint
+from subwords.support.errors import InputError, MissingName, SubwordsWarning
+from subwords.support.names import OF_TOKENIZER, OtherName, hint
 
-# Modules that only some tokenizers need are imported on first use: this saves 30 ms at the start.
 if TYPE_CHECKING:
-    from subwords.compat.hf import HFShape
-    from subwords.compat.sentencepiece import SentencePieceShape
-    from subwords.compat.tiktoken import TiktokenShape
-    from subwords.components.decoder import Decoder
-    from subwords.components.padding import Padding, Truncation
-    from subwords.components.template import Template
-    from subwords.components.trusted import Input
     from subwords.corpus.reading import Reading
     from subwords.corpus.source import Source
-    from subwords.encode.fast_path import FastPath
     from subwords.engine.decode.stream import DecodeStream
-    from subwords.engine.engine import Engine
-    from subwords.engine.framing import Framing
-    from subwords.engine.sample import Seed
+    from subwords.engine.encoding import Encoding, EncodingBatch
+    from subwords.engine.engine import Engine, Seed
+    from subwords.engine.fast_path import FastPath
+    from subwords.engine.rows import Framing
+    from subwords.interop.hf import HFShape
+    from subwords.interop.sentencepiece import SentencePieceShape
+    from subwords.interop.tiktoken import TiktokenShape
     from subwords.normalize.normalizer import Normalizer
-    from subwords.resolve import Changes, SplitterLike
-    from subwords.results.encoding import Encoding
-    from subwords.results.encoding_batch import EncodingBatch
-    from subwords.scale.encode_corpus import Format
-    from subwords.scale.job import Run
-    from subwords.sinks.manifest import Manifest
+    from subwords.normalize.resolve import Changes, SplitterLike
+    from subwords.scale.job import Format, Run
+    from subwords.spec.added_token import Input
+    from subwords.spec.decoder import Decoder
+    from subwords.spec.padding import Padding, Truncation
+    from subwords.spec.template import Template
+    from subwords.tokens.manifest import Manifest
 
-__all__ = ["SpecialPolicy", "Tokenizer", "TokenizerLike", "load", "tokenizer_of"]
+
+# Modules that only some tokenizers need are imported on first use: this saves 30 ms at the start.
 
 TEXT: Literal["text"] = "text"
 REPLACE = "replace"
@@ -128,9 +125,9 @@ class Tokenizer:
         >>> tok.with_(normalizer="lowercase").tokenize("AB") == tok.tokenize("ab")
         True
         """
-        from subwords.resolve import changed
+        from subwords.normalize.resolve import change_spec
 
-        return Tokenizer(changed(self.spec, changes))
+        return Tokenizer(change_spec(self.spec, changes))
 
     def with_tokens(
         self,
@@ -413,7 +410,7 @@ class Tokenizer:
     _usual_framing = cached_property(lambda self: self._framing(True, None, None))  # made for each call: 3 us
 
     def _framing(self, template: bool, truncation: Truncation | int | None, padding: Padding | int | None) -> Framing:
-        from subwords.engine.framing import framing_of
+        from subwords.engine.rows import framing_of
 
         return framing_of(self.spec, template, truncation, padding)
 
@@ -429,9 +426,9 @@ class Tokenizer:
         >>> [tok.decode(ids) for ids, _ in tok.nbest("hug", 2)]
         ['hug', 'hug']
         """
-        from subwords.engine.sample import best
+        from subwords.engine.engine import best_segmentations
 
-        return best(self._engine, self.model, text, n)
+        return best_segmentations(self._engine, self.model, text, n)
 
     def sample(
         self,
@@ -463,7 +460,7 @@ class Tokenizer:
         >>> len(tok.sample("hugs", dropout=0)), len(tok.sample("hugs", dropout=1.0))
         (2, 4)
         """
-        from subwords.engine.sample import sample
+        from subwords.engine.engine import sample
 
         return sample(self._engine, self.model, text, temperature=temperature, nbest=nbest, dropout=dropout, seed=seed)
 
@@ -576,7 +573,7 @@ class Tokenizer:
         target = target_of(path)
         lost = lost_in(self.spec, target, write_file(self.spec, path))
         if lost:
-            from subwords.formats.advice import advice
+            from subwords.formats import advice
 
             warnings.warn(advice(self.spec, target, lost), SubwordsWarning, stacklevel=2)
 
@@ -656,7 +653,7 @@ class Tokenizer:
         ...     [ids.tolist() for ids in subwords.tokens.open(f"{folder}/ids.npy")]
         [[257, 0], [257, 221, 257, 0]]
         """
-        from subwords.scale.encode_corpus import encode_corpus
+        from subwords.scale.job import encode_corpus
 
         return encode_corpus(
             self._engine,
@@ -687,7 +684,7 @@ class Tokenizer:
         >>> subwords.train(["ab ab"], vocab_size=257).as_tiktoken().encode_ordinary("abab")
         [256, 256]
         """
-        from subwords.compat.tiktoken import TiktokenShape
+        from subwords.interop.tiktoken import TiktokenShape
 
         check_string("name", name)
         return TiktokenShape(self, name)
@@ -697,7 +694,7 @@ class Tokenizer:
 
         Raises FormatError for a tokenizer that a .model file cannot hold.
         """
-        from subwords.compat.sentencepiece import SentencePieceShape
+        from subwords.interop.sentencepiece import SentencePieceShape
 
         return SentencePieceShape(self)
 
@@ -708,7 +705,7 @@ class Tokenizer:
         >>> subwords.train(["ab ab"], vocab_size=257).as_hf().encode("abab").tokens
         ['ab', 'ab']
         """
-        from subwords.compat.hf import HFShape
+        from subwords.interop.hf import HFShape
 
         return HFShape(self)
 
@@ -718,7 +715,7 @@ class Tokenizer:
         options: those of the class, such as padding_side and model_max_length; they win. Raises InputError if
         transformers is not installed, FormatError for a tokenizer that tokenizer.json cannot hold.
         """
-        from subwords.compat.transformers import to_transformers
+        from subwords.interop.hf import to_transformers
 
         return to_transformers(self, options)
 
@@ -745,12 +742,12 @@ class Tokenizer:
         return [name for name in super().__dir__() if name not in OF_TOKENIZER]
 
     def __repr__(self) -> str:
-        from subwords.engine.summary import one_line
+        from subwords.engine.unknown import one_line
 
         return one_line(self.model, self.splitter, self.normalizer, self.special_tokens)
 
     def _repr_html_(self) -> str:
-        from subwords.engine.summary import table
+        from subwords.engine.unknown import table
 
         return table(self.model, self.splitter, self.normalizer, self.special_tokens)
 
@@ -785,14 +782,14 @@ def load(
     ...     subwords.load(folder).encode("ab")
     [256]
     """
-    from subwords.formats import read_file
+    from subwords.formats import read_tokenizer
 
     rule = None
     if splitter is not None:
-        from subwords.resolve import splitter as resolved
+        from subwords.normalize.resolve import splitter as resolved
 
         rule = resolved(splitter).rule
-    spec = read_file(path, splitter=rule, special_ids=special_ids, revision=revision, download=download)
+    spec = read_tokenizer(path, splitter=rule, special_ids=special_ids, revision=revision, download=download)
     return Tokenizer(spec)
 
 

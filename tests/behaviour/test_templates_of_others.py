@@ -12,7 +12,7 @@ import pytest
 
 import subwords
 from subwords import InputError, Tokenizer
-from subwords.components.template import Inserted, Slot, Template, bert
+from subwords.spec.template import Inserted, Slot, Template, bert
 
 A, B = Slot("A"), Slot("B", 1)
 SIZES: dict[Any, int] = {"bpe": 270, "wordpiece": 22, "unigram": 18, "wordlevel": 8}

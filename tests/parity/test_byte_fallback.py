@@ -22,12 +22,11 @@ from building import write_json as write
 from engines import splitter
 from small_data import file_of
 from strategies import texts
-from subwords.bpe.model import BPE
-from subwords.components.normalizer import Prepend, Replace
-from subwords.encode.encoder import Encoder
-from subwords.families import encoder_of
-from subwords.normalize.normalizer import NormalizerEngine
-from subwords.normalize.pipeline import Pipeline
+from subwords.engine.encoder import Encoder
+from subwords.models.bpe.model import BPE
+from subwords.models.families import encoder_of
+from subwords.normalize.normalizer import NormalizerEngine, Pipeline
+from subwords.spec.normalizer import Prepend, Replace
 from subwords.tokenizer import Tokenizer
 
 PHI3 = ("tokenizer.json", "phi-3-mini-tokenizer.json")

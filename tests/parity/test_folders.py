@@ -11,9 +11,9 @@ import pytest
 
 import subwords
 from small_data import file_of
-from subwords.components.padding import Truncation
-from subwords.components.roles import roles_by_name
-from subwords.errors import FormatError, InputError
+from subwords.spec.padding import Truncation
+from subwords.spec.roles import roles_by_name
+from subwords.support.errors import FormatError, InputError
 from subwords.tokenizer import Tokenizer
 
 transformers = pytest.importorskip("transformers")

@@ -13,9 +13,8 @@ import tokenizers
 import subwords
 from shapes import TEXTS, check_same
 from small_data import file_of
-from subwords.compat.hf import HFShape
-from subwords.compat.hf_encoding import HFEncoding
-from subwords.errors import InputError
+from subwords.interop.hf import HFEncoding, HFShape
+from subwords.support.errors import InputError
 from subwords.tokenizer import Tokenizer
 
 FILES = ("bert/bert-base-uncased-tokenizer.json", "gpt2/tokenizer.json", "roberta/tokenizer.json", "t5/tokenizer.json")

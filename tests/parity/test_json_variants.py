@@ -16,8 +16,8 @@ import tokenizers
 from building import read_json, write_json
 from charsmap import write_charsmap
 from pipelines import quiet
-from subwords.components.byte_alphabet import tokens_to_text
-from subwords.errors import FormatError, InputError
+from subwords.spec.vocab import tokens_to_text
+from subwords.support.errors import FormatError, InputError
 from subwords.tokenizer import Tokenizer
 
 TEXTS = (

@@ -14,10 +14,10 @@ import subwords
 from llama_cpp import PATTERNS, keys_of, split, tokenizer_of
 from peer_trained import lines
 from small_data import file_of, is_small
-from subwords.components.splitter import NAMED
-from subwords.errors import FormatError
-from subwords.formats.gguf.pre import PRE, name_of
+from subwords.formats.gguf.read import PRE, name_of
+from subwords.spec.splitter import NAMED
 from subwords.split.splitter import SplitterEngine
+from subwords.support.errors import FormatError
 from subwords.tokenizer import Tokenizer
 
 LETTERS = "aZéÉжЖßǅʰªא中ぁ가ａＡ"

@@ -20,9 +20,9 @@ from normalizing import BERTS, FORMS, REPLACES, STEPS, array, mixture, scalars
 from seeds import sweep_seed
 from splitting import FULL
 from strategies import texts
-from subwords.components.normalizer import Bert, ByteLevel, Form, Lowercase, Prepend, Replace, Step, Strip, StripAccents
 from subwords.formats.hf.normalizer import to_normalizer
 from subwords.normalize.normalizer import NormalizerEngine
+from subwords.spec.normalizer import Bert, ByteLevel, Form, Lowercase, Prepend, Replace, Step, Strip, StripAccents
 
 SEED = 13
 FEW, MANY = 2_000, 300_000  # bytes of a file

@@ -20,9 +20,9 @@ from tokenizers import Regex, Tokenizer, pre_tokenizers
 from engines import splitter
 from seeds import sweep_seed
 from small_data import files_of
-from subwords.components.splitter import ALIASES, NAMED, PATTERNS
 from subwords.formats.hf.pre_tokenizer import to_pre_tokenizer
-from subwords.unicode.tables import SCRIPTS, categories, first_names, property_members
+from subwords.spec.splitter import ALIASES, NAMED, PATTERNS
+from subwords.spec.unicode import SCRIPTS, categories, first_names, property_members
 from test_fallback import TRICKY
 
 BYTES = [bytes([byte]) for byte in range(256)]

@@ -13,8 +13,8 @@ import tokenizers
 import subwords
 from pipelines import a_file, encoded, quiet, texts
 from seeds import sweep_seed
-from subwords.components.splitter import Prefix, Split
-from subwords.errors import FormatError
+from subwords.spec.splitter import Prefix, Split
+from subwords.support.errors import FormatError
 from subwords.tokenizer import Tokenizer
 
 # What COMPATIBILITY.md lists as refused.

@@ -14,7 +14,7 @@ from tiktoken.load import load_tiktoken_bpe
 import subwords
 from small_data import file_of
 from strategies import texts
-from subwords.components.openai import ENCODINGS
+from subwords.spec.openai import ENCODINGS
 from subwords.tokenizer import Tokenizer
 
 OWN = {"<|end|>": 60_000, "<|a b|>": 60_001}

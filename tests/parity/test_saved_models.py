@@ -15,7 +15,7 @@ import tokenizers
 from building import read_json, write_json
 from building import read_model as read
 from small_data import file_of
-from subwords.formats.sentencepiece.proto import Kind, Piece, model_class
+from subwords.formats.sentencepiece.read import Kind, PieceType, model_class
 
 SEED = 41
 MODELS = (
@@ -64,15 +64,15 @@ def small_model(
     message.normalizer_spec.add_dummy_prefix, message.normalizer_spec.remove_extra_whitespaces = prefix, strips
     if surface is not None:
         message.trainer_spec.unk_surface = surface
-    message.pieces.add(piece=b"<unk>", type=Piece.UNKNOWN)
+    message.pieces.add(piece=b"<unk>", type=PieceType.UNKNOWN)
     for piece in ("<s>", "</s>", "[x|.y]"):
-        message.pieces.add(piece=piece.encode(), type=Piece.CONTROL)
+        message.pieces.add(piece=piece.encode(), type=PieceType.CONTROL)
     # Each with a score of its own: tokenizer.json has merges in order.
     words = [*"▁ablowerth", "lo", "▁lo", "low", "▁low", "er", "th", "▁th", "▁the"]
     for piece, score in zip(words, rng.sample(range(1, 99), len(words)), strict=True):
         message.pieces.add(piece=piece.encode(), score=-score / 8)
     for byte in range(256 if byte_fallback else 0):
-        message.pieces.add(piece=b"<0x%02X>" % byte, type=Piece.BYTE)
+        message.pieces.add(piece=b"<0x%02X>" % byte, type=PieceType.BYTE)
     data: bytes = message.SerializeToString()
     return data
 

@@ -14,7 +14,7 @@ import subwords
 from characters import settled
 from splitting import agreed
 from strategies import FRAGMENTS
-from subwords.components.splitter import NAMED
+from subwords.spec.splitter import NAMED
 
 SEED = 3
 OPTICKS = Path(__file__).parents[2] / "examples" / "opticks.txt"

@@ -14,11 +14,11 @@ from sentencepiece import sentencepiece_model_pb2
 from building import read_model as read
 from engines import splitter
 from small_data import file_of
-from subwords import families
-from subwords.bpe.fuse import fused
-from subwords.bpe.model import BPE
-from subwords.components.space_rule import SPACE, space_rule
-from subwords.encode.encoder import Encoder
+from subwords.engine.encoder import Encoder
+from subwords.models import families
+from subwords.models.bpe.model import BPE
+from subwords.models.bpe.segmenter import fused
+from subwords.spec.splitter import SPACE, space_rule
 from subwords.tokenizer import Tokenizer
 
 MISTRAL = ("tokenizer.model.v1", "mistral_instruct_tokenizer_240323.model.v3")

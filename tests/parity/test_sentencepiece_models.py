@@ -19,9 +19,9 @@ from normalizing import mixture
 from peer_trained import lines, sentencepiece_model
 from seeds import sweep_seed
 from small_data import file_of
-from subwords.components.normalizer import SentencePiece
-from subwords.engine.decode.token_source import decode_tokens
-from subwords.formats.sentencepiece.proto import Kind, Piece, model_class
+from subwords.engine.decode.stages import decode_tokens
+from subwords.formats.sentencepiece.read import Kind, PieceType, model_class
+from subwords.spec.normalizer import SentencePiece
 from subwords.tokenizer import Tokenizer
 
 SEED = 29
@@ -161,11 +161,16 @@ def small_model(kind: int, rng: random.Random) -> bytes:
     spec.escape_whitespaces = rng.random() < 0.9
     if rng.random() < 0.3:
         trainer.unk_surface = b"?"
-    types = {"<unk>": Piece.UNKNOWN, "<s>": Piece.CONTROL, "</s>": Piece.CONTROL, "<mask>": Piece.USER_DEFINED}
-    types |= dict.fromkeys(rng.sample(WORDS, rng.randrange(3, len(WORDS))), Piece.NORMAL)
-    types |= {word: rng.choice([Piece.UNUSED, Piece.USER_DEFINED]) for word in rng.sample(WORDS, 3)}
+    types = {
+        "<unk>": PieceType.UNKNOWN,
+        "<s>": PieceType.CONTROL,
+        "</s>": PieceType.CONTROL,
+        "<mask>": PieceType.USER_DEFINED,
+    }
+    types |= dict.fromkeys(rng.sample(WORDS, rng.randrange(3, len(WORDS))), PieceType.NORMAL)
+    types |= {word: rng.choice([PieceType.UNUSED, PieceType.USER_DEFINED]) for word in rng.sample(WORDS, 3)}
     if trainer.byte_fallback:
-        types |= {f"<0x{byte:02X}>": Piece.BYTE for byte in range(256)}
+        types |= {f"<0x{byte:02X}>": PieceType.BYTE for byte in range(256)}
     for piece, type_ in types.items():
         message.pieces.add(piece=piece.encode(), type=type_, score=-rng.randrange(1, 40) / 4)
     data: bytes = message.SerializeToString()
@@ -227,7 +232,7 @@ def test_a_denormalizer() -> None:
     message.denormalizer_spec.precompiled_charsmap = write_charsmap({"ab": "é", "b": "B"})
     message.denormalizer_spec.add_dummy_prefix = False
     message.denormalizer_spec.escape_whitespaces = False
-    message.pieces.add(piece=b"<unk>", type=Piece.UNKNOWN)
+    message.pieces.add(piece=b"<unk>", type=PieceType.UNKNOWN)
     for piece in ("a", "b", "▁", "▁b"):
         message.pieces.add(piece=piece.encode(), score=-1)
     data = message.SerializeToString()

@@ -18,10 +18,9 @@ from normalizing import MAPS, SENTENCEPIECES, array, mixture, scalars, to_bytes
 from peer_trained import RULES, sentencepiece_model
 from small_data import file_of
 from strategies import INVALID
-from subwords.components.normalizer import Precompiled, SentencePiece
-from subwords.components.precompiled_map import read_charsmap
-from subwords.formats.sentencepiece.proto import Kind, Piece, model_class
+from subwords.formats.sentencepiece.read import Kind, PieceType, model_class
 from subwords.normalize.normalizer import NormalizerEngine
+from subwords.spec.normalizer import Precompiled, SentencePiece, read_charsmap
 
 SEED = 23
 MODELS = (
@@ -43,9 +42,9 @@ def peer_of(step: SentencePiece) -> Any:
     spec.remove_extra_whitespaces, spec.escape_whitespaces = step.remove_extra_whitespaces, step.escape_whitespaces
     message.trainer_spec.model_type = Kind.CHAR
     message.trainer_spec.treat_whitespace_as_suffix = step.whitespace_suffix
-    message.pieces.add(piece=b"<unk>", type=Piece.UNKNOWN)
+    message.pieces.add(piece=b"<unk>", type=PieceType.UNKNOWN)
     for symbol in step.user_symbols:
-        message.pieces.add(piece=symbol.encode(), type=Piece.USER_DEFINED)
+        message.pieces.add(piece=symbol.encode(), type=PieceType.USER_DEFINED)
     return sentencepiece.SentencePieceProcessor(model_proto=message.SerializeToString())
 
 
@@ -57,7 +56,7 @@ def real(data: Path, name: str) -> tuple[NormalizerEngine, Any]:
 def of_file(content: bytes) -> tuple[NormalizerEngine, Any]:
     message = model_class().FromString(content)
     spec = message.normalizer_spec
-    users = tuple(piece.piece.decode() for piece in message.pieces if piece.type == Piece.USER_DEFINED)
+    users = tuple(piece.piece.decode() for piece in message.pieces if piece.type == PieceType.USER_DEFINED)
     flags = spec.add_dummy_prefix, spec.remove_extra_whitespaces, spec.escape_whitespaces
     step = SentencePiece(spec.precompiled_charsmap, *flags, False, users)
     return normalizer(step), sentencepiece.SentencePieceProcessor(model_proto=content)

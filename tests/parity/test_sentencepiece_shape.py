@@ -12,8 +12,8 @@ import pytest
 import subwords
 from shapes import TEXTS, check_same
 from small_data import file_of
-from subwords.compat.sentencepiece import SentencePieceShape
-from subwords.errors import FormatError
+from subwords.interop.sentencepiece import SentencePieceShape
+from subwords.support.errors import FormatError
 
 sentencepiece = pytest.importorskip("sentencepiece")
 

@@ -15,7 +15,7 @@ from transformers import CLIPTokenizer, OpenAIGPTTokenizer
 import subwords
 from small_data import file_of, is_small
 from strategies import texts
-from subwords.errors import FormatError
+from subwords.support.errors import FormatError
 from subwords.tokenizer import Tokenizer
 
 Pair = tuple[Tokenizer, tokenizers.Tokenizer]

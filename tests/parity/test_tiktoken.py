@@ -15,7 +15,7 @@ from building import tokenizer_of
 from engines import splitter
 from small_data import file_of
 from strategies import byte_texts, contested, merge_lists, model_of, texts
-from subwords.bpe.model import BPE
+from subwords.models.bpe.model import BPE
 from subwords.reference.bpe import GPT2_PATTERN
 from subwords.tokenizer import Tokenizer
 

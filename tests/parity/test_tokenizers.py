@@ -17,7 +17,7 @@ import subwords
 from building import read_json
 from small_data import file_of
 from strategies import contested, texts
-from subwords.components.byte_alphabet import tokens_from_text, tokens_to_text
+from subwords.spec.vocab import tokens_from_text, tokens_to_text
 from subwords.tokenizer import Tokenizer
 
 OPTICKS = Path(__file__).parents[2] / "examples" / "opticks.txt"

@@ -12,7 +12,7 @@ import tokenizers
 
 import subwords
 from peer_trained import lines
-from subwords.errors import InputError
+from subwords.support.errors import InputError
 from subwords.tokenizer import Tokenizer
 
 OPTIONS: dict[str, dict[str, Any]] = {

@@ -50,9 +50,9 @@ def both(processor: Any, truncation: Any, padding: Any) -> tuple[tokenizers.Toke
     }
     top = {"version": "1.0", "model": model, "pre_tokenizer": {"type": "WhitespaceSplit"}, "post_processor": processor}
     data = json.dumps({**top, "truncation": truncation, "padding": padding})
-    from subwords.formats.hf.tokenizer_json import read
+    from subwords.formats.hf.tokenizer_json import read_tokenizer_json
 
-    return tokenizers.Tokenizer.from_str(data), Tokenizer(read(data.encode(), "test.json"))
+    return tokenizers.Tokenizer.from_str(data), Tokenizer(read_tokenizer_json(data.encode(), "test.json"))
 
 
 def fields(found: Encoding | tokenizers.Encoding) -> dict[str, Any]:

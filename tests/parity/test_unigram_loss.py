@@ -16,8 +16,8 @@ from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
 import subwords
 from peer_trained import OPTICKS
+from subwords.models.unigram.train import UnigramSettings, train_unigram
 from subwords.reference.unigram import nats_per_word
-from subwords.unigram.train import UnigramSettings, train_unigram
 
 spm = pytest.importorskip("sentencepiece")
 

@@ -12,7 +12,7 @@ import tokenizers
 
 import subwords
 from peer_trained import lines
-from subwords.errors import FormatError
+from subwords.support.errors import FormatError
 from subwords.tokenizer import Tokenizer
 
 USERS = ["[INST]", "[DOC_1]", "[DOC_12]"]

@@ -14,8 +14,8 @@ from tokenizers import ByteLevelBPETokenizer
 import subwords
 from peer_trained import lines
 from small_data import file_of
-from subwords.bpe.model import BPE
-from subwords.errors import FormatError
+from subwords.models.bpe.model import BPE
+from subwords.support.errors import FormatError
 from subwords.tokenizer import Tokenizer
 
 TEXTS = [*lines()[:60], "low  lower\n\n it's 12,345 é中😀\x00 ", " ", ""]

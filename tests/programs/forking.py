@@ -6,7 +6,8 @@ import os
 import signal
 import time
 
-from subwords.kernels.jit import MODE, Kernel
+from subwords.kernels.entry import Kernel
+from subwords.kernels.modes import MODE
 
 assert MODE == "compiled"
 

@@ -4,7 +4,7 @@ import os
 import signal
 import sys
 
-from subwords.support.atomic import atomic_write
+from subwords.support.files import atomic_write
 
 with atomic_write(sys.argv[1]) as file:
     file.write(b"half")

@@ -8,9 +8,9 @@ import numpy as np
 
 from engines import normalizer
 from parts import part_of
-from subwords.components.normalizer import NAMED, Prepend, Replace, Strip
 from subwords.normalize.stages import Position
 from subwords.reference import normalize as reference
+from subwords.spec.normalizer import NAMED, Prepend, Replace, Strip
 
 
 def size(char):

@@ -3,7 +3,8 @@
 import resource
 import sys
 
-from subwords.cli import ids, main
+from subwords.cli import encoding as ids
+from subwords.cli import main
 
 ids._BATCH = 1 << 18
 try:

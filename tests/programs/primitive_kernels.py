@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from subwords.kernels.arithmetic import (
+    classify,
+    classify_members,
+    few_lanes,
+    lowest_lane,
+    many_lanes,
+    put_lane,
+    some_lanes,
+    write_bits,
+    write_flagged_bits,
+)
 from subwords.kernels.jit import (
     U64,
     Int,
-    U8s,
-    U16s,
-    U32s,
-    U64s,
     bit_mask,
     char_at,
     clear64,
@@ -25,8 +32,7 @@ from subwords.kernels.jit import (
     store64,
     trailing_zeros,
 )
-from subwords.kernels.lanes import few_lanes, lowest_lane, many_lanes, put_lane, some_lanes
-from subwords.kernels.packing import classify, classify_members, write_bits, write_flagged_bits
+from subwords.kernels.layout import U8s, U16s, U32s, U64s
 
 
 def masks(text: U8s, i: Int, low: Int, high: Int, bit: Int, out: U64s) -> Int:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 
 import subwords
-from subwords.encode import encoder as encoders
-from subwords.families import encoder_of
+from subwords.engine import encoder as encoders
+from subwords.models.families import encoder_of
 from subwords.split.splitter import SplitterEngine
 
 tok = subwords.train(["文字和词 文字 词和 字和 ไทยคำ คำไทย", "the words"] * 3, vocab_size=280)

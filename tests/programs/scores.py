@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 
 from engines import splitter
-from subwords.bpe.model import BPE
-from subwords.families import encoder_of
-from subwords.reference.bpe_scores import encode_word_scores
+from subwords.models.bpe.model import BPE
+from subwords.models.families import encoder_of
+from subwords.reference.bpe import encode_word_scores
 
 rng = random.Random(3)
 for fallback in (False, True):

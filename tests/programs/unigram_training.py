@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from subwords import splitter
-from subwords.corpus.counts import WordCounts
-from subwords.corpus.provenance import Provenance
+from subwords.corpus.counts import Provenance, WordCounts
+from subwords.models.unigram.train import UnigramSettings, train_unigram
 from subwords.reference import unigram as reference
-from subwords.unigram.train import UnigramSettings, train_unigram
 
 words = {"hug": 10, "pug": 5, "pun": 12, "bun": 4, "hugs": 5, "文字😀": 3, "a" * 40 + "hugs" * 9: 2, "x" * 9: 1}
 rule = splitter("gpt2")

@@ -13,13 +13,15 @@ import pytest
 
 import subwords
 from subwords import SubwordsError, WordCounts
-from subwords.bpe.train import BPESettings
 from subwords.corpus.progress import progress
 from subwords.corpus.read import read_blocks
-from subwords.errors import InputError
-from subwords.families import FAMILIES
+from subwords.models.bpe.train import BPESettings
+from subwords.models.families import FAMILIES
+from subwords.models.unigram.train import UnigramSettings
+from subwords.models.wordpiece.train import WordPieceSettings
 from subwords.support.checks import check_strings
-from subwords.training.options import (
+from subwords.support.errors import InputError
+from subwords.training.train import (
     BPEOptions,
     CommonOptions,
     UnigramOptions,
@@ -27,8 +29,6 @@ from subwords.training.options import (
     WordPieceOptions,
     families_with,
 )
-from subwords.unigram.train import UnigramSettings
-from subwords.wordpiece.train import WordPieceSettings
 
 TEXTS = ["hug pug pun bun hugs " * 9]
 COUNTS = subwords.count(TEXTS)

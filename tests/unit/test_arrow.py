@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import subwords
-from subwords.errors import InputError
-from subwords.kernels.jit import MODE
+from subwords.kernels.modes import MODE
+from subwords.support.errors import InputError
 
 pa = pytest.importorskip("pyarrow")
 

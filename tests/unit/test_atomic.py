@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from subwords.errors import InputError
-from subwords.support.atomic import atomic_write
+from subwords.support.errors import InputError
+from subwords.support.files import atomic_write
 
 
 def listing(folder: Path) -> list[str]:

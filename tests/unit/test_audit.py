@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 import subwords
 from small_data import file_of
 from strategies import counts_of, word_counts
-from subwords.bpe.model import BPE
-from subwords.bpe.train import BPESettings, train_bpe
-from subwords.components.vocab import Vocab
-from subwords.errors import InputError
-from subwords.study.finding import RULES
-from subwords.unigram.model import Unigram
+from subwords.models.bpe.model import BPE
+from subwords.models.bpe.train import BPESettings, train_bpe
+from subwords.models.unigram.model import Unigram
+from subwords.spec.vocab import Vocab
+from subwords.study.checks import RULES
+from subwords.support.errors import InputError
 
 TEXT = "low lower lowest new newer newest wide wider widest " * 9
 

@@ -10,10 +10,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from patterns import INVENTED, automaton_of, characters_of, compiled, numbers_of, small_patterns, string
-from subwords.components.splitter import PATTERNS
+from subwords.spec.splitter import PATTERNS
 from subwords.split import automaton as automata
 from subwords.split.automaton import DEAD, Automaton, automaton, merged_classes, merged_states, partition
-from subwords.split.pattern import Outside, parse
+from subwords.split.pattern import Outside, parse_pattern
 
 SEED = 4
 ALL = {**INVENTED, **PATTERNS}
@@ -111,7 +111,7 @@ def test_automata_are_small(pattern: str, states: int, classes: int) -> None:
 )
 def test_what_is_no_small_automaton_is_left_out(pattern: str, why: str) -> None:
     with pytest.raises(Outside, match=why):
-        automaton(parse(pattern))
+        automaton(parse_pattern(pattern))
 
 
 def test_invalid_byte_is_in_negated_sets_only() -> None:

@@ -42,7 +42,7 @@ from benchmarks.verify import difference, round_trips
 from benchmarks.wide import brief_table, calls_table, encode_table
 
 import subwords
-from subwords.reference.bpe_ranks import encode_word_ranks
+from subwords.reference.bpe import encode_word_ranks
 
 ROOT = Path(__file__).resolve().parents[2]
 TOML = """

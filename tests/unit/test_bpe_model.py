@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from subwords.bpe.model import BPE
-from subwords.components.vocab import Vocab
+from subwords.models.bpe.model import BPE
+from subwords.spec.vocab import Vocab
 
 
 def test_alphabet_takes_tokens_of_one_character() -> None:

@@ -7,8 +7,8 @@ import random
 import pytest
 from tokenizers import pre_tokenizers
 
-from subwords.components.byte_alphabet import BYTES, CHARACTERS, tokens_from_text, tokens_to_text
-from subwords.errors import InputError
+from subwords.spec.vocab import BYTES, CHARACTERS, tokens_from_text, tokens_to_text
+from subwords.support.errors import InputError
 
 
 def test_map_equals_hf_byte_by_byte() -> None:

@@ -10,8 +10,8 @@ import numpy as np
 import subwords
 from seeds import seed_of_run
 from subwords.kernels import layout
-from subwords.learning.characters import character_rules
-from subwords.reference.characters import cuts_no_character
+from subwords.models.learning import character_rules
+from subwords.reference.text import cuts_no_character
 
 SEED = seed_of_run()
 BYTES = [bytes([byte]) for byte in range(256)]

@@ -12,7 +12,7 @@ import subwords
 from commands import json_of, run
 from subwords import Tokenizer
 from subwords.cli import main
-from subwords.components.vocab import Vocab
+from subwords.spec.vocab import Vocab
 
 
 def test_findings_fail_unless_they_are_accepted(tok: Tokenizer, tmp_path: Path, corpus_path: Path) -> None:

@@ -16,7 +16,7 @@ from test_cli_process import environment, names, posix, start
 import subwords
 from commands import json_of, run
 from subwords import Tokenizer
-from subwords.cli import ids
+from subwords.cli import encoding as ids
 
 LINES = ["a low", "", "lowest price 中文", "<s> é 😀", "", ""]
 

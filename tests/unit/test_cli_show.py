@@ -17,9 +17,9 @@ import pytest
 
 import subwords
 from commands import run
-from subwords.cli.show import _start
-from subwords.errors import InputError
-from subwords.study.page_api import MOST_CHARACTERS
+from subwords.cli.explaining import _start
+from subwords.study.page import MOST_CHARACTERS
+from subwords.support.errors import InputError
 
 
 @pytest.fixture(scope="module")

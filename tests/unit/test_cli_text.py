@@ -12,7 +12,7 @@ import pytest
 import subwords
 from commands import TEXT, json_of, run
 from subwords import Tokenizer
-from subwords.cli.console import shown, unshown
+from subwords.cli.console import print_token, unshown
 
 # --- encode and decode
 
@@ -237,7 +237,7 @@ def test_shown_tokens_read_back() -> None:
     parts = ["␣", " ", "\\", "\\x41", "\\n", "\n", "é", "\u2028", "\U000e0001", "\x85", "😀", "x", "c3"]
     for _ in range(500):
         token = "".join(rng.choices(parts, k=4)).encode() + rng.randbytes(rng.randrange(4))
-        got = shown(token)
+        got = print_token(token)
         assert unshown(got) == token
         assert got.isprintable()
         assert " " not in got

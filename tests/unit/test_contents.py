@@ -23,7 +23,7 @@ from test_read import zstd
 import subwords
 from commands import run
 from subwords import CorpusError, Tokenizer
-from subwords.corpus.contents import check_text, container
+from subwords.corpus.files import check_text, container
 
 TEXT = b"it's a low, lower, lowest price\n" * 40
 

@@ -12,8 +12,8 @@ import subwords
 from commands import TEXT, json_of, run
 from small_data import file_of
 from subwords import Tokenizer
-from subwords.components.added_token import AddedToken
-from subwords.errors import FormatError, InputError
+from subwords.spec.added_token import AddedToken
+from subwords.support.errors import FormatError, InputError
 
 
 def test_json_to_ranks_and_back(tok_path: Path, tok: Tokenizer, tmp_path: Path) -> None:

@@ -17,8 +17,7 @@ from engines import splitter
 from seeds import sweep_seed
 from subwords import CorpusError, FormatError, InputError, WordCounts
 from subwords.corpus.count import count_blocks
-from subwords.corpus.counts import MAGIC, MOST
-from subwords.corpus.provenance import Provenance
+from subwords.corpus.counts import MAGIC, MOST, Provenance
 from subwords.corpus.read import read_blocks
 from subwords.corpus.reading import Reading
 from subwords.reference.bpe import GPT2_PATTERN, count_words

@@ -12,9 +12,8 @@ import pytest
 import subwords
 from seeds import sweep_seed
 from subwords import CorpusError, FormatError, WordCounts
-from subwords.corpus import counts_parquet
-from subwords.corpus.counts_parquet import write_parquet
-from subwords.corpus.provenance import Provenance
+from subwords.corpus import counts as counts_parquet
+from subwords.corpus.counts import Provenance, write_parquet
 
 pa = pytest.importorskip("pyarrow", reason="Parquet needs PyArrow")
 pq = pytest.importorskip("pyarrow.parquet", reason="Parquet needs PyArrow")

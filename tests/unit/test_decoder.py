@@ -13,14 +13,14 @@ import tokenizers
 from tokenizers import decoders
 
 from small_data import file_of
-from subwords.components.byte_alphabet import tokens_to_text
-from subwords.components.decoder import ByteDecoder, Decoder, SpaceDecoder, WordPieceDecoder
-from subwords.engine.decode.stream import text_of
-from subwords.engine.decode.token_source import TokenSource, decode_tokens
-from subwords.errors import FormatError, InputError
+from subwords.engine.decode.stages import TokenSource, decode_tokens
+from subwords.engine.decode.stream import text_of_ids
 from subwords.formats.hf.decoder import from_decoder, to_decoder
 from subwords.formats.json_node import Node
 from subwords.formats.vocab_txt import read_tokens
+from subwords.spec.decoder import ByteDecoder, Decoder, SpaceDecoder, WordPieceDecoder
+from subwords.spec.vocab import tokens_to_text
+from subwords.support.errors import FormatError, InputError
 
 BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
 PARTS = [*".?!,' #\u3000x", "n't", "'m", "do not", "'s", "'ve", "'re", " do not", "##", " ' ", "", "é", " n't", "▁"]
@@ -85,7 +85,7 @@ def test_ids_are_decoded_as_in_hf(decoder: Decoder) -> None:
         ids = rng.choices(range(len(tokens)), k=rng.randint(0, 8))
         for skip in (False, True):
             expected = ref.decode(ids, skip_special_tokens=skip)
-            found = text_of(TokenSource(decoder, tokens), np.array(ids, np.int64), special if skip else frozenset())
+            found = text_of_ids(TokenSource(decoder, tokens), np.array(ids, np.int64), special if skip else frozenset())
             assert found == expected, ids
 
 
@@ -97,14 +97,14 @@ def test_vocabulary_of_bert_is_decoded_as_in_hf(data: Path) -> None:
     rng = np.random.default_rng(5)
     for ids in (np.arange(len(tokens)), rng.permutation(len(tokens)), rng.integers(0, len(tokens), 100_000)):
         for skip in (False, True):
-            found = text_of(TokenSource(WordPieceDecoder(), tokens), ids, special if skip else frozenset())
+            found = text_of_ids(TokenSource(WordPieceDecoder(), tokens), ids, special if skip else frozenset())
             assert found == ref.decode(ids.tolist(), skip_special_tokens=skip)
 
 
 @pytest.mark.parametrize("ids", [[0, 2], [0, -1], [1, 2**40]])
 def test_id_that_is_none_is_named_with_its_position(ids: list[int]) -> None:
     with pytest.raises(InputError, match=rf"^expected ids from 0 to 1; ids\[1\] is {ids[1]}$"):
-        text_of(TokenSource(SpaceDecoder(), ["a", "b"]), np.array(ids, np.int64))
+        text_of_ids(TokenSource(SpaceDecoder(), ["a", "b"]), np.array(ids, np.int64))
 
 
 @pytest.mark.parametrize(

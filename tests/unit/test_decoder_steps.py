@@ -13,7 +13,10 @@ import tokenizers
 from tokenizers import decoders, models
 
 from small_data import file_of
-from subwords.components.decoder import (
+from subwords.engine.decode.stages import decode_tokens
+from subwords.formats.hf.decoder import from_decoder, to_decoder
+from subwords.formats.json_node import Node
+from subwords.spec.decoder import (
     ByteDecoder,
     ByteFallback,
     Decoder,
@@ -25,10 +28,7 @@ from subwords.components.decoder import (
     SentencePieceDecoder,
     Strip,
 )
-from subwords.engine.decode.token_source import decode_tokens
-from subwords.errors import FormatError
-from subwords.formats.hf.decoder import from_decoder, to_decoder
-from subwords.formats.json_node import Node
+from subwords.support.errors import FormatError
 
 SEED = 19
 LLAMA = {

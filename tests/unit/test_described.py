@@ -10,8 +10,8 @@ import tokenizers
 
 import subwords
 from small_data import file_of
-from subwords.components.added_token import AddedToken
-from subwords.errors import InputError
+from subwords.spec.added_token import AddedToken
+from subwords.support.errors import InputError
 from subwords.tokenizer import Tokenizer
 
 FILES = ("gpt2/tokenizer.json", "bert/bert-base-uncased-tokenizer.json", "t5/tokenizer.json", "phi-3/tokenizer.json")

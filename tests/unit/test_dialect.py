@@ -7,9 +7,9 @@ import random
 import pytest
 from tokenizers import Regex, pre_tokenizers
 
-from subwords.components.oniguruma import from_oniguruma, to_oniguruma
-from subwords.components.splitter import PATTERNS, Split
 from subwords.reference.pattern import pre_tokenize
+from subwords.spec.oniguruma import from_oniguruma, to_oniguruma
+from subwords.spec.splitter import PATTERNS, Split
 
 SEED = 7
 ATOMS = [

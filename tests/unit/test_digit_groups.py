@@ -14,12 +14,11 @@ from hypothesis import strategies as st
 
 import subwords
 from commands import json_of, run
-from subwords.components.splitter import NAMED, Split
-from subwords.errors import InputError
-from subwords.split.digit_groups import digit_groups
-from subwords.split.finders import GroupsFinder, RegexFinder, finder
+from subwords.spec.splitter import NAMED, Split
+from subwords.split.finders import GroupsStepSplitter, RegexStepSplitter, digit_groups, finder
 from subwords.split.splitter import SplitterEngine
-from subwords.split.word_spans import start
+from subwords.split.word_spans import whole_text
+from subwords.support.errors import InputError
 
 RIGHT = r"\p{N}{1,3}(?=(?:\p{N}{3})*(?!\p{N}))"
 PATTERNS = [
@@ -39,12 +38,12 @@ TEXTS = st.lists(st.text("1٣½a_ é\n", max_size=14), min_size=1, max_size=4)
 def test_the_same_cuts_as_by_regex(pattern: str, texts: list[str]) -> None:
     step = Split(pattern)
     fast = finder(step)
-    assert isinstance(fast, GroupsFinder)
+    assert isinstance(fast, GroupsStepSplitter)
     data = [text.encode() for text in texts]
     bounds = np.cumsum([0, *map(len, data)], dtype=np.int64)
-    spans = start(np.frombuffer(b"".join(data), np.uint8), bounds, np.ones(len(data), np.bool_), tracked=False)
+    spans = whole_text(np.frombuffer(b"".join(data), np.uint8), bounds, np.ones(len(data), np.bool_), tracked=False)
     if len(spans.text):
-        assert fast.split(spans).words.tolist() == RegexFinder(step).split(spans).words.tolist()
+        assert fast.split(spans).words.tolist() == RegexStepSplitter(step).split(spans).words.tolist()
 
 
 @given(st.text("12 ab,½", max_size=30))

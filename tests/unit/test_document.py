@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from subwords.errors import FormatError
-from subwords.formats.json_node import Node, parse, shown
+from subwords.formats.json_node import Node, parse_json, show_json
+from subwords.support.errors import FormatError
 
 DATA = b'{"a": {"b": [1, "x", true, null]}, "c": {"d": 1, "e": 2, "d": 3}}'
 
 
 def test_value_knows_its_place() -> None:
-    top = parse(DATA, "a.json")
+    top = parse_json(DATA, "a.json")
     items = list(top["a"]["b"].items())
     assert [item.path for item in items] == ["a.b[0]", "a.b[1]", "a.b[2]", "a.b[3]"]
     assert items[0].integer(1) == 1
@@ -31,7 +31,7 @@ def test_value_knows_its_place() -> None:
     ],
 )
 def test_wrong_kind_is_named_with_its_place(kind: str, place: int, message: str) -> None:
-    node = list(parse(DATA, "a.json")["a"]["b"].items())[place]
+    node = list(parse_json(DATA, "a.json")["a"]["b"].items())[place]
     with pytest.raises(FormatError, match=f"^a.json: {message}$"):
         getattr(node, kind)()
 
@@ -49,7 +49,7 @@ def test_boolean_takes_nothing_else(value: object) -> None:
 
 
 def test_key_twice_counts_only_where_it_is_asked() -> None:
-    top = parse(DATA, "a.json")
+    top = parse_json(DATA, "a.json")
     assert top["c"].object() == {"d": 3, "e": 2}
     assert list(top.distinct()) == ["a", "c"]
     with pytest.raises(FormatError, match='c: expected distinct keys, not "d" twice'):
@@ -58,17 +58,17 @@ def test_key_twice_counts_only_where_it_is_asked() -> None:
 
 @pytest.mark.parametrize("text", ["NaN", "-Infinity", "1e999", '"\\ud800"', '["\\udfff"]'])
 def test_value_that_could_not_be_written_back_is_refused(text: str) -> None:
-    top = parse(b'{"a": %s, "b": ["\\ud83d\\ude00", 1.5, {}]}' % text.encode(), "a.json")
+    top = parse_json(b'{"a": %s, "b": ["\\ud83d\\ude00", 1.5, {}]}' % text.encode(), "a.json")
     with pytest.raises(FormatError, match=r"^a\.json: a: expected a value that JSON can represent"):
         top["a"].verbatim()
     assert top["b"].verbatim() == '["😀", 1.5, {}]'
 
 
 def test_values_are_shown_short() -> None:
-    assert shown("é") == '"é"'
-    assert shown("\ud800") == r'"\ud800"'
-    assert shown([1, 2]) == "an array of 2"
-    assert len(shown("x" * 10_000)) < 100
+    assert show_json("é") == '"é"'
+    assert show_json("\ud800") == r'"\ud800"'
+    assert show_json([1, 2]) == "an array of 2"
+    assert len(show_json("x" * 10_000)) < 100
 
 
 @pytest.mark.parametrize(
@@ -89,4 +89,4 @@ def test_values_are_shown_short() -> None:
 )  # fmt: skip
 def test_broken_json_says_where(data: bytes, message: str) -> None:
     with pytest.raises(FormatError, match=rf"^a\.json: .*{message}"):
-        parse(data, "a.json")
+        parse_json(data, "a.json")

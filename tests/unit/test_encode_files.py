@@ -13,7 +13,7 @@ import subwords
 from seeds import seed_of_run
 from small_data import file_of
 from subwords import tokens
-from subwords.errors import InputError
+from subwords.support.errors import InputError
 
 SEED = seed_of_run()
 FILES = ("gpt2/tokenizer.json", "bert/bert-base-uncased-tokenizer.json", "t5/spiece.model", "phi-3/tokenizer.json")
@@ -40,7 +40,7 @@ def test_ids_are_those_of_a_batch(data: Path, tmp_path: Path, name: str, monkeyp
     made = tok.encode_files(iter(texts), tmp_path / "ids.npy")
     assert rows(tmp_path / "ids.npy") == expected
     for block, threads in ((1 << 12, 1), (1000, 2), (1 << 14, 3)):
-        monkeypatch.setattr("subwords.scale.encode_corpus.BLOCK", block)
+        monkeypatch.setattr("subwords.scale.job.BLOCK", block)
         assert tok.encode_files(iter(texts), tmp_path / "ids.npy", threads=threads) == made
 
 
@@ -50,7 +50,7 @@ def test_one_long_document_is_cut_where_no_id_changes(
 ) -> None:
     tok, text = subwords.load(file_of(data, name)), " ".join(texts_of(SEED + 1, 60))
     (tmp_path / "x.txt").write_text(text, "utf-8", newline="")
-    monkeypatch.setattr("subwords.scale.encode_corpus.BLOCK", 10_000)
+    monkeypatch.setattr("subwords.scale.job.BLOCK", 10_000)
     tok.encode_files(tmp_path / "x.txt", tmp_path / "ids.npy")
     assert rows(tmp_path / "ids.npy") == [tok.encode(text)]
 

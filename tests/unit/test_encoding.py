@@ -11,14 +11,13 @@ import numpy as np
 import pytest
 import tokenizers
 
-from subwords.components.template import Template
-from subwords.engine.framing import Framing
-from subwords.engine.spans import Entries
-from subwords.engine.spelling import Spelling
-from subwords.errors import InputError
+from subwords.engine.encoding import Encoding
+from subwords.engine.rows import Framing
+from subwords.engine.spans import Entries, Spelling
 from subwords.formats.hf.post_processor import from_post_processor
 from subwords.formats.json_node import Node
-from subwords.results.encoding import Encoding
+from subwords.spec.template import Template
+from subwords.support.errors import InputError
 
 PIECES = ["[CLS]", "[SEP]", "[UNK]", "a", "b", "##a", "##b", "ab", "##ba"]
 BERT = {"type": "BertProcessing", "sep": ["[SEP]", 1], "cls": ["[CLS]", 0]}

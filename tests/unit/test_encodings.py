@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import subwords
-from subwords.adapt.word_lattice import WordLattice
-from subwords.reference import encodings as reference
+from subwords.adapt.sampling import WordLattice
+from subwords.reference import text as reference
 from subwords.tokenizer import Tokenizer
 
 CORPUS = ["hug hugs hugging huge bun buns pun puns low lower lowest"] * 9

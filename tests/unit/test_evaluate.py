@@ -20,12 +20,19 @@ from seeds import seed_of_run
 from small_data import file_of
 from strategies import texts
 from subwords.corpus.reading import Reading
-from subwords.errors import CorpusError, InputError
-from subwords.kernels.text.measure import count_ids
-from subwords.study.bootstrap import Resampled
-from subwords.study.distribution import entropy, gini, renyi_efficiency, zipf
-from subwords.study.measured import BYTES, CHARACTERS, NO_SPACES, SPACELESS_CHARACTERS, WORDS, measured, word_classes
-from subwords.study.sweep import first_tokens
+from subwords.kernels.text.utf8 import count_ids
+from subwords.study.evaluation import (
+    BYTES,
+    CHARACTERS,
+    NO_SPACES,
+    SPACELESS_CHARACTERS,
+    WORDS,
+    measured,
+    word_classes,
+)
+from subwords.study.growth import shrink_vocabulary
+from subwords.study.statistics import Resampled, entropy, gini, renyi_efficiency, zipf
+from subwords.support.errors import CorpusError, InputError
 
 SEED = seed_of_run()
 TEXT = "low lower lowest new newer newest naïve 文字 wide wider. "
@@ -64,7 +71,7 @@ def test_documents_in_parts_are_whole(monkeypatch: pytest.MonkeyPatch, tmp_path:
     text = "".join(rng.choices(["low ", "newer", "1", "é", "\n", "文", "  "], k=30_000))
     (tmp_path / "a.txt").write_text(text)
     (tmp_path / "b.txt").write_text(text[:100])
-    monkeypatch.setattr("subwords.study.measured.BLOCK", 1 << 12)
+    monkeypatch.setattr("subwords.study.evaluation.BLOCK", 1 << 12)
     for threads in (1, 2):
         found = measured(
             [TOK, OTHER],
@@ -268,9 +275,9 @@ def test_first_tokens_are_what_a_smaller_training_gives(options: dict[str, Any])
     least = 24 if options.get("byte_level") is False else 258
     whole = subwords.train([TEXT * 9], vocab_size=least + 30, **options)
     for size in (least + 5, least + 18, least + 30):
-        assert first_tokens(whole, size) == subwords.train([TEXT * 9], vocab_size=size, **options)
+        assert shrink_vocabulary(whole, size) == subwords.train([TEXT * 9], vocab_size=size, **options)
     with pytest.raises(InputError, match="expected a size of at least"):
-        first_tokens(whole, 3)
+        shrink_vocabulary(whole, 3)
 
 
 @pytest.mark.parametrize("algorithm", ["bpe", "unigram", "wordpiece"])

@@ -18,10 +18,9 @@ import subwords
 from seeds import seed_of_run
 from small_data import file_of
 from strategies import texts
-from subwords.errors import InputError
-from subwords.study.cuts import alternatives_of
-from subwords.study.steps import Added, Known, Lattice, Matching, Merging, Stretch, Unknown
-from subwords.study.trace import Trace
+from subwords.study.explanation import Trace, alternatives_of
+from subwords.study.segments import Added, Known, Lattice, Matching, Merging, Stretch, Unknown
+from subwords.support.errors import InputError
 
 SEED = seed_of_run()
 CORPUS = ["low lower lowest, new newer newest: naïve 文字 wide! ½ ﬁne"] * 9

@@ -13,10 +13,10 @@ from hypothesis import given
 
 import subwords
 from strategies import counts_of, word_counts
-from subwords.errors import InputError, TrainingError
 from subwords.reference import unigram
 from subwords.reference.bpe import byte_to_char
-from subwords.study.watched import MergeStep, PieceStep, TrainingTrace
+from subwords.study.training_steps import MergeStep, PieceStep, TrainingTrace
+from subwords.support.errors import InputError, TrainingError
 
 VECTORS: dict[str, Any] = json.loads((Path(__file__).parents[1] / "data" / "mission_vectors.json").read_text("utf-8"))
 CORPUS: list[str] = VECTORS["corpus"]

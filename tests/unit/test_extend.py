@@ -17,15 +17,15 @@ import subwords
 from seeds import seed_of_run
 from small_data import file_of
 from strategies import counts_of, word_counts
-from subwords.adapt.extend_bpe import Extension, extend_bpe
+from subwords.adapt.extending import Extension, extend_bpe
 from subwords.adapt.words import word_ids
-from subwords.bpe.model import BPE
-from subwords.bpe.train import BPESettings, train_bpe
-from subwords.components.vocab import Vocab
 from subwords.corpus.counts import WordCounts
-from subwords.errors import FormatError, InputError, SubwordsWarning, TrainingError
-from subwords.learning import indexing
-from subwords.reference.extend import extend as reference
+from subwords.models import learning as indexing
+from subwords.models.bpe.model import BPE
+from subwords.models.bpe.train import BPESettings, train_bpe
+from subwords.reference.bpe import extend as reference
+from subwords.spec.vocab import Vocab
+from subwords.support.errors import FormatError, InputError, SubwordsWarning, TrainingError
 
 SEED = seed_of_run()
 LETTERS = "abé文"

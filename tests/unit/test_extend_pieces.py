@@ -14,13 +14,13 @@ import subwords
 from seeds import seed_of_run
 from small_data import file_of
 from strategies import counts_of
-from subwords.adapt import extend_pieces
-from subwords.adapt.extend_bpe import Extension
-from subwords.components.vocab import Vocab
-from subwords.errors import InputError, SubwordsWarning, TrainingError
-from subwords.reference.extend_pieces import extend_unigram, extend_wordpiece
-from subwords.unigram.model import Unigram
-from subwords.wordpiece.model import WordPiece
+from subwords.adapt import extending as extend_pieces
+from subwords.adapt.extending import Extension
+from subwords.models.unigram.model import Unigram
+from subwords.models.wordpiece.model import WordPiece
+from subwords.reference.wordpiece import extend_unigram, extend_wordpiece
+from subwords.spec.vocab import Vocab
+from subwords.support.errors import InputError, SubwordsWarning, TrainingError
 
 SEED = seed_of_run()
 WORDS = st.dictionaries(st.text("abé", min_size=1, max_size=8), st.integers(1, 30), min_size=1, max_size=8)

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 import pytest
 
 import subwords
-from subwords.errors import InputError
-from subwords.kernels.jit import MODE
+from subwords.kernels.modes import MODE
+from subwords.support.errors import InputError
 
 pytestmark = pytest.mark.skipif(MODE != "compiled", reason="no fast path")
 

@@ -20,9 +20,9 @@ import subwords
 from in_shards import count_to
 from seeds import seed_of_run
 from subwords.corpus.reading import Reading
-from subwords.errors import InputError
-from subwords.scale import Run
-from subwords.support.locks import only_one
+from subwords.scale.job import Run
+from subwords.support.errors import InputError
+from subwords.support.files import only_one
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals and limits of POSIX")
 

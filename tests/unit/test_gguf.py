@@ -13,11 +13,11 @@ import pytest
 
 import subwords
 from llama_cpp import keys_of
-from subwords.components.added_token import AddedToken
-from subwords.components.normalizer import NAMED as NORMALIZERS
-from subwords.components.template import Inserted, Slot, Template
-from subwords.errors import FormatError, InputError
-from subwords.formats.gguf.container import BOOL, FLOAT32, INT32, STRING, UINT32, written
+from subwords.formats.gguf.read import BOOL, FLOAT32, INT32, STRING, UINT32, gguf_bytes
+from subwords.spec.added_token import AddedToken
+from subwords.spec.normalizer import NAMED as NORMALIZERS
+from subwords.spec.template import Inserted, Slot, Template
+from subwords.support.errors import FormatError, InputError
 from subwords.tokenizer import Tokenizer
 
 PRE = "tokenizer.ggml."
@@ -38,7 +38,7 @@ def entries(**changes: Any) -> list[tuple[str, int, Any]]:
 
 
 def load(path: Path, more: list[tuple[str, int, Any]], **options: Any) -> Tokenizer:
-    path.write_bytes(written(more))
+    path.write_bytes(gguf_bytes(more))
     return subwords.load(path, **options)
 
 
@@ -86,7 +86,7 @@ def test_tensors_are_not_read(file: Path) -> None:
 def test_every_truncation_is_refused(file: Path) -> None:
     tokens = ["<unk>", *BYTES[:3]]
     more = entries(tokens=(STRING, tokens), scores=(FLOAT32, [0.0] * 4), token_type=None, add_bos_token=(BOOL, False))
-    whole = written(more).rstrip(b"\0")
+    whole = gguf_bytes(more).rstrip(b"\0")
     for stop in range(4, len(whole)):
         file.write_bytes(whole[:stop])
         with pytest.raises(FormatError, match=r"x\.gguf: .*(truncated|expected at most)"):
@@ -94,7 +94,7 @@ def test_every_truncation_is_refused(file: Path) -> None:
 
 
 def test_flipped_bytes_never_fail_otherwise(file: Path) -> None:
-    data = bytearray(written(entries()))
+    data = bytearray(gguf_bytes(entries()))
     rng = np.random.default_rng(1)
     for _ in range(300):
         at, value = int(rng.integers(4, len(data))), int(rng.integers(256))

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import subwords
-from subwords.errors import FormatError, InputError
-from subwords.formats.hub import FILES, is_name
+from subwords.formats.hub import FILES, is_repository_name
+from subwords.support.errors import FormatError, InputError
 from subwords.tokenizer import Tokenizer
 
 hub = pytest.importorskip("huggingface_hub")
@@ -128,7 +128,7 @@ def test_without_the_package(cache: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.parametrize("path", ["a.json", "models/tokenizer.json", "gpt2", "../a/b", "/a/b", "a/b/c", "a//b", "a/-b"])
 def test_what_is_no_name(path: str, cache: Path) -> None:
-    assert not is_name(path)
+    assert not is_repository_name(path)
     with pytest.raises(InputError, match="revision and download are for repositories"):
         subwords.load(path, revision="main")
 

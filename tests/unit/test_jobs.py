@@ -19,9 +19,9 @@ import subwords
 from in_shards import count_to
 from seeds import seed_of_run
 from subwords.corpus.reading import Reading
-from subwords.errors import CorpusError, InputError
-from subwords.scale import Run
-from subwords.scale.shards import shards_of
+from subwords.scale.job import Run
+from subwords.scale.work import shards_of
+from subwords.support.errors import CorpusError, InputError
 
 pytest.importorskip("pyarrow")
 

@@ -14,7 +14,12 @@ from hypothesis import strategies as st
 
 import subwords
 from decoding import decoder_nodes
-from subwords.components.decoder import (
+from subwords.engine.decode.decoding import decode_bytes
+from subwords.engine.decode.joined import joined_of
+from subwords.formats.hf.decoder import from_decoder
+from subwords.formats.json_node import Node
+from subwords.kernels.fastpath import available
+from subwords.spec.decoder import (
     BPEDecoder,
     ByteDecoder,
     ByteFallback,
@@ -28,13 +33,8 @@ from subwords.components.decoder import (
     Strip,
     WordPieceDecoder,
 )
-from subwords.components.vocab import Vocab
-from subwords.engine.decode.decode_ids import decode_bytes
-from subwords.engine.decode.joined import joined_of
-from subwords.errors import InputError
-from subwords.formats.hf.decoder import from_decoder
-from subwords.formats.json_node import Node
-from subwords.kernels.fastpath import available
+from subwords.spec.vocab import Vocab
+from subwords.support.errors import InputError
 from whole_decoding import whole_text
 
 TOKENS = [

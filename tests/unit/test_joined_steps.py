@@ -11,12 +11,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from strategies import byte_texts
-from subwords.components.splitter import NAMED, PATTERNS, ByteChars, Prefix, Replace, Rule, Split
-from subwords.split.routes import CHUNK_WORDS, MachineRoute, Route, SplitBuffers, TracedChunk, WordChunk
-from subwords.split.select_route import route
-from subwords.split.step_routes import DroppingRoute, NumbersRoute, PrefixingRoute, StepsRoute
+from subwords.spec.splitter import NAMED, PATTERNS, ByteChars, Prefix, Replace, Rule, Split
+from subwords.split.finders import DroppingRoute, NumbersRoute, PrefixingRoute, StepsRoute
+from subwords.split.routes import CHUNK_WORDS, MachineRoute, SplitBuffers, SplitRoute, TracedChunk, WordChunk
+from subwords.split.splitter import route
 
-RULES: dict[str, tuple[Rule, type[Route]]] = {
+RULES: dict[str, tuple[Rule, type[SplitRoute]]] = {
     "clip": (NAMED["clip"], DroppingRoute),
     "t5": (NAMED["t5"], PrefixingRoute),
     "falcon": (NAMED["falcon"], NumbersRoute),

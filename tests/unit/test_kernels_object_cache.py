@@ -13,9 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from subwords.errors import SubwordsError, SubwordsWarning
 from subwords.kernels import machine_code, modes
-from subwords.kernels.jit import MODE, Int, Kernel
+from subwords.kernels.entry import Kernel
+from subwords.kernels.jit import Int
+from subwords.kernels.modes import MODE
+from subwords.support.errors import SubwordsError, SubwordsWarning
 
 pytestmark = pytest.mark.skipif(MODE != "compiled", reason="only compiled kernels are kept")
 

@@ -13,8 +13,9 @@ import pytest
 
 import subwords
 from subwords.kernels import layout
-from subwords.kernels.jit import Int, Kernel, U8s, every_kernel
-from subwords.kernels.layout import WordTable
+from subwords.kernels.entry import Kernel
+from subwords.kernels.jit import Int, every_kernel
+from subwords.kernels.layout import U8s, WordTable
 
 SOURCE = Path(subwords.__file__).parent
 FILES = [file for file in sorted(SOURCE.rglob("*.py")) if not file.name.endswith("layout.py")]

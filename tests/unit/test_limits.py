@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from subwords.engine.documents import LEAST_BLOCK, MOST_BLOCK, TABLES, threads_within
-from subwords.errors import InputError
-from subwords.support.limits import LEAST_ROOM, bytes_of, room_of
+from subwords.support.errors import InputError
+from subwords.support.memory import LEAST_ROOM, bytes_of, room_of
 
 
 @pytest.mark.parametrize(

@@ -23,12 +23,12 @@ from patterns import (
     string,
     walked,
 )
-from subwords.components.splitter import DIGIT, NAMED, PATTERNS, SIGN, Split
 from subwords.kernels import layout
 from subwords.reference import pattern as reference
+from subwords.spec.splitter import DIGIT, NAMED, PATTERNS, SIGN, Split
 from subwords.split import transducer as machines
 from subwords.split.pattern import Outside
-from subwords.split.transducer import Machine, composed, machine, unsplit
+from subwords.split.transducer import Machine, compose_machines, machine, unsplit
 
 SEED = 6
 ALL = {**INVENTED, **PATTERNS}
@@ -189,7 +189,7 @@ def test_joined_steps(name: str) -> None:
     rule = STEPS[name]
     found = machine_of(rule[-1])
     for step in reversed(rule[:-1]):
-        found = composed(machine_of(step), found)
+        found = compose_machines(machine_of(step), found)
     chars = characters_of(found.classes, rng)
     for _ in range(150):
         text = string(rng, chars)
@@ -202,7 +202,7 @@ def test_joined_steps(name: str) -> None:
 
 def test_steps_that_save_word_ends_are_not_joined() -> None:
     with pytest.raises(Outside, match="saves word ends"):
-        composed(machine_of(Split(PATTERNS["o200k"])), machine_of(Split(r"\p{N}")))
+        compose_machines(machine_of(Split(PATTERNS["o200k"])), machine_of(Split(r"\p{N}")))
 
 
 def test_steps_with_too_many_classes_are_not_joined() -> None:
@@ -212,7 +212,7 @@ def test_steps_with_too_many_classes_are_not_joined() -> None:
         for part in (letters[:100], letters[100:])
     )
     with pytest.raises(Outside, match="more than 120 classes"):
-        composed(first, second)
+        compose_machines(first, second)
 
 
 @pytest.mark.parametrize(

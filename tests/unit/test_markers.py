@@ -12,9 +12,9 @@ import pytest
 
 import subwords
 from markers import FAMILIES, MARKER, RUN, holds, live_markers
-from subwords.encode.encoder import Encoder
+from subwords.engine.encoder import Encoder
 from subwords.engine.engine import Engine
-from subwords.errors import SubwordsWarning
+from subwords.support.errors import SubwordsWarning
 
 CORPUS = ["the cat sat on the mat", "a dog, a log", "hugs and hugging"] * 30
 

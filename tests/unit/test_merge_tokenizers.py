@@ -14,12 +14,12 @@ import subwords
 from small_data import file_of
 from strategies import counts_of, word_counts
 from subwords.adapt.words import ids_of_words
-from subwords.bpe.model import BPE
-from subwords.bpe.train import BPESettings, train_bpe
-from subwords.components.splitter import NAMED
-from subwords.errors import InputError
+from subwords.models.bpe.model import BPE
+from subwords.models.bpe.train import BPESettings, train_bpe
 from subwords.reference.bpe import encode_word
-from subwords.spec import TokenizerSpec
+from subwords.spec.splitter import NAMED
+from subwords.spec.tokenizer import TokenizerSpec
+from subwords.support.errors import InputError
 
 ONE = "low lower lowest new newer newest wide wider widest"
 TWO = "slow slower slowest prism prisms prismatic light lights lighter"

@@ -15,7 +15,7 @@ import subwords
 from commands import json_of, run
 from subwords import WordCounts
 from subwords.corpus.mix import mix_factors
-from subwords.errors import InputError
+from subwords.support.errors import InputError
 
 EN, DE = subwords.count(["the cat the cat " * 30]), subwords.count(["die Katze"])
 SOURCES = {"en": EN, "de": DE}

@@ -6,7 +6,7 @@ import numpy as np
 
 from subwords.normalize.characters import (
     combining_classes,
-    composed,
+    compose_pair,
     compositions,
     decompositions,
     lowercase,
@@ -43,8 +43,8 @@ def test_capitals_newer_than_those_of_python_have_small_letters() -> None:
 
 
 def test_what_composes() -> None:
-    assert composed("e", "\u0301") == "é"
-    assert composed("\u1100", "\u1161") == "가"
-    assert composed("가", "\u11a8") == "각"
-    assert composed("\u0308", "\u0301") is None  # an exclusion
-    assert composed("\U00011935", "\U00011930") is None  # newer
+    assert compose_pair("e", "\u0301") == "é"
+    assert compose_pair("\u1100", "\u1161") == "가"
+    assert compose_pair("가", "\u11a8") == "각"
+    assert compose_pair("\u0308", "\u0301") is None  # an exclusion
+    assert compose_pair("\U00011935", "\U00011930") is None  # newer

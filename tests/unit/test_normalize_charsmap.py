@@ -17,14 +17,13 @@ from engines import normalizer
 from normalizing import MAPS, RULES
 from small_data import file_of, is_small
 from strategies import texts
-from subwords.components.normalizer import Precompiled, SentencePiece
-from subwords.components.precompiled_map import read_charsmap
-from subwords.errors import FormatError, InputError
-from subwords.formats.sentencepiece.proto import Piece, model_class
+from subwords.formats.sentencepiece.read import PieceType, model_class
 from subwords.kernels import layout
 from subwords.kernels.normalize.graphemes import grapheme_sources
-from subwords.normalize.precompiled import GraphemeStage
+from subwords.normalize.sentencepiece import GraphemeStage
 from subwords.reference.normalize import matches
+from subwords.spec.normalizer import Precompiled, SentencePiece, read_charsmap
+from subwords.support.errors import FormatError, InputError
 
 MAP = MAPS[0]
 
@@ -193,7 +192,7 @@ def test_nul_leads_nowhere_in_a_written_map() -> None:
     data = write_charsmap({"\u1680": " ", "\u2009": " ", "\t": " ", "ﬁ": "fi", "ab": "c"})
     message = model_class()()
     message.normalizer_spec.precompiled_charsmap = data
-    message.pieces.add(piece=b"<unk>", type=Piece.UNKNOWN)
+    message.pieces.add(piece=b"<unk>", type=PieceType.UNKNOWN)
     message.pieces.add(piece="▁".encode(), score=-1)
     message.pieces.add(piece=b"a", score=-2)
     proto = message.SerializeToString()

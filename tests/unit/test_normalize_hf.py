@@ -10,9 +10,9 @@ import pytest
 
 from building import node_of
 from small_data import file_of
-from subwords.components.normalizer import Bert, Form, Lowercase, Nmt, Prepend, Replace, Steps, Strip, StripAccents
-from subwords.errors import FormatError
 from subwords.formats.hf.normalizer import from_normalizer, to_normalizer
+from subwords.spec.normalizer import Bert, Form, Lowercase, Nmt, Prepend, Replace, Steps, Strip, StripAccents
+from subwords.support.errors import FormatError
 
 FLAGS = {"clean_text": True, "handle_chinese_chars": False, "strip_accents": None, "lowercase": True}
 

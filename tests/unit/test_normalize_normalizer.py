@@ -14,7 +14,10 @@ import pytest
 from charsmap import write_charsmap
 from engines import normalizer
 from normalizing import in_parts
-from subwords.components.normalizer import (
+from subwords.formats.hf.normalizer import to_normalizer
+from subwords.normalize import stages
+from subwords.normalize.normalizer import NormalizerEngine
+from subwords.spec.normalizer import (
     NAMED,
     Bert,
     Form,
@@ -27,10 +30,7 @@ from subwords.components.normalizer import (
     Strip,
     StripAccents,
 )
-from subwords.errors import FormatError, InputError
-from subwords.formats.hf.normalizer import to_normalizer
-from subwords.normalize import stages
-from subwords.normalize.normalizer import NormalizerEngine
+from subwords.support.errors import FormatError, InputError
 
 EVERY: list[Any] = [
     *NAMED,
@@ -260,8 +260,8 @@ def test_growth(rule: Any) -> None:
 
 def test_the_whitespace_of_sentencepiece_is_the_map_of_that_rule() -> None:
     from charsmap import write_charsmap
-    from subwords.components.normalizer import NAMED, SentencePiece
-    from subwords.unicode.tables import WHITE_SPACE
+    from subwords.spec.normalizer import NAMED, SentencePiece
+    from subwords.spec.unicode import WHITE_SPACE
 
     made = write_charsmap({chr(code): " " for code in sorted(WHITE_SPACE) if chr(code) != " "})
     assert NAMED["sentencepiece"] == (SentencePiece(made),)

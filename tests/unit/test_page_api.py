@@ -14,12 +14,10 @@ from hypothesis import strategies as st
 
 import subwords
 from subwords import Tokenizer
-from subwords.errors import FormatError, InputError
-from subwords.study.explain import explain_word, words_of
-from subwords.study.opened import TokenizerFile
-from subwords.study.page_api import MOST_CHARACTERS, PageApi
-from subwords.study.shown_tokens import disagreements
-from subwords.study.steps import Lattice
+from subwords.study.explanation import explain_word, word_explainer
+from subwords.study.page import MOST_CHARACTERS, PageApi, TokenizerFile, disagreements
+from subwords.study.segments import Lattice
+from subwords.support.errors import FormatError, InputError
 
 TEXTS = ["low lower lowest newest widest naïve 🙂 hugging hugs bun"] * 9
 FAMILIES: dict[str, dict[str, Any]] = {
@@ -52,7 +50,7 @@ def encode(api: PageApi, **request: object) -> Any:
 )
 def test_the_word_of_a_token_is_that_of_explain(name: str, text: str) -> None:
     tok = TOKENIZERS[name]
-    words, encoding, trace = words_of(tok.model), tok(text, template=False), subwords.explain(tok, text)
+    words, encoding, trace = word_explainer(tok.model), tok(text, template=False), subwords.explain(tok, text)
     for place in range(len(encoding)):
         found, first = explain_word(tok, text, encoding, place, words, special="text", most=300)
         if name in ("characters", "fallback"):  # one word for `explain`; the page shows those of the space rule
@@ -97,7 +95,7 @@ def best_two(scores: dict[str, float], word: str) -> list[float]:
 @pytest.mark.parametrize("word", ["▁hugs", "▁lowest", "▁bun", "▁", "▁hughughug"])
 def test_a_lattice_has_the_best_path_and_the_runner_up(word: str) -> None:
     tok = TOKENIZERS["unigram"]
-    steps = words_of(tok.model).segmented(word.encode(), [0.0])
+    steps = word_explainer(tok.model).segmented(word.encode(), [0.0])
     assert isinstance(steps, Lattice)
     model: Any = tok.model
     scores = {

@@ -19,10 +19,7 @@ import pytest
 
 import subwords
 from subwords import Tokenizer
-from subwords.study.opened import TokenizerFile
-from subwords.study.page_api import PageApi
-from subwords.study.page_server import PageServer
-from subwords.study.panels import Finding, Panels, Table, panels
+from subwords.study.page import MetricTable, PageApi, PageServer, PanelFinding, Panels, TokenizerFile, panels
 
 pytest.importorskip("selenium", reason="the group `browser` is not installed")
 
@@ -580,8 +577,10 @@ def test_another_site_cannot_frame_or_read_the_page(
 
 def test_panels_that_exist_are_shown(browser: webdriver.Chrome, folder: Path) -> None:
     some = Panels(
-        audit=lambda tok: [Finding("error", "unreachable", f"<b>1 of {tok.vocab_size}</b>", (3,))],
-        evaluate=lambda toks, text: Table((("characters", tuple(len(text) for _ in toks)), ("none", (None, "x")))),
+        audit=lambda tok: [PanelFinding("error", "unreachable", f"<b>1 of {tok.vocab_size}</b>", (3,))],
+        evaluate=lambda toks, text: MetricTable(
+            (("characters", tuple(len(text) for _ in toks)), ("none", (None, "x")))
+        ),
         before=lambda trace, start, stop: [f"<i>{trace.text[start:stop]}"],
     )
     files = [TokenizerFile(str(folder / f"{name}.json")) for name in ("bpe", "unigram")]

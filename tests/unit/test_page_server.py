@@ -13,12 +13,18 @@ from typing import Any
 import pytest
 
 import subwords
-from subwords.errors import InputError
-from subwords.study.opened import TokenizerFile
-from subwords.study.page_api import PageApi
-from subwords.study.page_files import page_files
-from subwords.study.page_server import HEADERS, MOST_BYTES, PageServer
-from subwords.study.panels import Finding, Panels, Table
+from subwords.study.page import (
+    HEADERS,
+    MOST_BYTES,
+    MetricTable,
+    PageApi,
+    PageServer,
+    PanelFinding,
+    Panels,
+    TokenizerFile,
+    page_files,
+)
+from subwords.support.errors import InputError
 
 TEXTS = ["low lower lowest naïve 🙂"] * 9
 
@@ -244,8 +250,8 @@ def test_the_answer_has_the_ids_of_encode(server: PageServer) -> None:
 def test_panels_that_exist_are_called(tmp_path: Path) -> None:
     subwords.train(TEXTS, vocab_size=270).save(tmp_path / "tok.json")
     panels = Panels(
-        audit=lambda tok: [Finding("error", "unreachable", f"1 of {tok.vocab_size}", (3,))],
-        evaluate=lambda toks, text: Table((("characters", tuple(len(text) for _ in toks)),)),
+        audit=lambda tok: [PanelFinding("error", "unreachable", f"1 of {tok.vocab_size}", (3,))],
+        evaluate=lambda toks, text: MetricTable((("characters", tuple(len(text) for _ in toks)),)),
         before=lambda trace, start, stop: [f"of {trace.text[start:stop]!r}"],
     )
     api = PageApi([TokenizerFile(str(tmp_path / "tok.json"))], panels=panels)
@@ -264,7 +270,7 @@ def test_panels_that_are_absent_say_so(server: PageServer) -> None:
 
 
 def test_a_defect_is_an_answer_too(tmp_path: Path) -> None:
-    def fails(_: object) -> list[Finding]:
+    def fails(_: object) -> list[PanelFinding]:
         raise ZeroDivisionError("here")
 
     subwords.train(TEXTS, vocab_size=270).save(tmp_path / "tok.json")

@@ -9,8 +9,8 @@ import struct
 import numpy as np
 import tokenizers
 
-from subwords.reference import unigram_encode as reference
-from subwords.unigram.parsed import parsed
+from subwords.models.unigram.model import parsed
+from subwords.reference import unigram as reference
 
 SEED = 23
 

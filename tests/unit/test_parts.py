@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from engines import normalizer
-from subwords.components.added_token import AddedToken
 from subwords.engine.added_tokens import AddedTokens
 from subwords.engine.text_parts import TextParts
-from subwords.errors import InputError
 from subwords.normalize.normalizer import NormalizerEngine
+from subwords.spec.added_token import AddedToken
+from subwords.support.errors import InputError
 
 
 def parts_of(*tokens: AddedToken, before: NormalizerEngine | None = None, normalizes: bool = False) -> TextParts:

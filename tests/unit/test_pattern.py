@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 from characters import settled, spelled
 from small_data import file_of, files_of
 from strategies import FRAGMENTS
-from subwords.components.splitter import PATTERNS
-from subwords.errors import InputError
+from subwords.spec.splitter import PATTERNS
 from subwords.split.pattern import (
     INVALID,
     Chars,
@@ -31,8 +30,9 @@ from subwords.split.pattern import (
     Repeat,
     Then,
     literal,
-    parse,
+    parse_pattern,
 )
+from subwords.support.errors import InputError
 
 CONTRACTIONS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 UPPER, LOWER = r"\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}", r"\p{Ll}\p{Lm}\p{Lo}\p{M}"
@@ -166,7 +166,7 @@ def twin(pattern: str, text: str) -> int | None:
 
 @cache
 def tree(pattern: str) -> Node:
-    return parse(pattern)
+    return parse_pattern(pattern)
 
 
 @cache
@@ -306,7 +306,7 @@ def test_small_patterns_match_as_regex_does(pattern: str, texts: list[str]) -> N
 )
 def test_error_points_at_the_character(pattern: str, at: int, expected: str) -> None:
     with pytest.raises(InputError) as raised:
-        parse(pattern)
+        parse_pattern(pattern)
     message, shown, caret = str(raised.value).split("\n")
     assert message.startswith(f"expected {expected}") and f" at character {at}, got " in message
     assert shown == f"  {pattern}"
@@ -315,7 +315,7 @@ def test_error_points_at_the_character(pattern: str, at: int, expected: str) -> 
 
 def test_error_in_a_long_pattern_shows_what_is_near() -> None:
     with pytest.raises(InputError) as raised:
-        parse("a" * 500 + "\n字)" + "b" * 500)
+        parse_pattern("a" * 500 + "\n字)" + "b" * 500)
     _, shown, caret = str(raised.value).split("\n")
     assert shown == "  ..." + "a" * 28 + "\\n字)" + "b" * 29 + "..."
     # The Chinese character is as wide as two others.
@@ -358,32 +358,36 @@ def test_error_in_a_long_pattern_shows_what_is_near() -> None:
 )
 def test_what_only_other_engines_take_is_outside(pattern: str, reason: str) -> None:
     with pytest.raises(Outside, match=f"^{re.escape(reason)}$"):
-        parse(pattern)
+        parse_pattern(pattern)
 
 
 def test_trees_of_the_same_meaning_of_sets_are_equal() -> None:
-    assert parse(r"[a-c]\p{Nd}(?!\S)") == parse(r"[cba]\d(?!\S)")
-    assert hash(parse(r"[a-c](?!b)")) == hash(parse(r"[cba](?![b])"))
-    assert parse("a") != parse("b") and parse("(?=a)") != parse("(?!a)") and parse("(?=a)") != parse("a")
-    assert parse(r"(?=\s|$)") == parse(r"(?!\S)")
+    assert parse_pattern(r"[a-c]\p{Nd}(?!\S)") == parse_pattern(r"[cba]\d(?!\S)")
+    assert hash(parse_pattern(r"[a-c](?!b)")) == hash(parse_pattern(r"[cba](?![b])"))
+    assert (
+        parse_pattern("a") != parse_pattern("b")
+        and parse_pattern("(?=a)") != parse_pattern("(?!a)")
+        and parse_pattern("(?=a)") != parse_pattern("a")
+    )
+    assert parse_pattern(r"(?=\s|$)") == parse_pattern(r"(?!\S)")
 
 
 def test_a_set_that_comes_twice_is_one_object() -> None:
-    first, second = parse(r"\p{L}[\p{L}]").items  # type: ignore[union-attr]
+    first, second = parse_pattern(r"\p{L}[\p{L}]").items  # type: ignore[union-attr]
     assert first is second
 
 
 def test_tree_of_each_construct() -> None:
     a, b = literal("a"), literal("b")
     assert isinstance(a, Chars)
-    assert parse("") == Then(()) == literal("")
-    assert parse("ab") == Then((a, b)) == literal("ab")
-    assert parse("a|b|") == Either((a, b, Then(())))
-    assert parse("a*") == Repeat(a, 0, None)
-    assert parse("a{2,3}+") == Repeat(a, 2, 3, possessive=True)
-    assert parse("a{4}{,2}") == Repeat(Repeat(a, 4, 4), 0, 2)
-    assert parse("(?>a|b)") == Repeat(Either((a, b)), 1, 1, possessive=True)
-    assert parse("(?>a+)") == parse("a++") and parse("(?>a)") == a
-    assert parse("a$") == Then((a, End())) == parse(r"a\z") == parse(r"a\Z")
-    assert parse("(?!a)") == Look(a.members, negative=True)
-    assert parse("((?:a)(?P<n>b))") == Then((a, b))
+    assert parse_pattern("") == Then(()) == literal("")
+    assert parse_pattern("ab") == Then((a, b)) == literal("ab")
+    assert parse_pattern("a|b|") == Either((a, b, Then(())))
+    assert parse_pattern("a*") == Repeat(a, 0, None)
+    assert parse_pattern("a{2,3}+") == Repeat(a, 2, 3, possessive=True)
+    assert parse_pattern("a{4}{,2}") == Repeat(Repeat(a, 4, 4), 0, 2)
+    assert parse_pattern("(?>a|b)") == Repeat(Either((a, b)), 1, 1, possessive=True)
+    assert parse_pattern("(?>a+)") == parse_pattern("a++") and parse_pattern("(?>a)") == a
+    assert parse_pattern("a$") == Then((a, End())) == parse_pattern(r"a\z") == parse_pattern(r"a\Z")
+    assert parse_pattern("(?!a)") == Look(a.members, negative=True)
+    assert parse_pattern("((?:a)(?P<n>b))") == Then((a, b))

@@ -10,10 +10,9 @@ import pytest
 
 from building import node_of
 from small_data import file_of
-from subwords.components.splitter import DIGIT, NAMED, PATTERNS, SIGN, ByteChars, Prefix, Replace, Rule, Split
-from subwords.errors import FormatError
-from subwords.formats.hf.pre_tokenizer import BEHAVIORS, from_pre_tokenizer, to_pre_tokenizer
-from subwords.formats.hf.unicode_scripts import unicode_scripts
+from subwords.formats.hf.pre_tokenizer import BEHAVIORS, from_pre_tokenizer, to_pre_tokenizer, unicode_scripts
+from subwords.spec.splitter import DIGIT, NAMED, PATTERNS, SIGN, ByteChars, Prefix, Replace, Rule, Split
+from subwords.support.errors import FormatError
 
 WORDS = Split(PATTERNS["gpt2"])
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from subwords.corpus.progress import progress
-from subwords.errors import InputError
 from subwords.kernels.modes import NOTICES
+from subwords.support.errors import InputError
 
 pty = pytest.importorskip("pty", reason="pseudo-terminals are a POSIX thing")
 

@@ -15,21 +15,18 @@ import subwords
 from seeds import seed_of_run
 from small_data import file_of
 from strategies import counts_of, merge_lists, word_counts
-from subwords.adapt.chosen import lowest, token_counts
-from subwords.adapt.merge_graph import parts_of_tokens
-from subwords.adapt.removal import removal_of
-from subwords.adapt.words import ids_of_words
-from subwords.bpe.model import BPE
-from subwords.bpe.train import BPESettings, train_bpe
-from subwords.components.splitter import NAMED
-from subwords.components.vocab import Vocab
-from subwords.errors import FormatError, InputError
-from subwords.reference.bpe import GPT2_PATTERN, encode_word
-from subwords.reference.prune import prune as reference
-from subwords.reference.prune import prune_merges
-from subwords.spec import TokenizerSpec
-from subwords.unigram.model import Unigram
-from subwords.wordpiece.model import WordPiece
+from subwords.adapt.pruning import lowest, removal_of, token_counts
+from subwords.adapt.words import ids_of_words, parts_of_tokens
+from subwords.models.bpe.model import BPE
+from subwords.models.bpe.train import BPESettings, train_bpe
+from subwords.models.unigram.model import Unigram
+from subwords.models.wordpiece.model import WordPiece
+from subwords.reference.bpe import GPT2_PATTERN, encode_word, prune_merges
+from subwords.reference.bpe import prune as reference
+from subwords.spec.splitter import NAMED
+from subwords.spec.tokenizer import TokenizerSpec
+from subwords.spec.vocab import Vocab
+from subwords.support.errors import FormatError, InputError
 
 SEED = seed_of_run()
 LETTERS = "abé文"

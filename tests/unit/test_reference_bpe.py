@@ -20,11 +20,11 @@ from subwords.reference.bpe import (
     decode,
     encode,
     encode_word,
+    encode_word_ranks,
     split,
     split_bytes,
     train,
 )
-from subwords.reference.bpe_ranks import encode_word_ranks
 
 CHARS = byte_to_char()
 TEXT = "The tokenizer takes the tokens it was taught: token by token, the tokenization of the text is theirs.\n" * 2

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strategies import byte_texts, texts
-from subwords.components.splitter import NAMED, PATTERNS, ByteChars, Prefix, Replace, Split
 from subwords.reference import bpe
 from subwords.reference.pattern import BYTE_CHARS, find, pre_tokenize
+from subwords.spec.splitter import NAMED, PATTERNS, ByteChars, Prefix, Replace, Split
 
 KEEPING = sorted(
     name

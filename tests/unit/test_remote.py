@@ -21,10 +21,9 @@ from subwords import tokens
 from subwords.cli import main
 from subwords.corpus.reading import Reading
 from subwords.corpus.source import files_and_texts
-from subwords.errors import CorpusError, InputError, SubwordsError
-from subwords.scale import Run
-from subwords.support.atomic import atomic_write, place_of
-from subwords.support.remote import Remote, is_remote, version_of
+from subwords.scale.job import Run
+from subwords.support.errors import CorpusError, InputError, SubwordsError
+from subwords.support.files import Remote, atomic_write, is_remote, place_of, version_of
 
 BUCKET = "s3://bucket"
 ROWS = [{"text": f"Rays of Light {n % 7} né {n}"} for n in range(400)]

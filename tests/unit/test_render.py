@@ -16,10 +16,19 @@ from hypothesis import strategies as st
 import subwords
 from commands import run
 from subwords.cli.console import unshown
-from subwords.render.html import BACKGROUNDS as HTML_BACKGROUNDS
-from subwords.render.html import SPECIAL, Chip, chips, facts
-from subwords.render.terminal import BACKGROUNDS, colored, uses_color
-from subwords.render.visible import printable, shortened, visible
+from subwords.support.render import (
+    ANSI_BACKGROUNDS,
+    SPECIAL,
+    Chip,
+    chips,
+    colored,
+    facts,
+    printable,
+    shorten_visible,
+    uses_color,
+    visible,
+)
+from subwords.support.render import BACKGROUNDS as HTML_BACKGROUNDS
 
 HOSTILE = ["<script>alert(1)</script>", "</textarea>", '"><img src=x>', "\u202eevil\u202c", "\x1b[2J\x07", "\x00"]
 PAINT = re.compile(r"\x1b\[38;5;16;48;5;\d+m|\x1b\[0m")
@@ -67,13 +76,13 @@ def test_visible_text_is_printable_and_can_be_read_back(text: str) -> None:
 
 @given(st.text(), st.integers(0, 20))
 def test_shortened_text_says_how_much_is_left_out(text: str, most: int) -> None:
-    found = shortened(text, most)
+    found = shorten_visible(text, most)
     assert found.isprintable()
     assert (f"({len(text) - most} more)" in found) == (len(text) > most)
 
 
 def test_marks_and_patterns() -> None:
-    assert shortened("\u0301", 5) == "\u25cc\u0301"
+    assert shorten_visible("\u0301", 5) == "\u25cc\u0301"
     assert printable(r"\s+ \d") == r"\s+ \d"
     assert printable("a\u202eb\n") == "a\\u202eb\\n"
 
@@ -104,7 +113,7 @@ def test_no_token_controls_the_terminal(tokens: list[str]) -> None:
     painted = colored(tokens, color=True)
     rest = PAINT.sub("", painted).replace("\n", "")
     assert rest.isprintable()
-    assert rest == "".join(visible(t) if t[:1] < "\u0300" else shortened(t, 200) for t in tokens)
+    assert rest == "".join(visible(t) if t[:1] < "\u0300" else shorten_visible(t, 200) for t in tokens)
     assert colored(tokens, color=False).isprintable()
 
 
@@ -113,7 +122,7 @@ def test_a_line_ends_after_a_token_with_a_line_feed() -> None:
 
 
 def test_terminal_colors_have_enough_contrast() -> None:
-    for code in BACKGROUNDS:
+    for code in ANSI_BACKGROUNDS:
         levels = [0, 95, 135, 175, 215, 255]  # of the color cube of terminals
         red, green, blue = (levels[(code - 16) // step % 6] / 255 for step in (36, 6, 1))
         assert (brightness(red, green, blue) + 0.05) / 0.05 >= 4.5

@@ -16,9 +16,9 @@ import pytest
 
 from seeds import seed_of_run
 from subwords.corpus.blocks import Block
-from subwords.corpus.read import kind_of_file, read_blocks, read_file
+from subwords.corpus.read import kind_of_file, read_blocks, read_corpus_file
 from subwords.corpus.reading import Reading, Tally
-from subwords.errors import CorpusError, InputError
+from subwords.support.errors import CorpusError, InputError
 
 pa = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -95,7 +95,7 @@ def test_every_line_belongs_to_one_part(tmp_path: Path, suffix: str) -> None:
         found = list[str]()
         for part in pairwise([0, *cuts, size]):
             found += documents(
-                read_file(
+                read_corpus_file(
                     path,
                     Reading(documents="line"),
                     kind=kind_of_file(path),
@@ -218,7 +218,7 @@ def test_documents_are_cut_between_characters(tmp_path: Path, most: int) -> None
 
 @pytest.mark.parametrize("separator", ["|", "aa", "<|end|>", "é"])
 def test_documents_between_separators(tmp_path: Path, separator: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("subwords.corpus.text_file.TAIL", 7)
+    monkeypatch.setattr("subwords.corpus.read.TAIL", 7)
     rng = random.Random(SEED)
     text = "".join(rng.choice([separator, "a", "xé中", "<|en", "b" * 50]) for _ in range(300))
     (tmp_path / "x.txt").write_text(text, "utf-8", newline="")

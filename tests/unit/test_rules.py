@@ -11,10 +11,10 @@ import pytest
 import regex
 
 from small_data import file_of, is_small
-from subwords.components.splitter import NAMED, PATTERNS, ByteChars, Prefix, Replace, Split, escape, members
-from subwords.formats.hf.unicode_scripts import unicode_scripts
+from subwords.formats.hf.pre_tokenizer import unicode_scripts
 from subwords.reference.bpe import GPT2_PATTERN
 from subwords.reference.pattern import pre_tokenize
+from subwords.spec.splitter import NAMED, PATTERNS, ByteChars, Prefix, Replace, Split, escape, members
 
 # Blanks of three kinds at the end, a case change inside a word, numbers, marks, Han and Latin side by side.
 TEXT = "Don't 12345 camelCase中文abc न्ई naïve!!\n\n  x/y\r\n ò  \t"

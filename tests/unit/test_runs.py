@@ -16,18 +16,15 @@ import subwords
 from engines import splitter
 from seeds import seed_of_run
 from subwords.corpus import count as counting
-from subwords.corpus import runs as runs_module
-from subwords.corpus.counts import MOST, WordCounts
-from subwords.corpus.provenance import Provenance
+from subwords.corpus import count as runs_module
+from subwords.corpus.count import SHARES, SpilledWords, SpillFile, add_files
+from subwords.corpus.counts import MOST, Provenance, WordCounts
 from subwords.corpus.read import read_blocks
 from subwords.corpus.reading import Reading
-from subwords.corpus.runs import SHARES, Runs
-from subwords.corpus.spill import SpillFile
-from subwords.corpus.sums import add_files
-from subwords.corpus.word_table import WordTable
-from subwords.errors import CorpusError, InputError
+from subwords.corpus.word_table import CountingTable
 from subwords.kernels import layout
 from subwords.kernels.table.words import number_of_words, share_words
+from subwords.support.errors import CorpusError, InputError
 
 SEED = seed_of_run()
 
@@ -56,14 +53,14 @@ def test_bounded_counts_are_those_in_memory(
     monkeypatch.setattr(runs_module, "STEP", 16)
     monkeypatch.setattr(runs_module, "CHUNK", 1 << 10)
     taken = 0
-    take = Runs.take
+    take = SpilledWords.take
 
-    def counted(self: Runs, table: WordTable) -> None:
+    def counted(self: SpilledWords, table: CountingTable) -> None:
         nonlocal taken
         taken += 1
         take(self, table)
 
-    monkeypatch.setattr(Runs, "take", counted)
+    monkeypatch.setattr(SpilledWords, "take", counted)
     texts = [random_text(SEED + n, 4000) for n in range(6)]
     subwords.count(texts).save(tmp_path / "whole")
     assert saved(tmp_path, texts, room, threads=threads) == (tmp_path / "whole").read_bytes()
@@ -97,14 +94,14 @@ def test_shares_are_those_of_the_word(tmp_path: Path) -> None:
     words = [f"w{n}".encode() * (1 + n % 5) for n in range(3000)]
     shares: dict[bytes, set[int]] = {}
     for part in (words, words[:100], words[::7]):
-        table = WordTable()
+        table = CountingTable()
         data = np.frombuffer(b"".join(part), np.uint8)
         offsets = np.concatenate([[0], np.cumsum([len(word) for word in part])]).astype(np.int64)
         table.add(WordCounts(data, offsets, np.ones(len(part), np.uint64), Provenance("x")), 0)  # type: ignore[arg-type]
         slots = (table.arrays, 0, len(table.slots) // layout.SLOT.width)
         out = np.empty(number_of_words(*slots), np.uint8)
         assert share_words(*slots, out) == len(part)
-        with Runs() as runs:
+        with SpilledWords() as runs:
             runs.take(table)
             (chunk,) = runs._chunks
             assert int(chunk.words[-1]) == len(part)

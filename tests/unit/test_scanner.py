@@ -14,10 +14,10 @@ import pytest
 import subwords
 from engines import splitter
 from strategies import FRAGMENTS
-from subwords.components.splitter import ALIASES, NAMED, PATTERNS, ByteChars, Prefix, Replace, Split
-from subwords.errors import FormatError, InputError
+from subwords.spec.splitter import ALIASES, NAMED, PATTERNS, ByteChars, Prefix, Replace, Split
 from subwords.split import finders
 from subwords.split.splitter import SplitterEngine
+from subwords.support.errors import FormatError, InputError
 
 TEXT = "It's 12 o'clock, 文字 & naïve  words\n " + "".join(FRAGMENTS)
 

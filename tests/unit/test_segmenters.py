@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 import subwords
-from subwords.bpe.segmenter import BPESegmenter
-from subwords.families import segmenter_of
+from subwords.models.bpe.segmenter import BPESegmenter
+from subwords.models.families import segmenter_of
 
 TEXT = ["banana band ananas ban an"] * 3
 

@@ -20,14 +20,13 @@ from engines import normalizer, splitter
 from peer_trained import sentencepiece_model
 from seeds import sweep_seed
 from subwords import Tokenizer
-from subwords.components.added_token import AddedToken
-from subwords.components.normalizer import SentencePiece
-from subwords.components.splitter import Rule
-from subwords.components.vocab import Vocab
-from subwords.errors import FormatError
-from subwords.formats.sentencepiece.pieces import cut_rule
-from subwords.formats.sentencepiece.proto import Kind, Piece, model_class
-from subwords.unigram.model import Unigram
+from subwords.formats.sentencepiece.read import Kind, PieceType, cut_rule, model_class
+from subwords.models.unigram.model import Unigram
+from subwords.spec.added_token import AddedToken
+from subwords.spec.normalizer import SentencePiece
+from subwords.spec.splitter import Rule
+from subwords.spec.vocab import Vocab
+from subwords.support.errors import FormatError
 
 TEXT = "the lower lowest hug pug, pugs hugging low the the lower\n" * 30
 SPECIAL = ["<unk>", "<s>", "</s>"]
@@ -39,13 +38,13 @@ def message(**trainer: Any) -> Any:
     made = model_class()()
     for key, value in ({"model_type": Kind.UNIGRAM} | trainer).items():
         setattr(made.trainer_spec, key, value)
-    made.pieces.add(piece=b"<unk>", type=Piece.UNKNOWN)
-    made.pieces.add(piece=b"<s>", type=Piece.CONTROL)
+    made.pieces.add(piece=b"<unk>", type=PieceType.UNKNOWN)
+    made.pieces.add(piece=b"<s>", type=PieceType.CONTROL)
     for piece in ("▁", "a", "▁a", "b"):
         made.pieces.add(piece=piece.encode(), score=-2)
     if trainer.get("byte_fallback"):
         for byte in range(256):
-            made.pieces.add(piece=b"<0x%02X>" % byte, type=Piece.BYTE)
+            made.pieces.add(piece=b"<0x%02X>" % byte, type=PieceType.BYTE)
     return made
 
 
@@ -78,17 +77,17 @@ WRONG: list[tuple[dict[str, Any], Callable[[Any], None], str]] = [
     ({}, put("piece", b"a\0b"), "expected pieces without NUL; piece 3"),
     ({}, put("piece", b"\0"), "expected pieces without NUL; piece 3"),
     ({}, put("piece", b"b"), "expected distinct pieces; b'b' is piece 3 and 5"),
-    ({}, add(b"<s>", Piece.CONTROL), "expected distinct pieces; b'<s>' is piece 1 and 6"),
-    ({"model_type": Kind.BPE}, add(b"<s>", Piece.NORMAL), "expected distinct pieces; b'<s>' is piece 1 and 6"),
-    ({}, put("type", Piece.NORMAL, 0), "unknown piece missing: a model without byte_fallback"),
-    ({}, add(b"?", Piece.UNKNOWN), "expected one unknown piece, not two: 0 and 6"),
-    ({}, add(b"<0x41>", Piece.BYTE), "expected byte pieces only with byte_fallback; piece 6 is b'<0x41>'"),
+    ({}, add(b"<s>", PieceType.CONTROL), "expected distinct pieces; b'<s>' is piece 1 and 6"),
+    ({"model_type": Kind.BPE}, add(b"<s>", PieceType.NORMAL), "expected distinct pieces; b'<s>' is piece 1 and 6"),
+    ({}, put("type", PieceType.NORMAL, 0), "unknown piece missing: a model without byte_fallback"),
+    ({}, add(b"?", PieceType.UNKNOWN), "expected one unknown piece, not two: 0 and 6"),
+    ({}, add(b"<0x41>", PieceType.BYTE), "expected byte pieces only with byte_fallback; piece 6 is b'<0x41>'"),
     (
         {"byte_fallback": True},
         put("piece", b"<0x00?>", 6),
         "byte_fallback needs 256 byte pieces; <0x00> is missing",
     ),
-    ({"byte_fallback": True}, add(b"<0x0a>", Piece.BYTE), "expected byte pieces to be <0x00> to <0xFF>; piece 262"),
+    ({"byte_fallback": True}, add(b"<0x0a>", PieceType.BYTE), "expected byte pieces to be <0x00> to <0xFF>; piece 262"),
     ({}, spec("precompiled_charsmap", b"abc", "normalizer_spec"), "invalid precompiled charsmap: expected 4 bytes"),
     ({}, spec("precompiled_charsmap", b"abc", "denormalizer_spec"), "invalid precompiled charsmap: expected 4 bytes"),
 ]
@@ -159,7 +158,7 @@ def test_damaged_anywhere() -> None:
 
 def test_a_null_piece_beside_byte_pieces_as_some_converters_write_it() -> None:
     made = message(byte_fallback=True)
-    add(b"\0", Piece.NORMAL)(made)
+    add(b"\0", PieceType.NORMAL)(made)
     data = made.SerializeToString()
     peer = sentencepiece.SentencePieceProcessor(model_proto=data)
     assert read(data, "x").encode("a\0b") == peer.encode("a\0b")
@@ -175,7 +174,7 @@ def test_a_model_without_an_unknown_piece() -> None:
 
 def test_special_tokens_and_what_begins_and_ends_a_text() -> None:
     made = message(bos_piece=b"<s>", eos_piece=b"<end>")
-    made.pieces.add(piece=b"<end>", type=Piece.CONTROL)
+    made.pieces.add(piece=b"<end>", type=PieceType.CONTROL)
     tok = read(made.SerializeToString(), "x")
     assert tok.special_tokens == {"<unk>": 0, "<s>": 1, "<end>": 6}
     assert tok.roles == {"bos": 1, "eos": 6, "unk": 0}
@@ -213,14 +212,14 @@ def patterns(rule: Rule) -> list[str]:
 )
 @pytest.mark.parametrize("kind", [Kind.UNIGRAM, Kind.BPE, Kind.CHAR])
 def test_cut_rule(pieces: list[str], expected: list[str], kind: int) -> None:
-    types = [Piece.NORMAL] * len(pieces)
+    types = [PieceType.NORMAL] * len(pieces)
     rule = cut_rule([piece.encode() for piece in pieces], types, kind, byte_fallback=False)
     assert patterns(rule) == expected
 
 
 def test_cut_rule_with_user_defined_and_unused_pieces() -> None:
     pieces = ["▁".encode(), b"a", "a▁".encode(), "<x▁y>".encode()]
-    types = [Piece.NORMAL, Piece.NORMAL, Piece.UNUSED, Piece.USER_DEFINED]
+    types = [PieceType.NORMAL, PieceType.NORMAL, PieceType.UNUSED, PieceType.USER_DEFINED]
     assert patterns(cut_rule(pieces[:3], types[:3], Kind.UNIGRAM, byte_fallback=False)) == ["▁[^▁]*|[^▁]+"]
     assert patterns(cut_rule(pieces[:3], types[:3], Kind.BPE, byte_fallback=False)) == ["[^▁]*▁|[^▁]+"]
     assert patterns(cut_rule(pieces, types, Kind.UNIGRAM, byte_fallback=False)) == []
@@ -329,7 +328,7 @@ def test_merges_that_sentencepiece_would_not_take() -> None:
     """It joins any two pieces to a third, by whatever merge that came."""
     tokens = [b"<unk>", b"a", b"b", b"c", b"bc", b"ab", b"abc"]
     merges = np.array([[2, 3, 4], [1, 2, 5], [5, 3, 6]])
-    from subwords.bpe.model import BPE
+    from subwords.models.bpe.model import BPE
 
     model = BPE(Vocab(tokens), merges, byte_level=False, unk_id=0, fuse_unk=True, special_ids=frozenset({0}))
     tok = tokenizer_of(model, splitter(()), added_tokens=[AddedToken("<unk>", 0)])

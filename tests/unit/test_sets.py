@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from characters import members_in_regex, members_in_tiktoken, settled, spelled
-from subwords.split.pattern import Chars, parse
-from subwords.split.sets import INVALID
-from subwords.unicode.tables import case_folds
+from subwords.spec.unicode import case_folds
+from subwords.split.pattern import INVALID, Chars, parse_pattern
 
 # Sets of one character, for which `regex` is asked about every code point.
 SETS = (
@@ -38,7 +37,7 @@ SETS = (
 
 
 def members(pattern: str) -> NDArray[np.bool_]:
-    node = parse(pattern)
+    node = parse_pattern(pattern)
     assert isinstance(node, Chars)
     assert node.members.shape == (INVALID + 1,) and not node.members.flags.writeable
     return node.members

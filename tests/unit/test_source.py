@@ -9,7 +9,7 @@ import pytest
 
 from subwords.corpus.read import read_blocks
 from subwords.corpus.source import source_size
-from subwords.errors import CorpusError, InputError
+from subwords.support.errors import CorpusError, InputError
 
 
 @pytest.fixture

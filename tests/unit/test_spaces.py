@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engines import splitter
-from subwords.components.space_rule import space_rule
-from subwords.components.splitter import Split
+from subwords.spec.splitter import Split, space_rule
 
 BEFORE = (Split("▁[^▁]*|[^▁]+"),)
 BEFORE_RUN = (Split("▁+[^▁]*|[^▁]+"),)

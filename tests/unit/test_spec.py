@@ -14,11 +14,11 @@ import pytest
 import subwords
 from building import read_json, read_model, write_json, write_model
 from subwords import InputError, TokenizerSpec
-from subwords.components.added_token import AddedToken
-from subwords.components.decoder import ByteDecoder, Fuse
-from subwords.components.padding import Padding, Truncation
-from subwords.components.template import bert
-from subwords.spec import Foreign
+from subwords.spec.added_token import AddedToken
+from subwords.spec.decoder import ByteDecoder, Fuse
+from subwords.spec.padding import Padding, Truncation
+from subwords.spec.template import bert
+from subwords.spec.tokenizer import Foreign
 
 TEXTS = ["hug pug pun bun hugs low lower lowest " * 9]
 OPTIONS: dict[str, dict[str, Any]] = {

@@ -11,9 +11,9 @@ import pytest
 import tokenizers
 from tokenizers.models import BPE
 
-from subwords.components.added_token import AddedToken
 from subwords.engine.added_tokens import AddedTokens
-from subwords.errors import InputError
+from subwords.spec.added_token import AddedToken
+from subwords.support.errors import InputError
 
 EOS = AddedToken("<eos>", 5)
 ADDED = AddedTokens(

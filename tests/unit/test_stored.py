@@ -13,10 +13,10 @@ import pytest
 import subwords
 from small_data import file_of
 from subwords import formats
-from subwords.errors import FormatError
 from subwords.kernels import machine_code
 from subwords.kernels import stored as store
 from subwords.kernels.stored import stored
+from subwords.support.errors import FormatError
 
 FILES = ("gpt2/tokenizer.json", "bert/bert-base-uncased-tokenizer.json", "t5/spiece.model", "phi-3/tokenizer.json")
 
@@ -187,9 +187,9 @@ PATTERN = r"\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+|\s+"
 def test_tokenizers_are_the_same_with_and_without(
     data: Path, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from subwords.bpe import model
-    from subwords.encode import trie
-    from subwords.normalize.plan import stages_of
+    from subwords.models import segmenter as trie
+    from subwords.models.bpe import model
+    from subwords.normalize.normalizer import stages_of
     from subwords.split.splitter import _route
 
     monkeypatch.setattr(formats, "LEAST_STORED", 0)

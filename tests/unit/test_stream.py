@@ -18,8 +18,12 @@ from building import read_json, tokenizer_of
 from decoding import PARTS, decoder_nodes
 from seeds import sweep_seed
 from small_data import file_of
-from subwords.bpe.model import BPE
-from subwords.components.decoder import (
+from subwords.engine.decode.stages import TokenSource
+from subwords.engine.decode.stream import DecodeStream, text_and_spans
+from subwords.formats.hf.decoder import from_decoder
+from subwords.formats.json_node import Node
+from subwords.models.bpe.model import BPE
+from subwords.spec.decoder import (
     CTC,
     BPEDecoder,
     ByteDecoder,
@@ -34,13 +38,9 @@ from subwords.components.decoder import (
     Strip,
     WordPieceDecoder,
 )
-from subwords.components.normalizer import Form, Lowercase
-from subwords.components.vocab import Vocab
-from subwords.engine.decode.stream import DecodeStream, text_and_spans
-from subwords.engine.decode.token_source import TokenSource
-from subwords.errors import InputError
-from subwords.formats.hf.decoder import from_decoder
-from subwords.formats.json_node import Node
+from subwords.spec.normalizer import Form, Lowercase
+from subwords.spec.vocab import Vocab
+from subwords.support.errors import InputError
 from subwords.tokenizer import Tokenizer
 from whole_decoding import whole_text
 

@@ -10,12 +10,10 @@ import numpy as np
 import pytest
 
 from engines import splitter
-from subwords.components.space_rule import space_rule
-from subwords.components.splitter import Rule, Split, escape
-from subwords.split.literals import SymbolsRoute, symbols_of
+from subwords.spec.splitter import Rule, Split, escape, space_rule
+from subwords.split.finders import StepsRoute, SymbolsRoute, literal_strings
 from subwords.split.routes import SplitBuffers
 from subwords.split.splitter import SplitterEngine
-from subwords.split.step_routes import StepsRoute
 
 LETTERS = "▁ab<é>\n"
 
@@ -103,9 +101,9 @@ def test_many_symbols_and_a_long_text() -> None:
     ],
 )
 def test_symbols_of_a_pattern(pattern: str, symbols: list[str] | None) -> None:
-    assert symbols_of(Split(pattern)) == symbols
-    assert symbols_of(Split(pattern, "removed")) is None
-    assert symbols_of(Split(pattern, invert=True)) is None
+    assert literal_strings(Split(pattern)) == symbols
+    assert literal_strings(Split(pattern, "removed")) is None
+    assert literal_strings(Split(pattern, invert=True)) is None
 
 
 def test_escaped_symbols_come_back() -> None:
@@ -115,4 +113,4 @@ def test_escaped_symbols_come_back() -> None:
     for _ in range(300):
         found = {"".join(rng.choices(r"\|a.[]()*+?{}^$-&#" + "\n", k=rng.randint(1, 4))) for _ in range(5)}
         symbols = sorted(found, key=len, reverse=True)
-        assert symbols_of(Split("|".join(map(escape, symbols)))) == symbols
+        assert literal_strings(Split("|".join(map(escape, symbols)))) == symbols

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 import tokenizers
 
-from subwords.components.template import Inserted, Slot, Template, bert
-from subwords.errors import FormatError, InputError
 from subwords.formats.hf.post_processor import DEEPEST, from_post_processor, to_post_processor
 from subwords.formats.json_node import Node
-from subwords.results.token_batch import TokenBatch
+from subwords.spec.template import Inserted, Slot, Template, bert
+from subwords.spec.token_batch import TokenBatch
+from subwords.support.errors import FormatError, InputError
 
 VOCAB = {"a": 0, "b": 1, "c": 2, "[CLS]": 3, "[SEP]": 4, "x": 5, "y": 6}
 BERT = {"type": "BertProcessing", "sep": ["[SEP]", 4], "cls": ["[CLS]", 3]}

@@ -10,10 +10,9 @@ from tokenizers.processors import TemplateProcessing
 
 import subwords
 from subwords import InputError
-from subwords.components.template import Template
-from subwords.components.template_text import template_of
 from subwords.formats.hf.post_processor import from_post_processor
 from subwords.formats.json_node import Node
+from subwords.spec.template import Template, template_of
 
 IDS = {"[CLS]": 3, "[SEP]": 4, "x:1": 5, "é": 6}
 
@@ -67,9 +66,9 @@ def test_what_is_refused(value: object, message: str) -> None:
 
 def test_with_template_is_saved_and_read_by_hf() -> None:
     tok = subwords.train(["ab ab"], vocab_size=260, special_tokens=["<s>", "</s>"]).with_(template="<s> $A </s>")
-    from subwords.formats.hf.tokenizer_json import write
+    from subwords.formats.hf.tokenizer_json import write_tokenizer_json
 
-    ref = tokenizers.Tokenizer.from_str(write(tok.spec).decode())
+    ref = tokenizers.Tokenizer.from_str(write_tokenizer_json(tok.spec).decode())
     for texts in (["ab"], ["ab", "b"]):
         found, peer = tok(*texts), ref.encode(*texts)
         assert (found.ids.tolist(), found.type_ids.tolist()) == (peer.ids, peer.type_ids)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from subwords.errors import InputError
+from subwords.support.errors import InputError
 from subwords.support.threads import ahead, check_stopped, in_threads, streamed, thread_count
 
 

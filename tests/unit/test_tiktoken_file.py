@@ -12,9 +12,9 @@ import pytest
 import tiktoken_ext.openai_public as published
 
 import subwords
-from subwords.components.openai import ENCODINGS, MODELS, encoding_named
-from subwords.errors import FormatError, InputError
-from subwords.formats.tiktoken import read, read_ranks
+from subwords.formats.tiktoken import read_rank_file, read_ranks
+from subwords.spec.openai import ENCODINGS, MODELS, encoding_named
+from subwords.support.errors import FormatError, InputError
 
 BYTES = [bytes([byte]) for byte in range(256)]
 
@@ -57,7 +57,7 @@ def test_damaged_lines_are_named(line: bytes, message: str) -> None:
 def test_every_truncation_is_read_or_refused() -> None:
     for stop in range(0, len(RANKS), 7):
         with contextlib.suppress(FormatError):
-            read(RANKS[:stop], "x", splitter=())
+            read_rank_file(RANKS[:stop], "x", splitter=())
 
 
 def test_a_file_is_recognized_by_its_content_whatever_its_name(tmp_path: Path) -> None:

@@ -13,12 +13,12 @@ import pytest
 
 from seeds import seed_of_run
 from subwords import tokens
-from subwords.errors import FormatError, InputError
-from subwords.results.token_block import TokenBlock
-from subwords.sinks.datatrove import _rounded as rounded
-from subwords.sinks.formats import FORMATS, format_named
-from subwords.sinks.manifest import Contents, Manifest, manifest_path, write_manifest
-from subwords.sinks.write import shard_path, with_ends, write_shards
+from subwords.spec.token_batch import TokenBlock
+from subwords.support.errors import FormatError, InputError
+from subwords.tokens.formats import FORMATS, format_named
+from subwords.tokens.formats import _rounded as rounded
+from subwords.tokens.manifest import Contents, Manifest, manifest_path, write_manifest
+from subwords.tokens.write import shard_path, with_ends, write_shards
 
 SEED = seed_of_run()
 NAMES = [*FORMATS]
@@ -205,7 +205,7 @@ def rows_of(found: list[TokenBlock]) -> list[list[int]]:
 @pytest.mark.parametrize("group", [1, 5, 64])
 def test_row_groups_do_not_depend_on_how_ids_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, group: int) -> None:
     need("parquet")
-    monkeypatch.setattr("subwords.sinks.parquet.GROUP", group)
+    monkeypatch.setattr("subwords.tokens.parquet.GROUP", group)
     rows, path = documents(8), tmp_path / "x.parquet"
     sums = {
         write_shards(path, blocks(rows, size), FORMATS["parquet"], np.dtype("<u4"))[0].files for size in (1, 7, 10**6)

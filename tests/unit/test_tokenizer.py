@@ -11,8 +11,8 @@ import pytest
 import subwords
 from building import read_json as read
 from subwords import Tokenizer
-from subwords.errors import InputError, SubwordsError
-from subwords.results.token_batch import TokenBatch
+from subwords.spec.token_batch import TokenBatch
+from subwords.support.errors import InputError, SubwordsError
 
 TEXTS = ["hug hugs hugging"] * 9
 MAKERS: dict[str, Callable[[], Tokenizer]] = {

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 import subwords
-from subwords.errors import CorpusError, InputError, SubwordsError, SubwordsWarning, TrainingError
 from subwords.kernels.fastpath import every_address_kernel
 from subwords.kernels.jit import KERNELS
+from subwords.support.errors import CorpusError, InputError, SubwordsError, SubwordsWarning, TrainingError
 
 SOURCE = Path(subwords.__file__).parents[1]
 

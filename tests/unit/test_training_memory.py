@@ -9,8 +9,8 @@ import pytest
 
 import subwords
 from commands import run
-from subwords.errors import InputError, TrainingError
-from subwords.training.memory import FIXED, PER_SYMBOL, need_of
+from subwords.support.errors import InputError, TrainingError
+from subwords.training.train import FIXED, PER_SYMBOL, need_of
 
 
 def test_a_limit_does_not_change_the_tokenizer() -> None:

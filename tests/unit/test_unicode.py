@@ -12,8 +12,8 @@ from tokenizers import Regex, normalizers
 from characters import members_in_regex, settled
 from seeds import sweep_seed
 from subwords.kernels import layout
-from subwords.unicode import tables as unicode
-from subwords.unicode.tables import (
+from subwords.spec import unicode
+from subwords.spec.unicode import (
     CATEGORIES,
     GENERAL_CATEGORIES,
     PROPERTIES,

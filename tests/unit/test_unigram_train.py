@@ -11,11 +11,16 @@ import pytest
 
 from strategies import counts_of
 from subwords.corpus.counts import WordCounts
-from subwords.errors import InputError, SubwordsError, TrainingError
-from subwords.unigram.em import expected_counts, unit_bits
-from subwords.unigram.model import BYTE_PIECES, Unigram
-from subwords.unigram.seeds import find_seeds, text_of
-from subwords.unigram.train import UnigramSettings, train_unigram
+from subwords.models.unigram.model import BYTE_PIECES, Unigram
+from subwords.models.unigram.train import (
+    UnigramSettings,
+    expected_counts,
+    find_seeds,
+    number_text,
+    train_unigram,
+    unit_bits,
+)
+from subwords.support.errors import InputError, SubwordsError, TrainingError
 
 WORDS = {b"hug": 10, b"pug": 5, b"pun": 12, b"bun": 4, b"hugs": 5}
 
@@ -254,7 +259,7 @@ def test_probabilities_of_long_words_do_not_vanish(longest: int) -> None:
     word = "".join(rng.choices("abc", k=2_000)) + "q" * 600 + "".join(rng.choices("abc", k=3_000))
     counts = counts_of({word.encode(): 7, b"q" * 512: 3})
     alphabet = np.array([*map(ord, "abcq")])
-    lattice, _ = find_seeds(text_of(counts, alphabet), 10**6, longest, 2, (), 1)
+    lattice, _ = find_seeds(number_text(counts, alphabet), 10**6, longest, 2, (), 1)
     for least in (1e-2, 1e-9, 1e-16):
         # Characters are hardly to be seen, the longest pieces are, and with `longest` 512 lead over many of them.
         probabilities = np.where(lattice.lengths == longest, 0.5, least)

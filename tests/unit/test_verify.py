@@ -11,8 +11,8 @@ import pytest
 import subwords
 from commands import TEXT
 from subwords import Tokenizer
-from subwords.compat.probes import PROBES
-from subwords.errors import FormatError, InputError
+from subwords.interop.verify import PROBES
+from subwords.support.errors import FormatError, InputError
 
 LINES = subwords.Reading(documents="line")
 

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 import subwords
 from commands import run
 from strategies import counts_of, word_counts
-from subwords.bpe.model import BPE
-from subwords.bpe.train import BPESettings, train_bpe
-from subwords.components.vocab import Vocab
-from subwords.errors import InputError
+from subwords.models.bpe.model import BPE
+from subwords.models.bpe.train import BPESettings, train_bpe
 from subwords.reference.bpe import apply_merge, count_pairs
-from subwords.study.pair_counts import learned_merges, one_merge_each
+from subwords.spec.vocab import Vocab
+from subwords.study.verification import learned_merges, one_merge_each
+from subwords.support.errors import InputError
 
 TEXT = "low lower lowest new newer newest wide wider widest slow slower the then there " * 9
 

@@ -9,8 +9,8 @@ import pytest
 from tokenizers import models
 
 from small_data import file_of
-from subwords.errors import FormatError
 from subwords.formats.vocab_txt import is_cased, read_tokens, write_tokens
+from subwords.support.errors import FormatError
 
 END = b"[UNK]\n"
 LINES = [

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 import subwords
 from small_data import file_of
 from strategies import texts
-from subwords.bpe.model import BPE
-from subwords.components.vocab import Vocab
-from subwords.errors import InputError
-from subwords.study.why_not import WhyNot
-from subwords.unigram.model import Unigram
+from subwords.models.bpe.model import BPE
+from subwords.models.unigram.model import Unigram
+from subwords.spec.vocab import Vocab
+from subwords.study.obstacles import WhyNot
+from subwords.support.errors import InputError
 
 CORPUS = ["low lower lowest, new newer newest: naïve wide wider widest slow slower " * 9]
 TOK = subwords.train(CORPUS, vocab_size=285, special_tokens=["<s>"])

@@ -11,12 +11,12 @@ import pytest
 import tokenizers
 
 from small_data import file_of, is_small
-from subwords.components.added_token import AddedToken
-from subwords.errors import FormatError
 from subwords.formats.hf.vocabulary import model_kind, read_added, read_vocab, written_vocab
 from subwords.formats.hf.wordpiece import read_model, write_model
-from subwords.formats.json_node import Node, parse
-from subwords.wordpiece.model import WordPiece
+from subwords.formats.json_node import Node, parse_json
+from subwords.models.wordpiece.model import WordPiece
+from subwords.spec.added_token import AddedToken
+from subwords.support.errors import FormatError
 
 VOCAB = {"[UNK]": 0, "a": 1, "##b": 2, "é": 4, "[CLS]": 3}
 OFF = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
@@ -28,7 +28,7 @@ def model(**changes: Any) -> dict[str, Any]:
 
 
 def read(value: dict[str, Any], added: list[dict[str, Any]] | None = None) -> WordPiece:
-    top = parse(json.dumps({"model": value, "added_tokens": added or []}).encode(), "a.json")
+    top = parse_json(json.dumps({"model": value, "added_tokens": added or []}).encode(), "a.json")
     vocab = read_vocab(top["model"]["vocab"])
     return read_model(top["model"], vocab, read_added(top["added_tokens"], vocab))
 
@@ -105,7 +105,7 @@ def test_damaged_model_is_named_with_its_place(changes: dict[str, Any], message:
 def test_token_that_comes_twice_is_refused() -> None:
     data = json.dumps({"model": model(vocab={"[UNK]": 0, "x": 1})}).replace('"x": 1', '"a": 1, "a": 2').encode()
     with pytest.raises(FormatError, match=r'model\.vocab: expected distinct keys, not "a" twice'):
-        read_vocab(parse(data, "a.json")["model"]["vocab"])
+        read_vocab(parse_json(data, "a.json")["model"]["vocab"])
 
 
 def test_any_damage_is_a_format_error() -> None:
@@ -159,7 +159,7 @@ def test_model_of_bert_is_read_and_written_back(data: Path) -> None:
     ref = peer(json.loads(content)["model"])
     special = {ref.token_to_id(token) for token in ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")}
     assert is_small(data) or special == {0, 100, 101, 102, 103}
-    top = parse(content, "bert")
+    top = parse_json(content, "bert")
     vocab = read_vocab(top["model"]["vocab"])
     added = read_added(top["added_tokens"], vocab)
     got = read_model(top["model"], vocab, added)

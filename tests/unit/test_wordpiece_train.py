@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from strategies import counts_of
-from subwords.errors import InputError, SubwordsError, TrainingError
-from subwords.learning import merging
-from subwords.wordpiece.likelihood import compare_gains
-from subwords.wordpiece.train import WordPieceSettings, train_wordpiece
+from subwords.models import learning as merging
+from subwords.models.wordpiece.train import WordPieceSettings, compare_gains, train_wordpiece
+from subwords.support.errors import InputError, SubwordsError, TrainingError
 
 WORDS = {b"hug": 10, b"pug": 5, b"pun": 12, b"bun": 4, b"hugs": 5}
 

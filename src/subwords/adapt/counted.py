@@ -6,14 +6,12 @@ from typing import TYPE_CHECKING
 
 from subwords.corpus.counts import WordCounts
 from subwords.corpus.reading import Reading
-from subwords.errors import InputError
+from subwords.support.errors import InputError
 from subwords.tokenizer import Tokenizer
 from subwords.training.count import counts_of, rules_like
 
 if TYPE_CHECKING:
     from subwords.corpus.source import Source
-
-__all__ = ["counts_for"]
 
 
 def counts_for(

@@ -10,17 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.adapt.words import word_ids
-from subwords.bpe.train import BPESettings, first_tokens, train_bpe
-from subwords.components.vocab import Vocab
 from subwords.corpus.counts import WordCounts
-from subwords.errors import InputError, TrainingError
-from subwords.learning.limits import Step
-from subwords.support.options import option
-from subwords.unigram.em import logarithms
-from subwords.unigram.model import BYTE_PIECES, Unigram
-from subwords.unigram.train import UnigramSettings
-
-__all__ = ["MingramSettings", "learned_pieces", "train_mingram"]
+from subwords.models.bpe.train import BPESettings, initial_tokens, train_bpe
+from subwords.models.learning import Step
+from subwords.models.unigram.model import BYTE_PIECES, Unigram
+from subwords.models.unigram.train import UnigramSettings, logarithms
+from subwords.spec.vocab import Vocab
+from subwords.support.errors import InputError, TrainingError
+from subwords.support.value import option
 
 MOST_SYMBOLS = 1 << 20  # more than there are characters
 ROUNDS = 2  # of counting the pieces of the best segmentations
@@ -95,7 +92,7 @@ def train_mingram(
 
     Source: S. Land, MinGram, arXiv 2606.27019.
     """
-    return _model(learned_pieces(counts, settings, threads=threads, on_step=on_step), settings)
+    return _mingram_model(learned_pieces(counts, settings, threads=threads, on_step=on_step), settings)
 
 
 def learned_pieces(
@@ -112,7 +109,7 @@ def learned_pieces(
         raise TrainingError(
             f"vocab_size {settings.vocab_size} is too small: {len(reserved)} tokens are special or bytes"
         )
-    alphabet, _ = first_tokens(counts, BPESettings(vocab_size=MOST_SYMBOLS, byte_level=False))
+    alphabet, _ = initial_tokens(counts, BPESettings(vocab_size=MOST_SYMBOLS, byte_level=False))
     if size < len(alphabet):
         raise TrainingError(
             f"vocab_size {settings.vocab_size} is too small: the text has {len(alphabet)} characters, and there are "
@@ -126,7 +123,7 @@ def learned_pieces(
             break
         number += number // 2 + size - len(pieces)  # more of the seeds than expected are used nowhere
     uses = _uses(model, counts, threads)
-    required = _characters(pieces)
+    required = _are_characters(pieces)
     if size > len(pieces):
         raise TrainingError(
             f"vocab_size {settings.vocab_size} is too large: these counts give at most {len(pieces) + len(reserved)} "
@@ -135,7 +132,7 @@ def learned_pieces(
     order = sorted(range(len(pieces)), key=lambda k: (not required[k], -uses[k], pieces[k]))[:size]
     model = _with([pieces[k] for k in order], uses[order])
     uses = _uses(model, counts, threads)
-    scores = _scores(uses)
+    scores = _mingram_scores(uses)
     ranked = sorted(range(size), key=lambda k: (-scores[k], pieces[order[k]]))
     return {pieces[order[k]].decode(): float(scores[k]) for k in ranked}
 
@@ -145,24 +142,24 @@ def _used(pieces: list[bytes], counts: WordCounts, threads: int | None) -> tuple
     model = _with(pieces, np.ones(len(pieces)))
     for _ in range(ROUNDS):
         uses = _uses(model, counts, threads)
-        kept = (uses > 0) | _characters(pieces)
+        kept = (uses > 0) | _are_characters(pieces)
         pieces = [piece for piece, keep in zip(pieces, kept.tolist(), strict=True) if keep]
         model = _with(pieces, uses[kept])
     return pieces, model
 
 
-def _characters(pieces: list[bytes]) -> NDArray[np.bool_]:
+def _are_characters(pieces: list[bytes]) -> NDArray[np.bool_]:
     return np.fromiter((len(piece.decode()) == 1 for piece in pieces), np.bool_, len(pieces))
 
 
-def _scores(uses: NDArray[np.float64]) -> NDArray[np.float64]:
+def _mingram_scores(uses: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return -1 for each piece, plus a little of the logarithm of its share; unused ones count as 1."""
     used = np.maximum(uses, 1.0)
     return WEIGHT * logarithms(used / used.sum()) - 1.0
 
 
 def _with(pieces: list[bytes], uses: NDArray[np.float64]) -> Unigram:
-    scores = np.concatenate([np.zeros(1), _scores(uses)])
+    scores = np.concatenate([np.zeros(1), _mingram_scores(uses)])
     return Unigram(Vocab([b"", *pieces]), scores, unk_id=0, special_ids=frozenset([0]))
 
 
@@ -174,7 +171,7 @@ def _uses(model: Unigram, counts: WordCounts, threads: int | None) -> NDArray[np
     return uses[1:]
 
 
-def _model(pieces: dict[str, float], settings: MingramSettings) -> Unigram:
+def _mingram_model(pieces: dict[str, float], settings: MingramSettings) -> Unigram:
     specials = len(settings.specials)
     unseen = specials + len(BYTE_PIECES) * settings.byte_fallback
     return Unigram(

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.components.model import Model
-from subwords.corpus.counts import WordCounts
-from subwords.corpus.provenance import Provenance
-from subwords.families import encoder_of
+from subwords.corpus.counts import Provenance, WordCounts
 from subwords.kernels.layout import SymbolWords
-from subwords.learning.merging import order_of
-from subwords.results.token_batch import TokenBatch
+from subwords.models.bpe.merges import has_ties
+from subwords.models.bpe.model import BPE
+from subwords.models.bpe.plain import Pairs, merged, pairs_of, word_symbols
+from subwords.models.bpe.segmenter import BPESegmenter
+from subwords.models.families import encoder_of, segmenter_of
+from subwords.models.learning import order_of
+from subwords.spec.model import Model
+from subwords.spec.token_batch import TokenBatch
+from subwords.spec.tokenizer import TokenizerSpec
 from subwords.split.splitter import SplitterEngine
+from subwords.support.errors import InputError
 from subwords.support.memory import zeros
 from subwords.support.threads import in_threads, thread_count
-
-__all__ = ["apart_ids", "ids_of_words", "neighbours_of", "symbols_of", "threshold_of", "word_ids"]
 
 PART = 1 << 13  # words that a thread encodes at once; 364,000 lines: 0.28 s, with 1 << 15 0.32 s, 1 << 17 0.39 s
 LEAST_NEW = 1 << 10  # tokens; fewer are expected to be far more frequent than all others
@@ -61,7 +65,9 @@ def apart_ids(model: Model) -> NDArray[np.bool_]:
     return apart
 
 
-def symbols_of(ids: TokenBatch, counts: NDArray[np.uint64], apart: NDArray[np.bool_], *, in_order: bool) -> SymbolWords:
+def symbol_words_of_ids(
+    ids: TokenBatch, counts: NDArray[np.uint64], apart: NDArray[np.bool_], *, in_order: bool
+) -> SymbolWords:
     """Return words of ids in the layout of kernels/bpe/index.py; ids of `apart` split a word.
 
     in_order: in the order of the counts; otherwise frequent words come first.
@@ -95,3 +101,73 @@ def ids_of_words(model: Model, words: Sequence[bytes], threads: int | None = Non
     sizes = np.zeros(len(words), np.int64)
     sizes[np.fromiter(map(bool, words), np.bool_, len(words))] = np.diff(batch.offsets)
     return TokenBatch(batch.ids, np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The merge graph of a BPE model: the two parts of each token.
+
+NONE = -1
+
+
+def parts_of_tokens(model: BPE) -> NDArray[np.int64]:
+    """Return the left and right id of the merge that makes each token, shape (n, 2), -1 twice for tokens without one.
+
+    Of several merges that join to one token, only one is ever used (see ALGORITHMS.md): that one counts, and none for a
+    token that its merges do not make. In models whose symbols have a prefix or a suffix, each token has one merge at
+    most (InputError), and that counts.
+    """
+    size = len(model.vocab)
+    merges = model.merges[~np.isin(model.merges[:, 2], sorted(model.special_ids))]
+    results = merges[:, 2]
+    parts = np.full((size, 2), NONE, np.int64)
+    many = np.flatnonzero(np.bincount(results, minlength=size) > 1)
+    if len(many) and model.marked:
+        raise InputError(f"expected one merge for each token; {model.vocab[int(many[0])]!r} has more")
+    parts[results] = merges[:, :2]
+    if model.marked:
+        return parts
+    plain = replace(model, whole_words=False)
+    alone = ids_of_words(plain, list(model.vocab))
+    made = np.zeros(size, np.bool_)
+    one = np.flatnonzero(np.diff(alone.offsets) == 1)
+    made[one] = alone.ids[alone.offsets[:-1][one]] == one
+    parts[~made] = NONE
+    many = many[made[many]]
+    if not len(many):
+        return parts
+    if model.byte_level and model.lossless and not has_ties(model):
+        last = BPESegmenter(model).last_parts()  # its own: the arrays of a shared one are of other tables
+    else:
+        pairs = pairs_of(model)
+        last = np.full((size, 2), NONE, np.int64)
+        for index in many.tolist():
+            last[index] = last_two(pairs, [symbol.id for symbol in word_symbols(model, model.vocab[index])])
+    parts[many] = last[many]
+    return parts
+
+
+def last_two(pairs: Pairs, symbols: list[int]) -> tuple[int, int]:
+    """Return the two symbols that merging leaves before the last merge, -1 twice if it never leaves two."""
+    row = merged(pairs, symbols, until=2)
+    return (row[0], row[1]) if len(row) == 2 else (NONE, NONE)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Which tokens the model can produce for some word.
+
+
+def ordinary_ids(spec: TokenizerSpec) -> NDArray[np.int64]:
+    """Return the ids that text should yield: with a token, neither special nor added, no byte of unknown text."""
+    model = spec.model
+    kept = np.diff(model.vocab.offsets) > 0
+    unknown = set() if model.unk_id is None else {model.unk_id}
+    kept[[*model.special_ids, *model.unused_ids, *unknown, *(token.id for token in spec.added_tokens)]] = False
+    kept[model.byte_ids[model.byte_ids >= 0]] = False
+    return np.flatnonzero(kept)
+
+
+def unreachable_ids(spec: TokenizerSpec, threads: int | None = None) -> NDArray[np.int64]:
+    """Return the ordinary ids that the model makes of no word."""
+    ids, model = ordinary_ids(spec), spec.model
+    tokens, segmenter = list(model.vocab), segmenter_of(model)
+    return ids[~segmenter.reachable(tokens, ids, lambda words: ids_of_words(model, words, threads))[ids]]

@@ -7,26 +7,14 @@ import time
 import click
 
 from subwords import __version__
-from subwords.cli.advice import allocation, stability
-from subwords.cli.audit import audit
+from subwords.cli.adapting import extend, id_map, merge, prune, replace, train_parity
 from subwords.cli.console import Commands, Group, json_option, print_values, quiet_only
-from subwords.cli.convert import convert
 from subwords.cli.corpus import count, train
-from subwords.cli.decode import decode
-from subwords.cli.encode import encode
-from subwords.cli.evaluate import compare, evaluate, sweep
-from subwords.cli.explain import explain, verify_training, why_not
-from subwords.cli.explain_training import explain_training
-from subwords.cli.extend import extend
-from subwords.cli.id_map import id_map
-from subwords.cli.inspect import inspect
-from subwords.cli.merge import merge
-from subwords.cli.prune import prune
-from subwords.cli.replace import replace
-from subwords.cli.show import show
+from subwords.cli.encoding import decode, encode
+from subwords.cli.evaluating import allocation, audit, compare, evaluate, stability, sweep
+from subwords.cli.explaining import explain, explain_training, show, verify_training, why_not
+from subwords.cli.files import convert, inspect, verify
 from subwords.cli.tokens import tokens
-from subwords.cli.train_parity import train_parity
-from subwords.cli.verify import verify
 
 __all__ = ["main"]
 
@@ -55,7 +43,7 @@ def warmup(as_json: bool) -> None:
     Example:
       subwords warmup
     """
-    from subwords.engine.warmup import warmup as compile_kernels
+    from subwords.engine.engine import warmup as compile_kernels
 
     started = time.perf_counter()
     compile_kernels()

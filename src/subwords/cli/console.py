@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import errno
+import glob
 import json
+import os
 import re
+import shlex
 import sys
 import tempfile
 import warnings
@@ -13,40 +17,161 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from io import RawIOBase, TextIOWrapper
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, NoReturn, TypeVar, cast
 
 import click
+from click.shell_completion import CompletionItem
 
-from subwords.cli.arguments import standard_input
-from subwords.cli.spoken import as_options
-from subwords.errors import InputError, SubwordsError, SubwordsWarning
-from subwords.render.visible import CHARACTERS, SPACE, printable, visible
+from subwords.support.errors import InputError, SubwordsError, SubwordsWarning
+from subwords.support.render import CHARACTERS, SPACE, printable, visible
 
 if TYPE_CHECKING:
     from subwords.tokenizer import Tokenizer
 
-__all__ = [
-    "SIZE",
-    "Commands",
-    "Group",
-    "check_output",
-    "check_saving",
-    "check_target",
-    "given",
-    "json_option",
-    "load_tokenizer",
-    "named_values",
-    "open_output",
-    "output_option",
-    "print_rows",
-    "print_values",
-    "quiet_only",
-    "quiet_option",
-    "shown",
-    "source_of",
-    "unshown",
-    "utf8",
-]
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Messages in the words of the command line: the arguments that they name become the options of the command.
+#
+# A message names an argument in one of four ways: `name=value`, a name with an underscore, "expected NAME to ..." (as
+# `support.checks` does), or a name in backticks. Text in quotes is a value of the user and stays unchanged.
+
+_MENTION = re.compile(
+    r"""(?<![\w./\\-])(?P<set>[a-z]\w*)=(?P<value>"[^"]*"|'[^']*'|\[[^\]]*\]|[\w.+-]*\w)"""
+    r"""|(?P<quoted>(?<!\w)'(?:[^'\\]|\\.)*'(?!\w)|"(?:[^"\\]|\\.)*")"""
+    r"""|`(?P<marked>[a-z]\w*)`"""
+    r"""|(?<=\bexpected\ )(?P<checked>[a-z]\w*)(?=\ to\b)"""
+    r"""|(?<![\w./\\-])(?P<joined>[a-z]+(?:_[a-z]+)+)(?![\w/\\(=]|\.\w)"""
+)
+# How to load a file in Python, where a command that does it once follows.
+_IN_PYTHON = re.compile(r"(?:load it with |load\(\.\.\., ).*?, or once (?=\"subwords )")
+
+
+def as_options(message: str, command: click.Command) -> str:
+    """Return a message of the library with the options of a command instead of the names of arguments.
+
+    >>> @click.command()
+    ... @click.option("--text-column")
+    ... @click.option("--errors")
+    ... def count() -> None: ...
+    >>> as_options('text_column names another; errors="skip" leaves it out', count)
+    '--text-column names another; --errors skip leaves it out'
+    """
+    parameters = {str(parameter.name): parameter for parameter in command.params}
+
+    def spoken(match: re.Match[str]) -> str:
+        name = match["set"] or match["marked"] or match["checked"] or match["joined"]
+        parameter = parameters.get(name) if name else None
+        if parameter is None:
+            return match[0]
+        return _setting(parameter, match["value"]) if match["set"] else _name(parameter)
+
+    return _MENTION.sub(spoken, _IN_PYTHON.sub("run ", message))
+
+
+def _name(parameter: click.Parameter) -> str:
+    if isinstance(parameter, click.Argument):
+        return parameter.human_readable_name.strip("[].")
+    return max(parameter.opts, key=len)
+
+
+def _setting(parameter: click.Parameter, text: str) -> str:
+    """Return how an option gets a value of Python."""
+    name = _name(parameter)
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        value = text
+    if isinstance(value, bool) or value is None:
+        return name if bool(value) == getattr(parameter, "flag_value", True) else f"no {name}"
+    values = value if isinstance(value, list) else [value]
+    return " ".join(f"{name} {shlex.quote(str(one))}" for one in values)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What commands take: tokenizers by path or name, sources of text, files, and standard input.
+
+
+class _TokenizerType(click.Path):
+    """A path, or a name that `load` knows, as it was written."""
+
+    name = "tokenizer"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Complete files; names where no file begins so."""
+        from subwords.spec.openai import ENCODINGS, MODELS
+
+        begun = Path(incomplete)
+        if incomplete and not any(entry.name.startswith(begun.name) for entry in _entries(begun.parent)):
+            names = [name for name in dict.fromkeys((*ENCODINGS, *MODELS)) if name.startswith(incomplete)]
+            if names:
+                return [CompletionItem(name) for name in names]
+        return super().shell_complete(ctx, param, incomplete)
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        return list(folder.iterdir())
+    except OSError:
+        return []
+
+
+class _PlaceType(click.Path):
+    """A path, or a URL of an object store."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from subwords.support.files import is_remote, place_of
+
+        return place_of(value) if is_remote(value) else super().convert(value, param, ctx)
+
+
+# A file that cannot be read is an unusable input, not wrong usage: the command says so, when it opens the file.
+TOKENIZER = _TokenizerType(readable=False)
+SOURCE = click.Path(readable=False)  # a file, folder, glob or URL, or "-", as it was written
+INPUT = click.Path(readable=False, path_type=Path)
+PLACE = _PlaceType(readable=False, path_type=Path)
+tokenizer_argument = click.argument("tokenizer", type=TOKENIZER)
+
+
+def choice(names: Sequence[str]) -> click.Choice[str]:
+    """Return the type of an option that takes one of some names, in any case."""
+    return click.Choice(names, case_sensitive=False)
+
+
+def standard_input(what: str = "text") -> BinaryIO:
+    """Return standard input; at a terminal, say on standard error that it is read."""
+    if sys.stdin is None:
+        raise InputError("no standard input: name a file")
+    if sys.stdin.isatty() and not click.get_current_context().meta.get("quiet"):
+        end = "Ctrl-Z and Enter" if os.name == "nt" else "Ctrl-D"
+        click.echo(f"subwords: reading {what} from standard input; end with {end}", err=True)
+    # Unbuffered: a thread that waits in it would hold the buffer's lock, which stops the interpreter's end.
+    return cast(BinaryIO, getattr(sys.stdin.buffer, "raw", sys.stdin.buffer))
+
+
+def input_of(file: str, what: str, option: str | None = None) -> tuple[Any, str]:
+    """Return a file, URL, or for "-" standard input, to open, and its name.
+
+    Raises InputError for a missing file, whose name may be meant as the text itself, for which there is `option`.
+    """
+    from subwords.support.files import is_remote, place_of
+
+    if file == "-":
+        return standard_input(what), "standard input"
+    if is_remote(file):
+        return place_of(file), file
+    check_file([file], what, option)
+    return Path(file), file
+
+
+def check_file(files: Sequence[str], what: str, option: str | None = None) -> None:
+    """Raise InputError for the first missing file; its hint takes the names for the text itself."""
+    from subwords.support.files import is_remote
+
+    for file in files:
+        if file != "-" and not is_remote(file) and not glob.has_magic(file) and not os.path.lexists(file):
+            itself = shlex.quote(" ".join(files))
+            hint = f"; if this is the {what} itself, use {option} {itself}" if option else ""
+            raise InputError(f"no file {file!r:.300}{hint:.400}")
 
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -101,9 +226,9 @@ _WIDEST = 32  # widest aligned column, in terminal cells; a wider cell shifts th
 _ESCAPED = re.compile(rf"\\x[0-9a-fA-F]{{2}}|\\u[0-9a-fA-F]{{4}}|\\U[0-9a-fA-F]{{8}}|\\[nrt\\]|{SPACE}")
 
 
-def source_of(sources: Sequence[str]) -> Any:
+def source_argument(sources: Sequence[str]) -> Any:
     """Return what the functions take for the sources of a command; "-" is standard input."""
-    from subwords.support.atomic import place_of
+    from subwords.support.files import place_of
 
     if "-" not in sources:
         return place_of(sources[0]) if len(sources) == 1 else [place_of(source) for source in sources]
@@ -190,7 +315,7 @@ def _drop_output() -> None:
             sys.stdout.close()
 
 
-def utf8(value: str) -> str:
+def utf8_argument(value: str) -> str:
     """Return text from the command line; click.BadParameter if it is not UTF-8."""
     try:
         value.encode()
@@ -233,7 +358,7 @@ def output_option(
 
 def check_output(path: Path | None) -> None:
     """Fail now rather than after hours of work: open the file for writing without changing it."""
-    from subwords.support.atomic import atomic_write
+    from subwords.support.files import atomic_write
 
     class Undo(Exception):  # noqa: N818
         pass
@@ -265,7 +390,7 @@ def open_output(path: Path | None) -> Iterator[IO[bytes]]:
     if path is None:
         yield sys.stdout.buffer
         return
-    from subwords.support.atomic import atomic_write
+    from subwords.support.files import atomic_write
 
     with atomic_write(path) as file:
         yield file
@@ -305,11 +430,11 @@ def _value(value: object) -> str:
     if isinstance(value, int) and sys.stdout.isatty():
         return f"{value:,}"
     if isinstance(value, dict):
-        return " ".join(f"{shown(key.encode())}={item}" for key, item in value.items()) or "none"
+        return " ".join(f"{print_token(key.encode())}={item}" for key, item in value.items()) or "none"
     return "none" if value is None else printable(str(value))
 
 
-def shown(token: bytes) -> str:
+def print_token(token: bytes) -> str:
     r"""Return a token on one line: a space becomes U+2423, other characters that are not printable are escaped.
 
     >>> print(shown(b" caf\xc3\xa9\n"), shown(b"\xc3"))

@@ -11,20 +11,23 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from subwords.cli.arguments import PLACE, SOURCE, choice
 from subwords.cli.console import (
+    PLACE,
     SIZE,
+    SOURCE,
     check_output,
     check_saving,
     check_target,
+    choice,
     json_option,
+    named_values,
     output_option,
+    print_rows,
     print_values,
     quiet_option,
-    source_of,
-    utf8,
+    source_argument,
+    utf8_argument,
 )
-from subwords.cli.mix import MIXING, mix_options, mixed, print_mixture
 from subwords.cli.options import (
     add_options,
     command,
@@ -38,19 +41,102 @@ from subwords.cli.options import (
     threads_option,
     wrong_usage,
 )
-from subwords.errors import InputError, SubwordsWarning
-from subwords.support.atomic import place_of
-from subwords.support.remote import is_remote
+from subwords.support.errors import InputError, SubwordsWarning
+from subwords.support.files import is_remote, place_of
 
 if TYPE_CHECKING:
     from subwords.corpus.counts import WordCounts
     from subwords.corpus.reading import Reading
-    from subwords.formats import Target
+    from subwords.formats import SaveTarget
     from subwords.scale.job import Run
 
-__all__ = ["count", "is_counts", "train"]
+
+# ---------------------------------------------------------------------------------------------------------------------
+# count --mix: word counts of several sources, with weights.
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+def _numbers(option: str, values: tuple[str, ...]) -> dict[str, float] | None:
+    try:
+        return {name: float(value) for name, value in named_values(option, values).items()} or None
+    except ValueError:
+        raise click.UsageError(f"{option}: expected NAME=NUMBER, such as en=0.7, not {values!r}") from None
+
+
+MIXING = ("weights", "shares", "exponent", "max_bytes")
+
+_OPTIONS = (
+    click.option(
+        "--weight", "weights", type=utf8_argument, multiple=True, metavar="NAME=X", help="How often a source counts."
+    ),
+    click.option(
+        "--share",
+        "shares",
+        type=utf8_argument,
+        multiple=True,
+        metavar="NAME=X",
+        help="The part of the text it is to be.",
+    ),
+    click.option(
+        "--exponent", type=click.FloatRange(0, 1), metavar="X", help="Shares in proportion to bytes ** X; 0: all equal."
+    ),
+    click.option(
+        "--max-bytes",
+        type=utf8_argument,
+        multiple=True,
+        metavar="AMOUNT|NAME=AMOUNT",
+        help="The most bytes that all sources or one counts for: 100MB.",
+    ),
+)
+
+
+def mix_options(command: _Command) -> _Command:
+    """Add the options that weigh files of counts."""
+    return add_options(command, _OPTIONS)
+
+
+def mixed(
+    sources: Sequence[str],
+    weights: tuple[str, ...],
+    shares: tuple[str, ...],
+    exponent: float | None,
+    max_bytes: tuple[str, ...],
+) -> tuple[WordCounts, dict[str, int]]:
+    """Return the mixture of files of counts, and how often each source counts."""
+    from subwords.corpus.counts import WordCounts
+    from subwords.corpus.mix import add_multiplied, mix_factors
+
+    if bool(weights) + bool(shares) + (exponent is not None) > 1:
+        raise click.UsageError("expected one of --weight, --share and --exponent, not several")
+    found = dict[str, WordCounts]()
+    for name, place in named_values("sources", sources).items():
+        try:
+            found[name] = WordCounts.load(place)
+        except InputError as error:
+            raise InputError(f"{name}: {error}") from None
+    most: dict[str, str] | str | None = None
+    if len(max_bytes) == 1 and "=" not in max_bytes[0]:
+        most = max_bytes[0]
+    elif max_bytes:
+        most = {**named_values("--max-bytes", max_bytes)}
+    factors = mix_factors(
+        found,
+        weights=_numbers("--weight", weights),
+        shares=_numbers("--share", shares),
+        exponent=exponent,
+        max_bytes=most,
+    )
+    return add_multiplied(found, factors), factors
+
+
+def print_mixture(counts: WordCounts, factors: dict[str, int], output: Path, as_json: bool, quiet: bool) -> None:
+    """Print how often each source counts."""
+    if as_json:
+        print_values({"factors": factors, "words": counts.total, "distinct": len(counts), "saved": str(output)}, True)
+    elif not quiet:
+        print_rows(["source", "times"], [[name, str(factor)] for name, factor in factors.items()])
+
 
 _AT_LEAST_1 = click.IntRange(min=1)
 _PARQUET = b"PAR1"
@@ -64,7 +150,7 @@ _OF_TEXT = "--documents and other options of reading are for text, but these are
 _special_tokens = click.option(
     "--special-token",
     "special_tokens",
-    type=utf8,
+    type=utf8_argument,
     multiple=True,
     metavar="TOKEN",
     help="A special token, removed from the text before counting. May be repeated.",
@@ -76,7 +162,7 @@ def _corpus_options(command: _Command) -> _Command:
     options: list[Callable[[Any], Any]] = [
         click.option(
             "--splitter",
-            type=utf8,
+            type=utf8_argument,
             metavar="NAME|REGEX",
             help="How to split text into words: a name (gpt2, cl100k, o200k, bert, ...) or a regex.  "
             "[default: gpt2; bert for wordpiece; sentencepiece for unigram, mingram; whitespace for wordlevel]",
@@ -88,7 +174,7 @@ def _corpus_options(command: _Command) -> _Command:
         ),
         click.option(
             "--normalizer",
-            type=utf8,
+            type=utf8_argument,
             metavar="NAME",
             help="How to normalize text first: bert-uncased, bert-cased, nfc, nfkc, lowercase, ..., or none.  "
             "[default: none; bert-uncased for wordpiece; sentencepiece for unigram, mingram]",
@@ -139,7 +225,7 @@ def _roles(context: click.Context, option: click.Parameter, pairs: tuple[str, ..
 )
 @click.option(
     "--template",
-    type=utf8,
+    type=utf8_argument,
     multiple=True,
     metavar="TEXT",
     callback=lambda context, option, texts: [*texts] or "auto",
@@ -148,7 +234,7 @@ def _roles(context: click.Context, option: click.Parameter, pairs: tuple[str, ..
 @click.option(
     "--role",
     "roles",
-    type=utf8,
+    type=utf8_argument,
     multiple=True,
     metavar="ROLE=TOKEN",
     callback=_roles,
@@ -178,11 +264,10 @@ def train(
       subwords train "corpus/*.txt" --algorithm wordpiece --vocab-size 30522 -o bert.json
       subwords train "corpus/*.txt" --algorithm unigram --vocab-size 32000 -o t5.model
     """
-    from subwords.components.space_rule import not_kept_whole
     from subwords.formats import target_of
-    from subwords.resolve import normalizer, splitter
-    from subwords.training.options import settings_of, special_tokens_of
-    from subwords.training.train import rehearse
+    from subwords.normalize.resolve import normalizer, splitter
+    from subwords.spec.splitter import not_kept_whole
+    from subwords.training.train import dry_run, family_settings, special_tokens_of
     from subwords.training.train import train as train_tokenizer
 
     started = time.perf_counter()
@@ -196,7 +281,7 @@ def train(
         settings["special_tokens"] = special_tokens_of(
             algorithm, options["special_tokens"] or None, settings.get("unk_token")
         )
-        settings_of(algorithm, {name: value for name, value in settings.items() if name not in _NO_SETTINGS})
+        family_settings(algorithm, {name: value for name, value in settings.items() if name not in _NO_SETTINGS})
     users, min_documents = settings.get("user_defined", ()), options["min_documents"]
     counting = {name: options[name] for name in ("splitter", "normalizer")}
     counts, names = _counts_or_rules(sources, counting, reading, algorithm)
@@ -205,7 +290,7 @@ def train(
         split, steps = not_kept_whole(users, rules["splitter"].rule, rules["normalizer"].steps)
         rules = {"splitter": splitter(split), "normalizer": normalizer(steps)}
     # Fail before hours of work if these options cannot be trained or saved.
-    check_target(output, rehearse(**rules, **settings))
+    check_target(output, dry_run(**rules, **settings))
     progress, in_shards = False if quiet else None, counts is None and run is not None
     if counts is None:
         every = {**rules, "special_tokens": settings["special_tokens"], "user_defined": users}
@@ -258,7 +343,7 @@ def train(
 )
 @click.option(
     "--user-defined",
-    type=utf8,
+    type=utf8_argument,
     multiple=True,
     metavar="PIECE",
     help="A piece that train --user-defined keeps whole. May be repeated.",
@@ -315,7 +400,7 @@ def count(
             return
         counts = found_counts
     if segmentation is not None:
-        from subwords.corpus.segmented import segmented
+        from subwords.corpus.mix import segmented
 
         counts = segmented(counts, segmentation)
     counts.save(output)
@@ -324,7 +409,7 @@ def count(
     _summarize(counts, {}, started, output, as_json, quiet)
 
 
-def _check_format(target: Target, algorithm: str, *, character_level: bool) -> None:
+def _check_format(target: SaveTarget, algorithm: str, *, character_level: bool) -> None:
     others = {
         "bpe": [".model"] if character_level else [".tiktoken", ".gguf", "pair"],
         "wordpiece": [".txt", ".gguf"],
@@ -339,8 +424,8 @@ def _check_format(target: Target, algorithm: str, *, character_level: bool) -> N
 
 def _with_digits(options: dict[str, Any], sources: Sequence[str], algorithm: str) -> None:
     """Let the splitter of the options cut numbers as --digits says."""
-    from subwords.families import ALGORITHMS
-    from subwords.resolve import splitter
+    from subwords.models.families import ALGORITHMS
+    from subwords.normalize.resolve import splitter
 
     digits = options.pop("digits")
     if digits is not None:
@@ -353,7 +438,7 @@ def _counts_or_rules(
     sources: Sequence[str], counting: dict[str, Any], reading: Reading | None, algorithm: str
 ) -> tuple[WordCounts | None, dict[str, str]]:
     """Return the counts if the sources hold counts, otherwise None, and the names of the rules for words."""
-    from subwords.families import ALGORITHMS
+    from subwords.models.families import ALGORITHMS
 
     family = ALGORITHMS[algorithm]
     if not any(map(is_counts, sources)):
@@ -381,7 +466,7 @@ def _count(
     from subwords.training.count import count as count_words
 
     options = {name: value for name, value in counting.items() if value is not None}
-    files = source_of(sources)
+    files = source_argument(sources)
     if run is None:
         found: WordCounts = count_words(files, threads=threads, progress=progress, **options)
         return found
@@ -419,8 +504,7 @@ def _added(sources: Sequence[str]) -> WordCounts:
 def _no_counts() -> WordCounts:
     import numpy as np
 
-    from subwords.corpus.counts import WordCounts
-    from subwords.corpus.provenance import Provenance
+    from subwords.corpus.counts import Provenance, WordCounts
 
     return WordCounts(np.zeros(0, np.uint8), np.zeros(1, np.int64), np.zeros(0, np.uint64), Provenance(""))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -9,30 +11,25 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from subwords.cli.arguments import PLACE, choice
-from subwords.cli.console import print_values, utf8
-from subwords.cli.spoken import as_options
+from subwords.cli.console import (
+    PLACE,
+    as_options,
+    choice,
+    json_option,
+    print_rows,
+    print_values,
+    quiet_option,
+    utf8_argument,
+)
 from subwords.corpus.reading import Reading
-from subwords.errors import InputError
-from subwords.support.options import Option, options_of
+from subwords.support.errors import InputError
+from subwords.support.render import printable
+from subwords.support.value import Option, options_of
 
 if TYPE_CHECKING:
     from subwords.scale.job import Run
+    from subwords.support.report import Report
 
-__all__ = [
-    "Command",
-    "add_options",
-    "command",
-    "family_options",
-    "given_settings",
-    "print_waiting",
-    "reading_from",
-    "reading_options",
-    "run_from",
-    "run_options",
-    "threads_option",
-    "wrong_usage",
-]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _NAMES = {"byte_level": "--character-level", "folder": "--parts", "keep": "--keep-parts"}
@@ -94,7 +91,7 @@ def _made(one: Option, before: str = "", default: str | None = None) -> click.Pa
     elif one.kind is float:
         how |= {"type": click.FloatRange(one.least, one.most), "metavar": one.metavar or "X"}
     else:
-        how["type"] = PLACE if one.name == "folder" else utf8
+        how["type"] = PLACE if one.name == "folder" else utf8_argument
     if one.kind is list:
         how |= {"multiple": True, "default": ()}
     return click.Option([flag, one.name], **how)
@@ -113,7 +110,7 @@ def run_options() -> list[click.Parameter]:
 
 def _rows() -> dict[str, list[tuple[str, Option]]]:
     """Return the settings of all algorithms by their names, each with the algorithms that have it."""
-    from subwords.families import ALGORITHMS
+    from subwords.models.families import ALGORITHMS
 
     rows: dict[str, list[tuple[str, Option]]] = {}
     for name, family in ALGORITHMS.items():
@@ -171,3 +168,54 @@ def print_waiting(run: Run | None, as_json: bool, quiet: bool) -> None:
     """Print that the shards of this rank are done, and that others are not."""
     if run is not None and (as_json or not quiet):
         print_values({"rank": run.rank, "saved": None if as_json else "not yet: waiting for other ranks"}, as_json)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The options of all commands that print tables of measurements.
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+def table_options(command: _Command) -> _Command:
+    """Add the options that say how a result is shown."""
+    options: list[Callable[[_Command], _Command]] = [
+        click.option(
+            "--latex",
+            is_flag=True,
+            help="Print tables in LaTeX (package booktabs).  [default: aligned at a terminal, otherwise Markdown]",
+        ),
+        threads_option,
+        quiet_option,
+        json_option,
+    ]
+    return add_options(command, options)
+
+
+def print_table(found: Report, latex: bool, as_json: bool, quiet: bool) -> None:
+    """Print tables, aligned at a terminal, otherwise in Markdown; or in LaTeX or JSON. Notes go to standard error."""
+    if as_json:
+        click.echo(json.dumps(found.to_dict()))
+    elif latex:
+        click.echo(found.to_latex())
+    elif sys.stdout.isatty():
+        for number, (columns, rows, *_) in enumerate(found.tables()):
+            click.echo("\n" if number else "", nl=False)
+            print_rows(columns, _padded(columns, rows))
+    else:
+        click.echo(found.to_markdown())
+    if not quiet:
+        for note in found.notes():
+            click.echo(note, err=True)
+
+
+def _padded(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> list[list[str]]:
+    """Return rows as text; columns of numbers have spaces before them, so that they end at one place."""
+    from subwords.support.report import shown
+
+    cells = [[printable(shown(value)) for value in row] for row in rows]
+    for k, name in enumerate(columns):
+        if all(not isinstance(row[k], str) for row in rows):
+            width = max(len(name), *(len(row[k]) for row in cells))
+            for row in cells:
+                row[k] = row[k].rjust(width)
+    return cells

@@ -9,16 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from subwords.cli.arguments import PLACE, SOURCE, check_file, choice, standard_input, tokenizer_argument
 from subwords.cli.console import (
+    PLACE,
+    SOURCE,
+    check_file,
     check_output,
+    choice,
     json_option,
     load_tokenizer,
     print_rows,
     print_values,
     quiet_option,
-    source_of,
-    utf8,
+    source_argument,
+    standard_input,
+    tokenizer_argument,
+    utf8_argument,
 )
 from subwords.cli.options import (
     command,
@@ -29,15 +34,14 @@ from subwords.cli.options import (
     run_options,
     threads_option,
 )
-from subwords.support.atomic import place_of
+from subwords.support.files import place_of
 
 if TYPE_CHECKING:
     from subwords.corpus.blocks import Block
     from subwords.corpus.reading import Reading
-    from subwords.sinks.manifest import Manifest
     from subwords.tokenizer import Tokenizer
+    from subwords.tokens.manifest import Manifest
 
-__all__ = ["tokens"]
 
 BLOCK = 1 << 22  # bytes
 
@@ -60,8 +64,8 @@ BLOCK = 1 << 22  # bytes
     type=choice(["text", "error", "allow"]),
     help="Special tokens spelled in the text: ordinary text, an error, or their ids.  [default: text]",
 )
-@click.option("--bos", type=utf8, metavar="TOKEN|ID", help="Put this before each document.")
-@click.option("--eos", type=utf8, metavar="TOKEN|ID", help="Put this after each document.")
+@click.option("--bos", type=utf8_argument, metavar="TOKEN|ID", help="Put this before each document.")
+@click.option("--eos", type=utf8_argument, metavar="TOKEN|ID", help="Put this after each document.")
 @click.option(
     "--shard-size",
     type=click.IntRange(min=1),
@@ -121,7 +125,7 @@ def tokens(
 
 
 def _summary(made: Manifest, output: Path) -> dict[str, object]:
-    from subwords.sinks.manifest import manifest_path
+    from subwords.tokens.manifest import manifest_path
 
     found = made.contents
     left = {name: getattr(found, name) for name in ("skipped", "replaced", "cut") if getattr(found, name)}
@@ -172,5 +176,5 @@ def _files(source: str, reading: Reading) -> Iterator[tuple[str, Iterator[Block]
     if source == "-":
         yield "standard input", read_blocks(standard_input(), reading, block_size=BLOCK)
         return
-    for path in files_and_texts(source_of([source]))[0]:
+    for path in files_and_texts(source_argument([source]))[0]:
         yield str(path), read_blocks(path, reading, block_size=BLOCK)

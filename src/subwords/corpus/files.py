@@ -5,18 +5,187 @@ from __future__ import annotations
 import bz2
 import gzip
 import io
+import re
 import zlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, cast
 
-from subwords.corpus.contents import BOM, HEAD, check_ids, check_text, compression
-from subwords.errors import CorpusError
-from subwords.support.install import install_hint
-from subwords.support.remote import is_path, is_remote
+from subwords.support.errors import CorpusError
+from subwords.support.files import is_path, is_remote
+from subwords.support.names import install_hint
 
-__all__ = ["STEP", "TextStream", "head_of", "is_packed", "need_pyarrow", "open_text"]
+# ---------------------------------------------------------------------------------------------------------------------
+# Detects the type of a file from its first bytes: text, compressed text, or a binary format.
+
+HEAD = 1 << 16  # bytes examined: the first row of a JSON Lines file may be long
+
+_GZIP = b"\x1f\x8b\x08"
+_BZIP2 = re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)", re.DOTALL)
+_ZSTD = re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18")
+# Control characters that do not occur in text; signatures in _LETTERS count only in files with one of them.
+_CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+
+_NUMPY = "a NumPy file"
+# Signatures of binary files. Signatures of printable characters are in _LETTERS: a text may begin with them.
+_SIGNATURES = (
+    ("a gzip file", rb"\x1f\x8b\x08"),
+    ("a zstd file", rb"\x28\xb5\x2f\xfd"),
+    ("a bzip2 file", rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"),
+    ("an xz file", rb"\xfd7zXZ\x00"),
+    ("an lz4 file", rb"\x04\x22\x4d\x18"),
+    ("a zip file", rb"PK(\x03\x04|\x05\x06\x00\x00|\x07\x08)"),
+    ("a 7z file", rb"7z\xbc\xaf\x27\x1c"),
+    ("a RAR file", rb"Rar!\x1a\x07"),
+    ("a tar file", rb".{257}ustar[\x00 ]"),
+    ("an Arrow file", rb"ARROW1\x00\x00|\xff\xff\xff\xff..[\x00-\x0f]\x00\x10\x00\x00\x00"),
+    ("an Avro file", rb"Obj\x01"),
+    ("an HDF5 file", rb"\x89HDF\r\n\x1a\n"),
+    (_NUMPY, rb"\x93NUMPY"),
+    ("a pickle", rb"\x80[\x02-\x05][\x95\]}()XcKqN\x8c]"),
+    ("a SQLite database", rb"SQLite format 3\x00"),
+    ("a safetensors file", rb'.{5}\x00\x00\x00\{"'),
+    ("a PDF file", rb"%PDF-[0-9]\.[0-9]"),
+    ("a PNG image", rb"\x89PNG\r\n\x1a\n"),
+    ("a JPEG image", rb"\xff\xd8\xff[\xdb\xe0-\xef]"),
+    ("an Office document", rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"),
+    ("a program", rb"\x7fELF[\x01\x02]"),
+    ("a file of word counts", rb"subwords-counts\x01"),
+)
+_LETTERS = (
+    ("a Parquet file", rb"PAR[1E]"),
+    ("a Feather file", rb"FEA1"),
+    ("an ORC file", rb"ORC"),
+    ("a GGUF file", rb"GGUF"),
+    ("a GIF image", rb"GIF8[79]a"),
+    ("a RIFF file (WAV, WebP, AVI)", rb"RIFF"),
+    ("an Ogg file", rb"OggS"),
+    ("a FLAC file", rb"fLaC"),
+    ("an MP3 file", rb"ID3"),
+)
+_KINDS = tuple((kind, re.compile(pattern, re.DOTALL)) for kind, pattern in _SIGNATURES)
+_LETTERED = tuple((kind, re.compile(pattern)) for kind, pattern in _LETTERS)
+_UNPACK = {
+    "a bzip2 file": "bunzip2",
+    "an xz file": "unxz",
+    "an lz4 file": "unlz4",
+    "a zip file": "unzip",
+    "a 7z file": "7z x",
+    "a RAR file": "unrar x",
+    "a tar file": "tar xf",
+}
+_READ = ("a Parquet file", "an Arrow file")
+_TABLES = ("a Feather file", "an ORC file", "an Avro file")
+
+_MOST_NULS = 0.05  # maximum share of NUL bytes in text: UTF-16 has 0.5, 4-byte numbers more
+_FEW = 16  # bytes; fewer are too short to judge the share of NUL
+
+_ROW = re.compile(rb'\s*\{\s*"')
+_ROWS = re.compile(rb'\s*\{\s*"[^\n]*\}[ \t\r]*\n\s*\{\s*"')
+_ARRAY = re.compile(rb"\s*\[\s*[\[{\"]")
+_LIST_OF_ROWS = re.compile(rb'\s*\[\s*\{\s*"')
+BOM = b"\xef\xbb\xbf"
+
+
+def compression(head: bytes) -> str | None:
+    """Return ".gz", ".bz2" or ".zst" if a file's first bytes are the signature of that compression, else None."""
+    if head.startswith(_GZIP):
+        return ".gz"
+    if _BZIP2.match(head):
+        return ".bz2"
+    return ".zst" if _ZSTD.match(head) else None
+
+
+def container(head: bytes) -> str | None:
+    """Return the name of the binary format of a file's first bytes, or None if it may be text.
+
+    >>> container(b"\\x93NUMPY\\x01\\x00v\\x00"), container(b"PAR1S and PAR2S")
+    ('a NumPy file', None)
+    """
+    kinds = _KINDS + _LETTERED if _CONTROL.search(head[:512]) else _KINDS
+    return next((kind for kind, pattern in kinds if pattern.match(head)), None)
+
+
+def check_text(head: bytes, name: str, path: Path | None = None) -> None:
+    """Raise CorpusError if a file or stream that begins with `head` is not text, by its first bytes.
+
+    name: for messages. path: files with JSON rows are rejected if their name ends in .json, .jsonl or .ndjson; without
+    a path they are text. Invalid UTF-8 is accepted.
+    """
+    if kind := container(head):
+        raise CorpusError(f"{name}: expected text, found {kind}; {_way_out(kind)}")
+    if _is_utf16(head):
+        raise CorpusError(
+            f"{name}: expected text in UTF-8, found UTF-16; convert it first, for example with iconv -f UTF-16 -t UTF-8"
+        )
+    nuls = head.count(0)
+    if len(head) >= _FEW and nuls > _MOST_NULS * len(head):
+        raise CorpusError(
+            f"{name}: expected text, found binary data: {nuls} of the first {len(head)} bytes are NUL; "
+            "if it is text, read it in Python and pass a list of str"
+        )
+    if path is not None and path.name.lower().endswith(".json") and _is_tokenizer(head):
+        raise CorpusError(
+            f"{name}: expected text, found a tokenizer: pass the corpus to use it on; to use its JSON as "
+            "text, rename the file to .txt"
+        )
+    if path is not None and (shown := _json_rows(head, path)):
+        raise CorpusError(
+            f"{name}: expected text, found JSON rows that begin with {shown!r}; pass the texts in Python: "
+            '(json.loads(row)["text"] for row in open(name)); to use the JSON as text, rename the file to .txt'
+        )
+
+
+def check_ids(head: bytes, name: str) -> None:
+    """Raise CorpusError if a file or stream that begins with `head` is neither text nor a NumPy file."""
+    kind = container(head)
+    if kind and kind != _NUMPY:
+        raise CorpusError(f"{name}: expected ids as text or as a NumPy file, found {kind}; {_way_out(kind)}")
+
+
+def _way_out(kind: str) -> str:
+    if kind in _UNPACK:
+        return f"unpack it first ({_UNPACK[kind]}); only .gz, .bz2 and .zst files are unpacked automatically"
+    if kind in _READ:
+        return "subwords train, count and encode to a token file read it, by a name that does not end in .txt"
+    if kind in _TABLES:
+        return 'pass the texts of a column in Python: (row["text"] for row in rows)'
+    if kind == _NUMPY:
+        return "files of ids are for decode; to encode, pass a text file"
+    if kind == "a file of word counts":
+        return "use subwords train or, in Python, subwords.WordCounts.load"
+    return "extract its text first"
+
+
+def _is_tokenizer(head: bytes) -> bool:
+    """Whether a JSON file is a tokenizer.json or the configuration beside it."""
+    if not head.removeprefix(BOM).lstrip().startswith(b"{"):
+        return False
+    return b'"tokenizer_class"' in head or (b'"truncation"' in head and b'"added_tokens"' in head)
+
+
+def _is_utf16(head: bytes) -> bool:
+    if not head.startswith((b"\xff\xfe", b"\xfe\xff")) or len(head) < 4:
+        return False
+    try:
+        head[: len(head) & ~1].decode("utf-16")
+    except UnicodeDecodeError as error:
+        return error.reason == "unexpected end of data"  # the head ends inside a pair
+    return True
+
+
+def _json_rows(head: bytes, path: Path) -> str | None:
+    """Return the first characters if a file has JSON rows, by its name and its content; else None."""
+    name = path.name.lower().removesuffix(".gz").removesuffix(".zst").removesuffix(".bz2")
+    if not name.endswith((".jsonl", ".ndjson", ".json")):
+        return None
+    text = head.removeprefix(BOM)
+    patterns = (_ROWS, _LIST_OF_ROWS) if name.endswith(".json") else (_ROW, _ARRAY)
+    if not any(pattern.match(text) for pattern in patterns):
+        return None
+    return text.lstrip()[:24].decode("utf-8", "replace")
+
 
 STEP = 1 << 17  # bytes per read
 PACKED = (".gz", ".zst", ".bz2")

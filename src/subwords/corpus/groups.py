@@ -9,10 +9,8 @@ from typing import Any
 from subwords.corpus.blocks import Block
 from subwords.corpus.read import kind_of_file, read_blocks
 from subwords.corpus.reading import Reading, Tally
-from subwords.corpus.source import Source, files_and_texts, shown
-from subwords.errors import CorpusError, InputError
-
-__all__ = ["BY_FILE", "grouped_blocks"]
+from subwords.corpus.source import Source, describe_value, files_and_texts
+from subwords.support.errors import CorpusError, InputError
 
 BY_FILE = "file"  # in place of the name of a column
 ROOM = 1 << 24  # bytes of text of all groups in memory
@@ -35,11 +33,11 @@ def grouped_blocks(
         files = files_and_texts(source)[0]
         if not files:
             raise InputError('by="file" needs a corpus of files: pass paths, or a dict of corpora by group')
-        for name, path in zip(_names(files), files, strict=True):
+        for name, path in zip(_group_names(files), files, strict=True):
             yield name, read_blocks(path, reading, on_bytes=on_bytes, **options)
         return
     waiting, size = dict[str, list[str]](), 0
-    for group, text in _rows(source, by, reading, on_bytes, tally):
+    for group, text in _grouped_rows(source, by, reading, on_bytes, tally):
         waiting.setdefault(group, []).append(text.decode())
         size += len(text)
         if size >= ROOM:
@@ -50,12 +48,14 @@ def grouped_blocks(
         yield name, read_blocks(iter(texts), reading, **options)
 
 
-def _names(files: list[Path]) -> list[str]:
+def _group_names(files: list[Path]) -> list[str]:
     stems = [path.name.partition(".")[0] or path.name for path in files]
     return stems if len(set(stems)) == len(stems) else [str(path) for path in files]
 
 
-def _rows(source: Source, by: str, reading: Reading, on_bytes: Callable[[int], object], tally: Tally) -> Iterator[Row]:
+def _grouped_rows(
+    source: Source, by: str, reading: Reading, on_bytes: Callable[[int], object], tally: Tally
+) -> Iterator[Row]:
     from subwords.corpus.columns import is_table
 
     if is_table(source):
@@ -76,14 +76,14 @@ def _rows(source: Source, by: str, reading: Reading, on_bytes: Callable[[int], o
             on_bytes(path.stat().st_size)
     for index, row in enumerate(texts):
         if not isinstance(row, dict):
-            raise InputError(f"text {index}: by={by!r} needs rows, expected a dict, got {shown(row)}")
+            raise InputError(f"text {index}: by={by!r} needs rows, expected a dict, got {describe_value(row)}")
         yield from _of_row(row, f"row {index}", by, reading, tally)
 
 
 def _of_lines(path: Path, by: str, reading: Reading, on_bytes: Callable[[int], object], tally: Tally) -> Iterator[Row]:
-    from subwords.corpus.contents import BOM
-    from subwords.corpus.json_lines import loaded_row
-    from subwords.corpus.lines import whole_lines
+    from subwords.corpus.columns import loaded_row
+    from subwords.corpus.files import BOM
+    from subwords.corpus.read import whole_lines
 
     for data, offset in whole_lines(path, LINES, on_bytes):
         for line in data.split(b"\n"):
@@ -106,9 +106,9 @@ def _of_columns(source: Any, kind: str, name: str, by: str, reading: Reading, ta
 
 
 def _of_row(row: Any, place: str, by: str, reading: Reading, tally: Tally) -> Iterator[Row]:
-    from subwords.corpus.json_lines import row_text
+    from subwords.corpus.columns import decode_row
 
-    text = row_text(row, place, reading, tally)
+    text = decode_row(row, place, reading, tally)
     group = row.get(by) if isinstance(row, dict) else None
     if isinstance(group, str) or (isinstance(group, int) and not isinstance(group, bool)):
         yield str(group), text
@@ -119,3 +119,34 @@ def _of_row(row: Any, place: str, by: str, reading: Reading, tally: Tally) -> It
                 f'{place}: expected the name of a group in field {by!r}, got {came}; by="file" groups by file'
             )
         tally.refused(f"{place}: {came}", reading.errors)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Gold files: words with their morphemes.
+
+
+def read_gold(path: Path) -> list[tuple[str, tuple[str, ...]]]:
+    """Return words and their morphemes from lines of `word TAB mor pheme s`; CorpusError for any other line."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise CorpusError(f"cannot read {path}: {error.strerror or error}") from None
+    found = list[tuple[str, tuple[str, ...]]]()
+    try:
+        lines = data.decode().splitlines()
+    except UnicodeDecodeError as error:
+        raise CorpusError(f"{path}: expected UTF-8, got byte 0x{data[error.start]:02x} at {error.start}") from None
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        word, _, rest = line.partition("\t")
+        parts = tuple(rest.split(" "))
+        if "".join(parts) != word or not all(parts):
+            raise CorpusError(
+                f"{path}, line {number}: expected a word, a tab, and its morphemes with single spaces between, which "
+                f"join to the word; found {line!r:.80}"
+            )
+        found.append((word, parts))
+    if not found:
+        raise CorpusError(f"{path}: expected words with their morphemes, found none")
+    return found

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from math import inf, isfinite, lcm
+from os import PathLike
 
 import numpy as np
 
 from subwords.corpus.counts import MOST, WordCounts
-from subwords.errors import InputError
-from subwords.support.limits import bytes_of
-
-__all__ = ["add_multiplied", "mix", "mix_factors"]
+from subwords.corpus.groups import read_gold
+from subwords.support.errors import InputError, TrainingError
+from subwords.support.files import place_of
+from subwords.support.memory import bytes_of
 
 EXACT = 1000  # the largest denominator of a ratio that is kept exactly, and otherwise the smallest factor
 
@@ -72,7 +73,7 @@ def mix_factors(
     max_bytes: Mapping[str, int | str] | int | str | None = None,
 ) -> dict[str, int]:
     """Return the number that `mix` multiplies the counts of each source by: small ones if the ratios are simple."""
-    sizes = _sizes(sources)
+    sizes = _source_sizes(sources)
     if sum(rule is not None for rule in (weights, shares, exponent)) > 1:
         raise InputError("expected one of weights, shares and exponent, not several")
     most = dict.fromkeys(sizes, inf) if max_bytes is None else _most_of(sizes, max_bytes)
@@ -92,7 +93,7 @@ def mix_factors(
     return _whole({name: target[name] / sizes[name] for name in sizes})
 
 
-def _sizes(sources: Mapping[str, WordCounts]) -> dict[str, int]:
+def _source_sizes(sources: Mapping[str, WordCounts]) -> dict[str, int]:
     """Return the bytes of the words of each source, with repetitions."""
     if not isinstance(sources, Mapping) or not sources:
         raise InputError('expected sources as a dict of word counts by name, such as {"en": counts}')
@@ -142,3 +143,69 @@ def _whole(factors: Mapping[str, Fraction]) -> dict[str, int]:
     if common <= EXACT and all(abs(simple[name] / ratios[name] - 1) < 1e-9 for name in ratios):
         return {name: int(ratio * common) for name, ratio in simple.items()}
     return {name: round(ratio * EXACT) for name, ratio in ratios.items()}
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Segmented: word counts cut at given places, so that no merge crosses them (B10).
+
+Segmentation = Mapping[str, Sequence[str]] | str | PathLike[str]  # parts by word, or a file of them
+
+SPACES = (b" ", "\u2581".encode())  # what a word may begin with, besides its letters
+
+
+def segmented(counts: WordCounts, segmentation: Segmentation) -> WordCounts:
+    r"""Return counts in which words of a segmentation are replaced by their parts; other words stay.
+
+    segmentation: the parts by word, {"undone": ["un", "done"]}, or the path of a file with lines of
+    `word TAB mor pheme s`. A space before a word goes to its first part. Raises InputError for parts that do not join
+    to the word, TrainingError if no word of the counts is in the segmentation. Hazard: encoding knows nothing of the
+    segmentation; a merge that was learned inside of parts also applies across their places.
+
+    >>> import subwords
+    >>> counts = subwords.count(["undone undone done"])
+    >>> dict(subwords.segmented(counts, {"undone": ["un", "done"]}))
+    {b'un': 1, b'done': 2, b' un': 1, b' done': 1}
+
+    Source: merges within morphemes, MorphBPE, Asgari et al., arXiv 2502.00894.
+    """
+    parts, found, cut = _pieces_by_word(segmentation), dict[bytes, int](), 0
+    for word, number in counts:
+        lead = next((space for space in SPACES if word.startswith(space)), b"")
+        pieces = parts.get(word[len(lead) :])
+        if pieces is None:
+            found[word] = found.get(word, 0) + number
+            continue
+        cut += 1
+        for piece in (lead + pieces[0], *pieces[1:]):
+            found[piece] = found.get(piece, 0) + number
+    if not cut:
+        shown = ", ".join(repr(word.decode()) for word in list(parts)[:3])
+        raise TrainingError(f"no word of the corpus is in the segmentation, which has {shown}: is it normalized alike?")
+    if sum(found.values()) > MOST:
+        raise InputError(f"too many words: expected a total below 2**63, not {sum(found.values())}")
+    offsets = np.cumsum([0, *map(len, found)], dtype=np.int64)
+    data = np.frombuffer(b"".join(found), np.uint8)
+    numbers = np.fromiter(found.values(), np.uint64, len(found))
+    return WordCounts(data, offsets, numbers, counts.provenance, text_bytes=counts.text_bytes)
+
+
+def _pieces_by_word(segmentation: Segmentation) -> dict[bytes, tuple[bytes, ...]]:
+    if isinstance(segmentation, Mapping):
+        pairs = [(word, tuple(parts)) for word, parts in segmentation.items()]
+    else:
+        pairs = read_gold(place_of(segmentation, "segmentation"))
+    found = dict[bytes, tuple[bytes, ...]]()
+    for word, parts in pairs:
+        if not isinstance(word, str) or not all(isinstance(part, str) and part for part in parts) or not parts:
+            raise InputError(f"expected a word and its parts as texts, not {word!r:.60}: {parts!r:.60}")
+        if "".join(parts) != word:
+            raise InputError(f"expected parts that join to {word!r:.60}, not {parts!r:.60}")
+        try:
+            key, pieces = word.encode(), tuple(part.encode() for part in parts)
+        except UnicodeEncodeError:
+            raise InputError(f"expected a word of characters, not {word!r:.60}") from None
+        if found.setdefault(key, pieces) != pieces:
+            raise InputError(f"expected one segmentation of each word, but {word!r:.60} has two")
+    if not found:
+        raise InputError("expected a segmentation with at least one word, not an empty one")
+    return found

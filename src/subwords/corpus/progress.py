@@ -13,8 +13,6 @@ from subwords.support.checks import check_choice, check_flag
 if TYPE_CHECKING:
     from rich.progress import ProgressColumn, Task
 
-__all__ = ["Progress", "progress"]
-
 
 @dataclass(frozen=True, slots=True)
 class Progress:

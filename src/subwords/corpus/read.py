@@ -3,25 +3,224 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, BinaryIO, Literal, cast
 
 import numpy as np
 
-from subwords.corpus.blocks import Block, line_ends
-from subwords.corpus.contents import BOM, HEAD, container
-from subwords.corpus.files import TextStream, head_of, need_pyarrow, open_text
+from subwords.corpus.blocks import Block, before_character, chosen, invalid_place, line_ends, merged_ends, without
+from subwords.corpus.files import BOM, HEAD, TextStream, container, head_of, need_pyarrow, open_text
 from subwords.corpus.reading import LONE_SURROGATE, Reading, Tally
-from subwords.corpus.sampling import chosen
-from subwords.corpus.source import Source, files_and_texts, is_stream, names_rows, names_table, names_text, shown
-from subwords.corpus.text_file import LEAST, TextFile, block_of
-from subwords.errors import CorpusError, InputError
+from subwords.corpus.source import (
+    Source,
+    describe_value,
+    files_and_texts,
+    is_stream,
+    names_rows,
+    names_table,
+    names_text,
+)
 from subwords.support.checks import check_integer
+from subwords.support.errors import CorpusError, InputError
+from subwords.support.files import is_path
 
-__all__ = ["Block", "FileKind", "kind_of_file", "read_blocks", "read_file"]
+# ---------------------------------------------------------------------------------------------------------------------
+# Reads whole lines of a file, or of a part of it: every line of the file belongs to exactly one part.
+
+
+def whole_lines(
+    path: Path | BinaryIO, size: int, on_bytes: Callable[[int], object], part: tuple[int, int] | None = None
+) -> Iterator[tuple[bytes, int]]:
+    """Yield about `size` bytes of whole lines at a time, more if one line has more, and where they begin in the file.
+
+    part: only the lines that begin there, from its first byte to before its second.
+    """
+    first, stop = part or (0, 1 << 62)
+    offset = max(0, first - 1)  # where the buffer begins; the byte before the part shows whether a line begins there
+    with open_text(path, expected="rows", start=offset) as stream:
+        buffer, held, reported = bytearray(size), 0, 0
+        begun, ended = first == 0, False
+        while not ended and offset < stop:
+            filled = held + stream.fill(memoryview(buffer)[held:])
+            on_bytes(stream.taken - reported)
+            reported, ended = stream.taken, filled < len(buffer)
+            if not begun:
+                line = buffer.find(b"\n", 0, filled) + 1
+                begun, held = line > 0, filled - line if line else 0
+                buffer[:held] = buffer[filled - held : filled]
+                offset += filled - held
+                ended = ended and not held
+                continue
+            cut = _whole(buffer, filled, stop - offset, ended)
+            if cut:
+                yield bytes(memoryview(buffer)[:cut]), offset
+            elif not ended:  # one line is longer than the buffer
+                buffer.extend(bytes(len(buffer)))
+            held = filled - cut
+            buffer[:held] = buffer[cut:filled]
+            offset += cut
+
+
+def _whole(buffer: bytearray, filled: int, stop: int, ended: bool) -> int:
+    """Return how many bytes are whole lines that begin before `stop`."""
+    last = buffer.find(b"\n", stop - 1, filled) if stop <= filled else -1
+    if last >= 0:
+        return last + 1
+    return filled if ended else buffer.rfind(b"\n", 0, filled) + 1
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Reads a text file as blocks: as one document, as its lines, or as what is between separators.
+
+TAIL = 1 << 12  # bytes
+LEAST = 1 << 12  # bytes of lines that are read at once, whatever the size of blocks
+
+
+@dataclass(frozen=True, slots=True)
+class TextFile:
+    """A text file, and how it is read."""
+
+    path: Path | BinaryIO
+    reading: Reading
+    tally: Tally
+    block_size: int
+    on_bytes: Callable[[int], object]
+
+    @property
+    def name(self) -> str:
+        """The name of the file, for messages."""
+        return str(self.path) if is_path(self.path) else "standard input" if self.path is sys.stdin.buffer else "stream"
+
+    def blocks(self, part: tuple[int, int] | None = None) -> Iterator[Block]:
+        """Yield the text; of a part of the file, in bytes, the lines that begin there."""
+        by_lines = self.reading.documents == "line"
+        if by_lines and (part or self.reading.errors == "skip"):
+            return self._by_lines(part)
+        if part is not None:
+            raise InputError(f"{self.name}: only a file of lines or rows can be read in parts")
+        return self._stream(by_lines)
+
+    def _by_lines(self, part: tuple[int, int] | None) -> Iterator[Block]:
+        """Yield whole lines; a line that is not UTF-8 may be left out."""
+        before = 0
+        for data, offset in whole_lines(self.path, max(self.block_size, LEAST), self.on_bytes, part):
+            if invalid_place(data) is not None and self.reading.errors == "skip":
+                lines = _split_lines(data)
+                kept = [line for line in lines if invalid_place(line) is None]
+                self.tally.skipped += len(lines) - len(kept)
+                data = b"".join(kept)
+            if data := self._checked(data, offset).removeprefix(BOM if offset == 0 else b""):
+                yield self._block(data, True, before)
+            before += len(data)
+
+    def _stream(self, by_lines: bool) -> Iterator[Block]:
+        separator = self.reading.separator.encode() if self.reading.separator else b""
+        if self.reading.errors == "skip" and not self._is_text(bool(separator)):
+            return
+        # 4 bytes more than a block: one character can be held back without emptying the block.
+        buffer = bytearray(self.block_size + 4 + len(separator))
+        view = memoryview(buffer)
+        offset = held = before = 0
+        with open_text(self.path, self.name) as stream:
+            ended, reported = False, 0
+            while not ended:
+                filled = held + stream.fill(view[held:])
+                self.on_bytes(stream.taken - reported)
+                reported = stream.taken
+                ended = filled < len(buffer)
+                cut = filled if ended else self._cut(buffer, by_lines, separator)
+                if cut:
+                    data = self._checked(bytes(view[:cut]), offset + stream.marked)
+                    if not separator:
+                        yield self._block(data, ended, offset)
+                    else:
+                        data, ends = without(separator, data, ended)
+                        if data:
+                            yield Block(data, merged_ends(ends, self.tally), self.name, before)
+                        before += len(data)
+                offset += cut
+                held = filled - cut
+                view[:held] = view[cut:filled]
+
+    def _block(self, data: bytes, ended: bool, offset: int) -> Block:
+        return block_of(data, ended, self.name, offset, self.reading.documents == "line")
+
+    def _cut(self, buffer: bytearray, by_lines: bool, separator: bytes) -> int:
+        """Return where to cut a full buffer: after its last line if lines are documents, or before its last character.
+
+        Either bytes are held back or a document ends here, so a file's last block is never empty.
+        """
+        if by_lines and (newline := buffer.rfind(b"\n")) >= 0:
+            return newline + 1
+        if separator:  # its first bytes may be the last ones here
+            return self._outside(buffer, separator)
+        return before_character(buffer, len(buffer) - 1)
+
+    def _outside(self, buffer: bytearray, separator: bytes) -> int:
+        tail = len(buffer[_apart(buffer, separator) :].split(separator)[-1])
+        at = len(buffer) - min(tail, len(separator))
+        return at if at == len(buffer) - tail else before_character(buffer, at)
+
+    def _is_text(self, separated: bool) -> bool:
+        """Whether the whole file is UTF-8; else it is left out."""
+        if not is_path(self.path):  # which cannot be read twice
+            raise InputError(
+                f'errors="skip" leaves out a whole {self.name}: ask for documents="line", or for "replace"'
+            )
+        path = cast(Path, self.path)
+        if separated:
+            raise InputError('errors="skip" leaves out whole files, lines or rows: leave out separator')
+        held = b""
+        view = memoryview(bytearray(1 << 20))
+        with open_text(self.path) as stream:
+            while count := stream.fill(view):
+                data = held + bytes(view[:count])
+                bad = invalid_place(data)
+                held = b"" if bad is None else data[bad:]
+                if len(held) > 3:
+                    break
+        if held:
+            self.tally.skipped += 1
+            self.on_bytes(path.stat().st_size)
+        return not held
+
+    def _checked(self, data: bytes, offset: int) -> bytes:
+        if data.isascii() or (bad := invalid_place(data)) is None:
+            return data
+        if self.reading.errors == "replace":
+            return data.decode(errors="replace").encode()
+        raise CorpusError(
+            f"{self.name}: expected UTF-8, got byte 0x{data[bad]:02x} at byte {offset + bad}; "
+            'errors="replace" reads it as U+FFFD'
+        )
+
+
+def _apart(buffer: bytearray, separator: bytes) -> int:
+    """Return a place near the end that no separator spans: from there on, it is found at the same places."""
+    beside, step = len(separator) - 1, len(separator) + TAIL
+    for at in range(len(buffer) - step, beside, -step):
+        if separator not in buffer[at - beside : at + beside]:
+            return at
+    return 0
+
+
+def _split_lines(data: bytes) -> list[bytes]:
+    lines = [line + b"\n" for line in data.split(b"\n")]
+    lines[-1] = lines[-1][:-1]
+    return lines if lines[-1] else lines[:-1]
+
+
+def block_of(data: bytes, ended: bool, name: str, offset: int, by_lines: bool) -> Block:
+    """Return text as a block; `ended`: a document ends at its end."""
+    ends = line_ends(data) if by_lines else np.empty(0, np.int64)
+    if ended and not (len(ends) and ends[-1] == len(data)):
+        ends = np.append(ends, np.int64(len(data)))
+    return Block(data, ends, name, offset)
+
 
 FileKind = Literal["text", "rows", "parquet", "arrow"]
 
@@ -61,7 +260,7 @@ def read_blocks(
 
     check_integer("block_size", block_size, 1, 1 << 40)
     if reading is not None and not isinstance(reading, Reading):
-        raise InputError(f"expected reading to be a Reading, not {shown(reading)}")
+        raise InputError(f"expected reading to be a Reading, not {describe_value(reading)}")
     reading, tally, on_bytes = reading or Reading(), tally or Tally(), on_bytes or (lambda _: None)
     if is_stream(source):
         blocks = TextFile(source, reading, tally, block_size, on_bytes).blocks()
@@ -75,14 +274,14 @@ def read_blocks(
         how: Any = {"block_size": block_size, "on_bytes": on_bytes, "tally": tally, "threads": threads}
         blocks = chain(
             chain.from_iterable(
-                read_file(path, reading, kind=kind, **how) for path, kind in zip(files, kinds, strict=True)
+                read_corpus_file(path, reading, kind=kind, **how) for path, kind in zip(files, kinds, strict=True)
             ),
             _Texts(reading, tally, block_size, on_bytes).blocks(texts),
         )
     return chosen(blocks, reading, tally)
 
 
-def read_file(
+def read_corpus_file(
     path: Path,
     reading: Reading,
     *,
@@ -99,7 +298,7 @@ def read_file(
         case "text":
             return TextFile(path, reading, tally, block_size, on_bytes).blocks(part)
         case "rows":
-            from subwords.corpus.json_lines import json_blocks
+            from subwords.corpus.columns import json_blocks
 
             return _lines(json_blocks(path, reading, tally, size, on_bytes, part, threads), reading)
         case "parquet":
@@ -183,11 +382,11 @@ class _Texts:
             yield from self._batch(batch, first)
 
     def _of_row(self, row: object, index: int) -> str:
-        from subwords.corpus.json_lines import row_text
+        from subwords.corpus.columns import decode_row
 
         if not isinstance(row, dict):
             raise InputError(_not_text(row, index))
-        return row_text(row, f"row {index}", self.reading, self.tally).decode()
+        return decode_row(row, f"row {index}", self.reading, self.tally).decode()
 
     def _batch(self, texts: list[str], first: int) -> list[Block]:
         try:
@@ -232,4 +431,4 @@ class _Texts:
 
 def _not_text(item: Any, index: int) -> str:
     hint = ": do not mix paths with texts" if isinstance(item, os.PathLike) else ""
-    return f"text {index}: expected str, got {shown(item)}{hint}"
+    return f"text {index}: expected str, got {describe_value(item)}{hint}"

@@ -6,11 +6,9 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from subwords.errors import CorpusError, InputError
 from subwords.support.checks import check_choice, check_instance, check_integer, check_string
-from subwords.support.options import option
-
-__all__ = ["LEAST_CAP", "LONE_SURROGATE", "Documents", "Errors", "Reading", "Tally", "reading_of"]
+from subwords.support.errors import CorpusError, InputError
+from subwords.support.value import option
 
 Documents = Literal["file", "line"]
 Errors = Literal["strict", "replace", "skip"]

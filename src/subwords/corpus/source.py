@@ -5,19 +5,22 @@ from __future__ import annotations
 import errno
 import glob
 import io
+import operator
 import os
 import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, BinaryIO, TypeAlias, TypeGuard, cast
+from typing import Any, BinaryIO, SupportsIndex, TypeAlias, TypeGuard, cast
 
-from subwords.errors import CorpusError, InputError
-from subwords.support.atomic import place_of
-from subwords.support.remote import is_remote, names_place
+import numpy as np
+from numpy.typing import NDArray
 
-__all__ = ["Source", "files_and_texts", "is_stream", "names_rows", "names_table", "names_text", "shown", "source_size"]
+from subwords.support.checks import encode_text
+from subwords.support.errors import CorpusError, InputError
+from subwords.support.files import is_remote, names_place, place_of
 
 Source: TypeAlias = str | os.PathLike[str] | Iterable[str] | Iterable[os.PathLike[str]] | Mapping[bytes, int] | BinaryIO
 
@@ -58,7 +61,9 @@ def files_and_texts(source: Source) -> tuple[list[Path], Iterable[object]]:
     if isinstance(source, str) or names_place(source):
         return _files_at(cast(str, source)), ()
     if isinstance(source, bytes | bytearray | dict) or not isinstance(source, Iterable):
-        raise InputError(f"source: expected a path, or an iterable of str or of pathlib.Path, got {shown(source)}")
+        raise InputError(
+            f"source: expected a path, or an iterable of str or of pathlib.Path, got {describe_value(source)}"
+        )
     if isinstance(source, list | tuple) and source and all(_names_file(item) for item in source):
         raise InputError(
             f"source: each of the {len(source)} texts is the name of an existing file, such as {source[0]!r}; "
@@ -77,7 +82,7 @@ def files_and_texts(source: Source) -> tuple[list[Path], Iterable[object]]:
     for index, item in enumerate(chain(first, items)):
         if not names_place(item):
             raise InputError(
-                f"source: expected paths only, got {shown(item)} at item {index}; do not mix paths and texts"
+                f"source: expected paths only, got {describe_value(item)} at item {index}; do not mix paths and texts"
             )
         files += _files_at(cast(str, item))
     return files, ()
@@ -179,6 +184,53 @@ def _names_file(item: object) -> bool:
         return False
 
 
-def shown(item: object) -> str:
+def describe_value(item: object) -> str:
     """Return the type and the start of a value, for a message."""
     return f"{type(item).__name__} {item!r:.60}"
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Texts and words that are given with their counts, as a dict or Counter.
+
+
+def decode_text(key: str | bytes) -> str:
+    """Return a text that may be given in UTF-8."""
+    try:
+        return key if isinstance(key, str) else key.decode()
+    except UnicodeDecodeError as error:
+        byte = error.object[error.start]
+        raise InputError(f"expected texts in UTF-8, not {key!r:.60}: byte {error.start} is 0x{byte:02x}") from None
+
+
+def times_of(key: object, value: object) -> int:
+    """Return how often a text or word occurs; InputError unless it is an integer of at least 0."""
+    try:
+        times = operator.index(cast(SupportsIndex, value))
+    except TypeError:
+        times = -1
+    if times < 0 or isinstance(value, bool):
+        raise InputError(
+            f"source: expected a dict of texts and their counts, {{'a text': 5}}, not {key!r:.60}: {value!r:.60}"
+        )
+    return times
+
+
+def words_and_counts(
+    words: Mapping[str, int] | Mapping[bytes, int], removed: AbstractSet[bytes]
+) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.uint64]]:
+    """Return words as the arrays of `WordCounts`, without those of count 0 and those in `removed`."""
+    if not isinstance(words, Mapping):
+        raise InputError(f"expected a dict of words and their counts, not {type(words).__name__} {words!r:.60}")
+    found = dict[bytes, int]()
+    for key, value in words.items():
+        if not isinstance(key, str | bytes):
+            raise InputError(f"expected words as str or bytes, not {type(key).__name__} {key!r:.60}")
+        if not key:
+            raise InputError("expected words of at least one character: an empty word has no tokens")
+        word, times = encode_text(key) if isinstance(key, str) else key, times_of(key, value)
+        if times and word not in removed:
+            found[word] = found.get(word, 0) + times  # the same word may be given as str and as bytes
+    if (total := sum(found.values())) >= 1 << 63:
+        raise InputError(f"too many words: expected a total below 2**63, not {total}")
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum([*map(len, found)], dtype=np.int64)])
+    return np.frombuffer(b"".join(found), np.uint8), offsets, np.array([*found.values()], np.uint64)

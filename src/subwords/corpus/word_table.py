@@ -16,8 +16,6 @@ from subwords.split.routes import WordChunk
 from subwords.support.memory import zeros
 from subwords.support.threads import check_stopped, in_threads
 
-__all__ = ["CountedWords", "WordTable", "placed_words_of", "words_of"]
-
 FIRST_SLOTS = 1 << 12
 FIRST_ARENA = 1 << 16
 PART = 1 << 15  # slots; smaller tables are not shared between threads
@@ -33,13 +31,13 @@ class CountedWords(NamedTuple):
     counts: NDArray[np.uint64]
 
 
-class WordTable:
+class CountingTable:
     """Distinct words with their counts and first positions; grows as needed. Not thread-safe.
 
     most: bytes; before the table needs more, it is given to `when_full`, which takes its words out.
     """
 
-    def __init__(self, most: int | None = None, when_full: Callable[[WordTable], None] | None = None) -> None:
+    def __init__(self, most: int | None = None, when_full: Callable[[CountingTable], None] | None = None) -> None:
         self._most, self._when_full = most, when_full
         self.slots = zeros(layout.SLOT.width * FIRST_SLOTS, np.uint64, random=True)
         self.arena = np.empty(FIRST_ARENA, np.uint8)
@@ -88,14 +86,14 @@ class WordTable:
 
     def words(self) -> CountedWords:
         """Return the words in the order of their first positions."""
-        return words_of([self], 1)
+        return collect_words([self], 1)
 
-    def parts(self, threads: int) -> list[_Part]:
+    def parts(self, threads: int) -> list[_SlotRange]:
         """Return its slots as parts, one for each thread."""
         size = len(self.slots) // layout.SLOT.width
         parts = threads if size >= PART else 1
         edges = [size * k // parts for k in range(parts + 1)]
-        return [_Part(self, first, last) for first, last in pairwise(edges)]
+        return [_SlotRange(self, first, last) for first, last in pairwise(edges)]
 
     @property
     def size(self) -> int:
@@ -131,20 +129,20 @@ class WordTable:
             self.arena = arena
 
 
-class _Part(NamedTuple):
+class _SlotRange(NamedTuple):
     """Some slots of a table."""
 
-    table: WordTable
+    table: CountingTable
     first: int
     last: int
 
 
-def words_of(tables: Sequence[WordTable], threads: int) -> CountedWords:
+def collect_words(tables: Sequence[CountingTable], threads: int) -> CountedWords:
     """Return the words of all tables in the order of their first positions; the tables cannot be used afterwards."""
     return placed_words_of(tables, threads)[0]
 
 
-def placed_words_of(tables: Sequence[WordTable], threads: int) -> tuple[CountedWords, NDArray[np.uint64]]:
+def placed_words_of(tables: Sequence[CountingTable], threads: int) -> tuple[CountedWords, NDArray[np.uint64]]:
     """Return the same words, and their first positions."""
     from subwords.kernels.named import measure_words, number_of_words, write_words
 
@@ -164,14 +162,14 @@ def placed_words_of(tables: Sequence[WordTable], threads: int) -> tuple[CountedW
     return CountedWords(data, offsets, counts), places
 
 
-def _give_to(known: WordTable) -> Callable[[_Part], int]:
+def _give_to(known: CountingTable) -> Callable[[_SlotRange], int]:
     from subwords.kernels.named import give_words
 
     arrays = known.arrays
     return lambda part: give_words(*_slots(part), arrays)
 
 
-def _slots(part: _Part) -> tuple[CountTable, int, int]:
+def _slots(part: _SlotRange) -> tuple[CountTable, int, int]:
     return part.table.arrays, part.first, part.last
 
 
@@ -186,3 +184,51 @@ def _in_order(rows: NDArray[np.uint64], count: int) -> tuple[NDArray[np.int64], 
     offsets, counts = np.empty(count + 1, np.int64), np.empty(count, np.uint64)
     place_words(rows, entries, offsets, counts)
     return offsets, counts, entries[:: layout.SORT_ROW]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# A table of words that also counts the documents of each word (W6).
+
+
+class DocumentTable(CountingTable):
+    """Distinct words with their counts, and the number of documents that have them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._marks, self._documents = self._marks_of(self.slots), 0
+
+    def count_documents(self, chunks: Iterable[WordChunk], place: int, documents: NDArray[np.int64]) -> None:
+        """Count the words of chunks of texts. documents: the number of the document that each text is of, ascending."""
+        from subwords.kernels.named import mark_words
+
+        documents, at = documents + self._documents, 0
+        for chunk in chunks:
+            place += self.count_chunk(chunk, place)
+            of = documents[at : at + len(chunk.text_ends)]
+            mark_words(chunk.text, chunk.base, chunk.ends, chunk.text_ends, of, self.arrays, self._marks)
+            at += len(of) - (not chunk.complete)
+            check_stopped()
+        self._documents = int(documents[-1]) + 1 if len(documents) else self._documents
+
+    def as_counts(self) -> CountingTable:
+        """Return a table of the same words with the number of documents of each as its count."""
+        table = CountingTable()
+        table.slots, table.arena, table.counters = self.slots.copy(), self.arena.copy(), self.counters.copy()
+        table.slots[layout.SLOT.value_low :: layout.SLOT.width] = self._marks[
+            layout.MARK.documents :: layout.MARK.width
+        ]
+        return table
+
+    def _grow(self, status: int, length: int) -> None:
+        from subwords.kernels.named import move_marks
+
+        before = self.slots
+        super()._grow(status, length)
+        if self.slots is not before:
+            marks = self._marks_of(self.slots)
+            move_marks(before, self._marks, self.slots, marks, self.seeds)
+            self._marks = marks
+
+    @staticmethod
+    def _marks_of(slots: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        return zeros(len(slots) // layout.SLOT.width * layout.MARK.width, np.uint64, random=True)

@@ -10,19 +10,15 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.components.trusted import Input, Special, Text
-from subwords.encode.unknown import TextError
+from subwords.engine.encoding import Encoding, EncodingBatch, Rows
 from subwords.engine.engine import Engine
-from subwords.engine.framing import Framing
-from subwords.errors import InputError
+from subwords.engine.rows import Framing
 from subwords.kernels import layout
-from subwords.results.encoding import Encoding
-from subwords.results.encoding_batch import EncodingBatch
-from subwords.results.rows import Rows
+from subwords.models.segmenter import TextError
+from subwords.spec.added_token import Input, Special, Text
 from subwords.support.checks import as_list, is_column
+from subwords.support.errors import InputError
 from subwords.support.threads import thread_count
-
-__all__ = ["encoding_of", "encodings_of", "is_one_text"]
 
 
 def is_one_text(text: object) -> TypeGuard[Input]:
@@ -39,10 +35,10 @@ def is_one_text(text: object) -> TypeGuard[Input]:
 def _list_of(texts: Any) -> list[Any]:
     if not is_column(texts):
         return as_list(texts, "texts")
-    from subwords.encode.arrow import arrow_places, texts_of
+    from subwords.engine.batch import arrow_places, arrow_texts
 
     with arrow_places(texts) as places:
-        return [text.decode() for text in texts_of(places)]
+        return [text.decode() for text in arrow_texts(places)]
 
 
 def encoding_of(

@@ -9,19 +9,16 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from subwords.corpus.parts import Cut, cut_blocks
-from subwords.corpus.specials import CorpusPart, Specials
-from subwords.encode.unknown import TextError, UnknownSymbolError
-from subwords.errors import InputError
-from subwords.results.token_batch import TokenBatch
-from subwords.results.token_block import TokenBlock
+from subwords.corpus.blocks import CorpusPart, Cut, Specials, cut_blocks
+from subwords.models.segmenter import TextError, UnknownSymbolError
+from subwords.spec.token_batch import TokenBatch, TokenBlock
+from subwords.support.errors import InputError
 from subwords.support.threads import ahead, streamed, thread_count
 
 if TYPE_CHECKING:
     from subwords.corpus.blocks import Block
     from subwords.engine.engine import Engine
 
-__all__ = ["PartEncoder", "encode_documents", "in_parts", "threads_within"]
 
 Result = TypeVar("Result")
 

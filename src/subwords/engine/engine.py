@@ -2,41 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.components.model import Model
-from subwords.components.space_rule import SPACE
-from subwords.components.trusted import Input
-from subwords.encode.batch import encode_places, read_places
-from subwords.encode.encoder import THREAD_TEXT, Encoder
-from subwords.encode.fast_path import FastPath
-from subwords.encode.segmenter import WordSource
-from subwords.encode.unknown import TextError, UnknownSymbolError
-from subwords.engine.added_tokens import AddedTokens
-from subwords.errors import InputError
-from subwords.families import segmenter_of
-from subwords.results.token_batch import TokenBatch
+from subwords.corpus.progress import progress as progress_line
+from subwords.engine.added_tokens import MOST_IN_REGEX, AddedTokens, StringSearch
+from subwords.engine.batch import encode_places, read_places
+from subwords.engine.encoder import THREAD_TEXT, Encoder
+from subwords.engine.fast_path import FastPath
+from subwords.models.families import family_of, need, segmenter_of
+from subwords.models.segmenter import Segmenter, TextError, UnknownSymbolError, WordSource
+from subwords.models.unigram.model import Unigram
+from subwords.spec.added_token import Input
+from subwords.spec.model import Model
+from subwords.spec.normalizer import Prepend, Replace, SentencePiece, Steps
+from subwords.spec.splitter import SPACE, Rule, Split, parting
+from subwords.spec.token_batch import TokenBatch
 from subwords.split.splitter import Splitter, SplitterEngine
-from subwords.support.checks import encode_text
+from subwords.support.checks import encode_text, refuse_given
+from subwords.support.errors import InputError
 
 if TYPE_CHECKING:
-    from subwords.engine.covered import Cover
-    from subwords.engine.pieces import Pieces
-    from subwords.engine.plain_spaces import PlainSpaces
-    from subwords.engine.spans import SpanFinder
-    from subwords.engine.spelling import Spelling
-    from subwords.engine.text_parts import Part, TextParts
+    from subwords.engine.spans import SpanFinder, SpanSizes, Spelling
+    from subwords.engine.text_parts import TextParts, TextSegment, TokenSegments
+    from subwords.models.bpe.model import BPE
+    from subwords.models.unigram.segmenter import Paths
     from subwords.normalize.normalizer import Normalizer, NormalizerEngine
     from subwords.split.word_spans import WordSpans
 
-__all__ = ["Engine"]
 
 _PLAIN = {str, bytes}
 FEW_TEXTS = 8  # that are encoded one by one: a batch takes 30 us more
@@ -92,7 +93,7 @@ class Engine:
         """The encoder of normalized text that is not at the start of the input."""
         return self._inside
 
-    def encoder_of(self, part: Part) -> Encoder:
+    def encoder_of(self, part: TextSegment) -> Encoder:
         """Return the encoder of a part that is text."""
         if not part.at_start and self.splitter.inside is not self.splitter:
             return self._inside
@@ -175,7 +176,6 @@ class Engine:
         """The encoder that needs no normalizer, for models of SentencePiece whose normalizer only escapes spaces."""
         if self.normalizer is None:
             return None
-        from subwords.engine.plain_spaces import plain_spaces
 
         return plain_spaces(self.model, self.normalizer.steps, self.splitter.rule)
 
@@ -187,19 +187,19 @@ class Engine:
         arrays = [self._encode_part(part, threads) for part in self.parts.cut(text, special)]
         return np.concatenate(arrays) if arrays else np.zeros(0, np.uint32)
 
-    def _pieces(self, special: str | AbstractSet[str]) -> Pieces | None:
+    def _pieces(self, special: str | AbstractSet[str]) -> TokenSegments | None:
         """Return what cuts texts at added tokens; None if it matters where the pieces are, or for an error."""
         if self.splitter.inside is not self.splitter:
             return None
         with suppress(InputError):
             finder = self.added.finder(special)
             if not finder.refuses:
-                from subwords.engine.pieces import Pieces
+                from subwords.engine.text_parts import TokenSegments
 
-                return Pieces(finder, self.normalizer if finder.normalized else None)
+                return TokenSegments(finder, self.normalizer if finder.normalized else None)
         return None
 
-    def _encode_pieces(self, pieces: Pieces, threads: int | None) -> TokenBatch:
+    def _encode_pieces(self, pieces: TokenSegments, threads: int | None) -> TokenBatch:
         """Return the ids of the given texts."""
         texts, encoder = pieces.texts, self.encoder if pieces.normalizer is None else self._normalized
         if len(texts) <= FEW_TEXTS or max(map(len, texts)) >= 2 * THREAD_TEXT:
@@ -217,7 +217,7 @@ class Engine:
             return False
         return not finder.literal.occurs(text) and not finder.normalized.occurs(text)
 
-    def _encode_part(self, part: Part, threads: int | None) -> NDArray[np.uint32]:
+    def _encode_part(self, part: TextSegment, threads: int | None) -> NDArray[np.uint32]:
         if part.id is not None:
             return np.array([part.id], np.uint32)
         return self.encoder_of(part).encode(part.data, threads)
@@ -259,7 +259,7 @@ class Engine:
                     raise TextError(i, str(error)) from None
             return self._encode_pieces(pieces, threads)
         rows = [self._cut(text, i, special) for i, text in enumerate(texts)]
-        groups: dict[Encoder, list[Part]] = {}
+        groups: dict[Encoder, list[TextSegment]] = {}
         for part in (part for row in rows for part in row if part.id is None):
             groups.setdefault(self.encoder_of(part), []).append(part)
         batches = {
@@ -279,7 +279,7 @@ class Engine:
 
     def encode_arrow(self, texts: object, special: str | AbstractSet[str], threads: int | None) -> TokenBatch:
         """Return the ids of an Arrow array of strings."""
-        from subwords.encode.arrow import arrow_places, texts_of
+        from subwords.engine.batch import arrow_places, arrow_texts
 
         with arrow_places(texts) as places:
             whole = self._always_whole and isinstance(special, str) and special == "text"
@@ -287,8 +287,8 @@ class Engine:
                 try:
                     return encode_places(self.encoder, places, threads)
                 except UnknownSymbolError as error:
-                    raise self.unknown_among(texts_of(places), special, error) from None
-            return self.encode_batch(texts_of(places), special, threads)
+                    raise self.unknown_among(arrow_texts(places), special, error) from None
+            return self.encode_batch(arrow_texts(places), special, threads)
 
     def _all_whole(self, texts: Sequence[Input], special: str | AbstractSet[str]) -> bool:
         """Whether one search shows that every text is a single part."""
@@ -301,16 +301,16 @@ class Engine:
         except TypeError:  # bytes
             return False
 
-    def _cut(self, text: Input, index: int, special: str | AbstractSet[str]) -> list[Part]:
+    def _cut(self, text: Input, index: int, special: str | AbstractSet[str]) -> list[TextSegment]:
         try:
             return list(self.parts.cut(text, special))
         except InputError as error:
             raise TextError(index, str(error)) from None
 
     @cached_property
-    def cover(self) -> Cover | None:
+    def cover(self) -> SpanSizes | None:
         """Computes spans from ids alone; None if this tokenizer does not allow it."""
-        from subwords.engine.covered import cover_of
+        from subwords.engine.spans import cover_of
 
         return cover_of(self)
 
@@ -344,7 +344,7 @@ class Engine:
     @cached_property
     def spelling(self) -> Spelling:
         """The tokens of the vocabulary, as text and as files spell them."""
-        from subwords.engine.spelling import spelling_of
+        from subwords.engine.spans import spelling_of
 
         return spelling_of(self.model.vocab, byte_level=self.model.byte_level)
 
@@ -352,7 +352,7 @@ class Engine:
 def _source(splitter: SplitterEngine, normalizer: NormalizerEngine | None) -> WordSource:
     if normalizer is None:
         return splitter
-    from subwords.normalize.pipeline import Pipeline
+    from subwords.normalize.normalizer import Pipeline
 
     return Pipeline(normalizer, splitter)
 
@@ -378,3 +378,209 @@ def as_bytes(text: str | bytes, index: int) -> bytes:
         return encode_text(text)
     except InputError as error:
         raise TextError(index, str(error)) from None
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Models that write spaces as U+2581, run on the text itself: their tokens with spaces, and no normalizer.
+
+# Patterns without spaces, ranges, flags, and escapes of letters: such a pattern treats a space and U+2581 alike,
+# except where it spells U+2581.
+_LITERAL = re.compile(r"(?:[^\\ ?-]|\\[^\w ])*", re.DOTALL)
+
+
+class PlainSpaces:
+    """Encodes texts without U+2581: the same ids as with the normalizer, 2 to 3 times as fast.
+
+    The normalizer only inserts a space before the text and writes spaces as U+2581. If no token has a space, the same
+    tokens with spaces for U+2581 match the text before that step.
+    """
+
+    def __init__(self, segmenter: Segmenter, rule: Rule, prefix: bytes, symbols: Sequence[str]) -> None:
+        self.segmenter = segmenter
+        self.prefixed = bool(prefix)
+        self._encoder = Encoder(segmenter, SplitterEngine(rule), prefixed=self.prefixed, marked=True)
+        self._prefix = prefix
+        # Most texts have no user-defined piece: then the step that isolates these can be left out.
+        self._symbols = StringSearch(symbols) if symbols else None
+        self._without = self._encoder
+        if symbols:
+            self._without = Encoder(segmenter, SplitterEngine(rule[1:]), prefixed=self.prefixed, marked=True)
+
+    def encode(self, text: str, threads: int | None) -> NDArray[np.uint32]:
+        """Return the ids of a text."""
+        return self._encoder_of(text).encode(self._prefix + encode_text(text) if text else b"", threads)
+
+    def fast_path(self) -> FastPath | None:
+        """Return functions of short texts without U+2581 and user-defined pieces; None if there is no fast path."""
+        found = self._without.fast_path()
+        return found and found.unless(self._symbols)
+
+    def encode_batch(self, texts: Sequence[str], threads: int | None) -> TokenBatch:
+        """Return the ids of many texts."""
+        encoder = self._encoder_of("\n".join(texts) if self._symbols else "")
+        if encoder.has_fast_path and (places := read_places(texts, marked=True)):
+            return encode_places(encoder, places, threads)
+        return encoder.encode_batch([self._prefix + encode_text(text) if text else b"" for text in texts], threads)
+
+    def _encoder_of(self, text: str) -> Encoder:
+        return self._encoder if self._symbols is not None and self._symbols.occurs(text) else self._without
+
+
+def plain_spaces(model: Model, steps: Steps, rule: Rule) -> PlainSpaces | None:
+    """Return the encoder of a model without its normalizer; None if the ids might differ.
+
+    steps, rule: the normalizer and the splitter of the tokenizer.
+    """
+    prefix, finer = _prefix(steps), rule or model.space_rule
+    if prefix is None or not all(map(_may_change, finer)) or b" " in model.vocab.data.tobytes():
+        return None
+    made = model.with_spaces() if model.vocab.find([SPACE.encode()]) else None
+    if made is None:
+        return None
+    symbols = [model.vocab[index].decode() for index in sorted(model.user_ids)]
+    known = len(symbols) <= MOST_IN_REGEX and finer[:1] == parting(symbols)
+    return PlainSpaces(segmenter_of(made), tuple(map(_with_spaces, finer)), prefix, symbols if known else [])
+
+
+def _prefix(steps: Steps) -> bytes | None:
+    """Return what is inserted before a text if, besides that, spaces only become U+2581; otherwise None."""
+    match steps:
+        case (SentencePiece(b"", prefix, False, True, False, symbols),):
+            return None if any(" " in symbol or SPACE in symbol for symbol in symbols) else b" " * prefix
+        case (Prepend(text), Replace(" ", "▁", False)) if text == SPACE:
+            return b" "
+        case (Replace(" ", "▁", False), Prepend(text)) if text == SPACE:
+            return b" "
+        case (Replace(" ", "▁", False),):
+            return b""
+    return None
+
+
+def _may_change(step: object) -> bool:
+    """Whether a step splits text with spaces as it splits text with U+2581 if its pattern has spaces for U+2581."""
+    return isinstance(step, Split) and _LITERAL.fullmatch(step.pattern) is not None
+
+
+def _with_spaces(step: object) -> Split:
+    assert isinstance(step, Split)
+    return replace(step, pattern=step.pattern.replace(SPACE, " "))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# warmup: compile all kernels, or load them from the cache, ahead of use.
+
+
+def warmup(*, progress: bool | None = None) -> None:
+    """Compile all kernels of this package, or load them from the cache.
+
+    Servers call it once before they fork or take requests; a second call is free. `progress=None` shows a bar if
+    standard error is a terminal.
+
+    >>> import subwords
+    >>> subwords.warmup()
+    """
+    from subwords.kernels.fastpath import every_address_kernel
+    from subwords.kernels.guard import undisturbed
+    from subwords.kernels.jit import every_kernel
+    from subwords.kernels.modes import NOTICES
+
+    kernels = [*undisturbed(every_kernel), *undisturbed(every_address_kernel)]
+    with progress_line(len(kernels), "loading kernels", unit="steps", enabled=progress) as bar:
+        NOTICES.shown = NOTICES.shown or bar.shown
+        for number, kernel in enumerate(kernels, 1):
+            kernel.without_gil()
+            bar.phase("compiling kernels, once" if NOTICES.compiling else "loading kernels", number, len(kernels))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Other segmentations of a text: at random, or the best of a Unigram model.
+
+# A string: numpy.random is only imported by those who sample.
+Seed: TypeAlias = "int | Sequence[int] | np.random.Generator | np.random.SeedSequence | np.random.BitGenerator | None"
+
+
+def best_segmentations(engine: Engine, model: Model, text: str, n: int) -> list[tuple[list[int], float]]:
+    """Return the ids and scores of the n best segmentations; see `Tokenizer.nbest`."""
+    with _paths_of(engine, need(model, Unigram, "nbest"), text) as found:
+        paths = [(ids.tolist(), score) for ids, score in found.best(n)]
+    # Equal sums may differ after rounding, which depends on the order of addition: see `Unigram.running`.
+    return [(_ids_of(engine, text), paths[0][1])] if n == 1 else paths
+
+
+def sample(
+    engine: Engine,
+    model: Model,
+    text: str,
+    *,
+    temperature: float | None,
+    nbest: int | None,
+    dropout: float | None,
+    seed: Seed,
+) -> list[int]:
+    """Return the ids of one segmentation, drawn at random; see `Tokenizer.sample`."""
+    try:
+        rng = np.random.default_rng(seed)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"expected a seed for numpy.random.default_rng, not {seed!r:.60}: {error}") from None
+    draw = family_of(model).tool("sample")
+    ids: list[int] = draw(engine, model, text, rng, temperature=temperature, nbest=nbest, dropout=dropout)
+    return ids
+
+
+def sample_unigram(
+    engine: Engine,
+    model: Unigram,
+    text: str,
+    rng: np.random.Generator,
+    *,
+    temperature: float | None,
+    nbest: int | None,
+    dropout: float | None,
+) -> list[int]:
+    """Return the ids of one segmentation into pieces, drawn by their scores."""
+    nbest = -1 if nbest is None else nbest
+    with _paths_of(engine, model, text) as paths:
+        refuse_given("sample for Unigram models", dropout=dropout)
+        ids: list[int] = paths.draw(10.0 if temperature is None else temperature, nbest, rng).tolist()
+    return _ids_of(engine, text) if nbest in (0, 1) else ids
+
+
+def sample_bpe(
+    engine: Engine,
+    model: BPE,
+    text: str,
+    rng: np.random.Generator,
+    *,
+    temperature: float | None,
+    nbest: int | None,
+    dropout: float | None,
+) -> list[int]:
+    """Return the ids of one segmentation, in which merges are skipped at random."""
+    from subwords.models.bpe.segmenter import checked_dropout, draw
+
+    refuse_given("sample for BPE models", temperature=temperature, nbest=nbest)
+    ids = _ids_of(engine, text)
+    dropout = checked_dropout(model, dropout)
+    if dropout == 0 or model.words_only:
+        return ids
+    drawn: list[int] = draw(segmenter_of(model), engine.words(text), dropout, rng).tolist()
+    return drawn
+
+
+def _ids_of(engine: Engine, text: str) -> list[int]:
+    ids: list[int] = engine.encode(text, "text").tolist()
+    return ids
+
+
+@contextmanager
+def _paths_of(engine: Engine, model: Unigram, text: str) -> Iterator[Paths]:
+    """Give the segmentations of a text; InputError for an unknown symbol."""
+    from subwords.models.unigram.segmenter import Paths
+
+    words = engine.words(text)
+    try:
+        yield Paths(segmenter_of(model), words)
+    except UnknownSymbolError as symbol:
+        from subwords.engine.unknown import spot_in
+
+        raise InputError(spot_in(text.encode(), words, symbol).told()) from None

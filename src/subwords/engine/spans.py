@@ -8,7 +8,7 @@ to its words, its words are segmented again, one by one, by code that knows the 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,28 +16,29 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.components.trusted import Input
-from subwords.encode.batch import PART
-from subwords.encode.encoder import POOL, Encoder
-from subwords.encode.traced import Words, encode_traced, words_of
-from subwords.encode.unknown import TextError, UnknownSymbolError
-from subwords.errors import InputError
+from subwords.engine.batch import PART
+from subwords.engine.encoder import POOL, Encoder, TracedWords, encode_traced, trace_words
 from subwords.kernels import layout
 from subwords.kernels.layout import IdWords, Origins, Placed, Source
-from subwords.kernels.named import count_characters, place_ids
+from subwords.kernels.named import count_characters, cover_text, place_ids
+from subwords.models.segmenter import TextError, UnknownSymbolError
 from subwords.normalize.stages import Origin
-from subwords.results.token_batch import TokenBatch
+from subwords.spec.added_token import Input
+from subwords.spec.normalizer import Form, SentencePiece
+from subwords.spec.splitter import SPACE, Split
+from subwords.spec.token_batch import TokenBatch
+from subwords.spec.vocab import Vocab, tokens_to_text
 from subwords.split.routes import NO_OFFSETS, SplitBuffers
 from subwords.split.splitter import SplitterEngine
 from subwords.split.word_spans import character_spans
+from subwords.support.errors import InputError
 from subwords.support.threads import in_threads, thread_count
 
 if TYPE_CHECKING:
-    from subwords.engine.added_tokens import Finder
+    from subwords.engine.added_tokens import AddedTokenFinder
     from subwords.engine.engine import Engine
-    from subwords.engine.text_parts import Part
+    from subwords.engine.text_parts import TextSegment
 
-__all__ = ["Entries", "SpanFinder"]
 
 Bytes = NDArray[np.uint8]
 Offsets = NDArray[np.int64]
@@ -88,7 +89,7 @@ class _Encoded(NamedTuple):
     batch: _Batch
     ids: NDArray[np.uint32]
     offsets: Offsets
-    words: list[Words]
+    words: list[TracedWords]
 
 
 class SpanFinder:
@@ -120,7 +121,7 @@ class SpanFinder:
         except UnknownSymbolError as error:
             raise self._engine.unknown_among(texts, special, error) from None
 
-    def _of_whole(self, texts: Sequence[str], finder: Finder, threads: int | None) -> Entries | None:
+    def _of_whole(self, texts: Sequence[str], finder: AddedTokenFinder, threads: int | None) -> Entries | None:
         """Return the entries of texts without added tokens; None if there are any, or for an error of one text."""
         one = len(texts) == 1
         if finder.literal and finder.literal.occurs(texts[0] if one else "\n".join(texts)):
@@ -135,7 +136,7 @@ class SpanFinder:
         found = [each for each in made if each is not None]
         return self._found(found, threads) if len(found) == len(made) else None
 
-    def _joined(self, texts: Sequence[str], finder: Finder) -> _Encoded | None:
+    def _joined(self, texts: Sequence[str], finder: AddedTokenFinder) -> _Encoded | None:
         """Return texts, encoded; None if one has a normalized added token, does not see its start, or is invalid."""
         engine, string = self._engine, texts[0] if len(texts) == 1 else "".join(texts)
         try:
@@ -257,7 +258,7 @@ class SpanFinder:
 
     def _of_parts(self, texts: Sequence[Any], special: str | AbstractSet[str], threads: int | None) -> Entries:
         """Return the entries of any texts, cut at their added tokens."""
-        parts: list[Part] = []
+        parts: list[TextSegment] = []
         counts = np.zeros(len(texts) + 1, np.int64)
         for number, text in enumerate(texts):
             try:
@@ -274,7 +275,7 @@ class SpanFinder:
         word_counts = np.concatenate([*map(_word_counts, made), np.ones(len(added), np.int64)])
         return _assembled(found, parts, order, word_counts, counts)
 
-    def _batch(self, parts: Sequence[Part]) -> _Batch:
+    def _batch(self, parts: Sequence[TextSegment]) -> _Batch:
         """Return a batch of parts that are all normalized or all not, and all at the start of their text or inside."""
         words = self._words if parts[0].at_start else self._inside  # the same, unless it matters
         text, bounds = _joined_bytes([part.source for part in parts])
@@ -304,7 +305,7 @@ def _encoded(batch: _Batch) -> _Encoded:
             buffers = pool.pop()
         except IndexError:
             buffers = SplitBuffers()
-        words = words_of(splitter, batch.data, batch.stops, buffers)
+        words = trace_words(splitter, batch.data, batch.stops, buffers)
         pool.append(buffers)
     if encoder.segmenter.joins:
         joined = encoder.segmenter.joined(TokenBatch(ids, offsets))
@@ -336,7 +337,7 @@ def _groups(texts: Sequence[str], sizes: list[int]) -> Iterator[Sequence[str]]:
     yield texts[first:]
 
 
-def _groups_of_parts(parts: Sequence[Part], *, apart: bool) -> Iterator[list[int]]:
+def _groups_of_parts(parts: Sequence[TextSegment], *, apart: bool) -> Iterator[list[int]]:
     """Yield the numbers of parts that are text, in groups of about PART bytes that can be encoded together.
 
     apart: whether parts at the start of their text have other words.
@@ -401,7 +402,9 @@ def _with_names(found: Entries, named: Iterable[_Named]) -> Entries:
 _NOTHING = Entries(np.zeros(0, np.uint32), np.zeros(1, np.int64), NO_OFFSETS, NO_OFFSETS, NO_CHARS, NO_CHARS, [])
 
 
-def _assembled(found: Entries, parts: Sequence[Part], order: Offsets, word_counts: Offsets, counts: Offsets) -> Entries:
+def _assembled(
+    found: Entries, parts: Sequence[TextSegment], order: Offsets, word_counts: Offsets, counts: Offsets
+) -> Entries:
     """Return the entries of texts, given those of their parts that are text.
 
     order: the numbers of these parts, in the order of their entries; then of the parts that are added tokens.
@@ -441,3 +444,99 @@ def _assembled(found: Entries, parts: Sequence[Part], order: Offsets, word_count
         joined(names, [number[token] for token in shown]),
         [*found.tokens, *number],
     )
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The places of ids that cover a whole text, one after the other: without splitting it again.
+
+Places = tuple[NDArray[np.int64], NDArray[np.int64]]
+
+
+class SpanSizes(NamedTuple):
+    """sizes: the bytes of a text that each id covers. prefix: what they cover before it, see `cover_text`."""
+
+    sizes: NDArray[np.int32]
+    prefix: int
+    ascii_only: bool
+
+    def places(self, text: str, around: tuple[int, int], ids: NDArray[np.uint32]) -> Places | None:
+        """Return the ranges of ids in bytes and in characters; None if their sizes do not add up.
+
+        text: has no added tokens. around: how many of the ids come before and after those of the text.
+        """
+        if not text or (self.ascii_only and not text.isascii()) or (self.prefix != layout.NO_PREFIX and SPACE in text):
+            return None
+        data = np.frombuffer(text.encode(), np.uint8)
+        before, stop = around[0], len(ids) - around[1]
+        byte_spans = np.zeros(2 * len(ids), np.int64)
+        wide = len(data) != len(text)
+        spans = np.zeros(2 * len(ids), np.int64) if wide else NO_OFFSETS
+        inside, chars = byte_spans, spans
+        if before or around[1]:
+            ids, inside, chars = ids[before:stop], inside[2 * before : 2 * stop], chars[2 * before : 2 * stop]
+        if not cover_text.with_gil()(ids, self.sizes, data, self.prefix, inside, chars):
+            return None
+        byte_spans.flags.writeable = False
+        both = byte_spans.reshape(-1, 2)
+        if not wide:
+            return both, both
+        spans.flags.writeable = False
+        return both, spans.reshape(-1, 2)
+
+
+def cover_of(engine: Engine) -> SpanSizes | None:
+    """Return the sizes from which spans follow; None if the ids may not cover the text.
+
+    They do if no splitter drops or inserts text, and no normalizer changes any, but for the spaces of SentencePiece.
+    A normal form leaves ASCII as it is. Then ids that leave something out have sizes with a smaller sum.
+    """
+    if not all(isinstance(step, Split) and step.behavior != "removed" for step in engine.splitter.rule):
+        return None
+    segmenter, prefix, steps = engine.segmenter, layout.NO_PREFIX, engine.normalizer.steps if engine.normalizer else ()
+    forms = all(isinstance(step, Form) for step in steps)  # do not change ASCII
+    if not forms:
+        plain = engine.plain
+        if plain is None or not plain.prefixed:
+            return None
+        segmenter = plain.segmenter
+        prefix = layout.EMPTY_PREFIX if isinstance(steps[0], SentencePiece) else layout.FIRST_PREFIX
+    sizes = segmenter.id_sizes
+    if sizes is None or np.any(sizes.marks):
+        return None
+    return SpanSizes(sizes.sizes, prefix, forms and bool(steps))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The tokens of ids as text, decoded when they are first asked for.
+
+
+class Spelled(dict[int, str]):
+    """The token of each id that was asked for."""
+
+    def __init__(self, spell: Callable[[int], str]) -> None:
+        super().__init__()
+        self._spell = spell
+
+    def __missing__(self, index: int) -> str:
+        token = self[index] = self._spell(index)
+        return token
+
+
+class Spelling(NamedTuple):
+    """The tokens of a vocabulary of `size` ids, as text and as files spell them."""
+
+    tokens: Mapping[int, str]
+    file_tokens: Mapping[int, str]
+    size: int
+
+
+def spelling_of(vocab: Vocab, *, byte_level: bool) -> Spelling:
+    """Return the tokens of a vocabulary; bytes that are not a complete character show as U+FFFD.
+
+    >>> tokens, file_tokens, _ = spelling_of(Vocab([b" a"]), byte_level=True)
+    >>> tokens[0], file_tokens[0]
+    (' a', 'Ġa')
+    """
+    tokens = Spelled(lambda index: vocab[index].decode("utf-8", "replace"))
+    in_files = Spelled(lambda index: tokens_to_text([vocab[index]])[0]) if byte_level else tokens
+    return Spelling(tokens, in_files, len(vocab))

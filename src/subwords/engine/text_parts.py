@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.components.trusted import Input, Special, Text, input_parts, source_of
-from subwords.engine.added_tokens import AddedTokens, Finder
-from subwords.errors import InputError
+from subwords.engine.added_tokens import AddedTokenFinder, AddedTokens
 from subwords.normalize.normalizer import NormalizerEngine
+from subwords.spec.added_token import Input, Special, Text, input_bytes, input_parts
+from subwords.spec.token_batch import TokenBatch
 from subwords.split.word_spans import WordSpans
 from subwords.support.checks import encode_text
+from subwords.support.errors import InputError
 
 if TYPE_CHECKING:
-    from subwords.encode.segmenter import WordSource
+    from subwords.models.segmenter import WordSource
 
-__all__ = ["Part", "TextParts"]
 
 _Origin = NDArray[np.int64]
 
 
-class Part(NamedTuple):
+class TextSegment(NamedTuple):
     """An added token, or the text between two added tokens.
 
     data: its bytes. id: the token's id; None for text.
@@ -69,8 +69,8 @@ class TextParts:
 
     Source: HF tokenizers 0.23, AddedVocabulary::extract_and_normalize.
 
-    >>> from subwords.resolve import normalizer
-    >>> from subwords.components.added_token import AddedToken
+    >>> from subwords.normalize.resolve import normalizer
+    >>> from subwords.spec.added_token import AddedToken
     >>> from subwords.engine.added_tokens import AddedTokens
     >>> lower = normalizer("lowercase")
     >>> added = AddedTokens([AddedToken("Eos", 5, normalized=True)], normalize=lower.normalize)
@@ -83,7 +83,7 @@ class TextParts:
         self._normalizer = normalizer
         self._normalizes = normalizes
 
-    def cut(self, text: Input, special: str | AbstractSet[str]) -> Iterator[Part]:
+    def cut(self, text: Input, special: str | AbstractSet[str]) -> Iterator[TextSegment]:
         """Yield the parts of a text; `special` is explained in `AddedTokens.split`."""
         if not isinstance(text, str | bytes):
             yield from self._joined(input_parts(text), special)
@@ -105,9 +105,9 @@ class TextParts:
                 at, done = at + _distance(string, done, begin), begin
                 if found:
                     finder.check(found, begin)
-                yield Part(source, found.id if found else None, source, begin, at, None, begin == 0)
+                yield TextSegment(source, found.id if found else None, source, begin, at, None, begin == 0)
 
-    def _joined(self, parts: Sequence[Text | Special], special: str | AbstractSet[str]) -> Iterator[Part]:
+    def _joined(self, parts: Sequence[Text | Special], special: str | AbstractSet[str]) -> Iterator[TextSegment]:
         """Yield the parts of trusted and untrusted parts in order; a place is one in all their text."""
         if special != "text":
             raise InputError(f"expected special='text' for a list of Text and Special, not {special!r:.60}")
@@ -116,17 +116,17 @@ class TextParts:
             if isinstance(part, Special):
                 token = self._added.named(part.token)
                 data = token.content.encode()
-                yield Part(data, token.id, data, first, at, None, first == 0)
+                yield TextSegment(data, token.id, data, first, at, None, first == 0)
             else:
                 for found in self.cut(part.text, "text"):
                     at_start = found.at_start and first == 0
                     yield found._replace(first=found.first + first, at=found.at + at, at_start=at_start)
-                data = source_of(part.text)
+                data = input_bytes(part.text)
             first, at = first + _size(data), at + len(data)
 
     def _normalized(
-        self, source: bytes, first: int, at: int, finder: Finder, normalizer: NormalizerEngine
-    ) -> Iterator[Part]:
+        self, source: bytes, first: int, at: int, finder: AddedTokenFinder, normalizer: NormalizerEngine
+    ) -> Iterator[TextSegment]:
         """Split one part of the input at the tokens in its normalized text."""
         data, origin = normalizer.aligned(np.frombuffer(source, np.uint8))
         string = data.tobytes().decode("utf-8", "surrogateescape")
@@ -137,7 +137,7 @@ class TextParts:
             found = origin[:, begin : begin + len(part)]
             low, high = int(found[0].min()), int(found[1].max())
             chars, counted = chars + _distance_in(source, counted, low), low
-            own = Part(
+            own = TextSegment(
                 part,
                 token.id if token else None,
                 source[low:high],
@@ -168,3 +168,66 @@ def _distance(text: str, start: int, stop: int) -> int:
 def _distance_in(data: bytes, start: int, stop: int) -> int:
     """Return the number of characters from one byte to another, which may come before it."""
     return _size(data[start:stop]) if start <= stop else -_size(data[stop:start])
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Many texts, cut at their added tokens: for ids without places, which `text_parts.py` finds.
+
+
+class TokenSegments:
+    """The added tokens of texts, and the text between them.
+
+    finder: of the tokens. normalizer: what comes before the tokens in normalized text; None if there are none, or no
+    normalizer. texts: what is between tokens, normalized if there is a normalizer.
+
+    >>> from subwords.spec.added_token import AddedToken
+    >>> from subwords.engine.added_tokens import AddedTokens
+    >>> pieces = Pieces(AddedTokens([AddedToken("<eos>", 5)]).finder("allow"), None)
+    >>> pieces.add("a<eos>b")
+    >>> pieces.texts
+    [b'a', b'b']
+    >>> pieces.filled(TokenBatch(np.array([1, 2, 3], np.uint32), np.array([0, 2, 3]))).to_lists()
+    [[1, 2, 5, 3]]
+    """
+
+    def __init__(self, finder: AddedTokenFinder, normalizer: NormalizerEngine | None) -> None:
+        self.texts: list[bytes] = []
+        self._finder = finder
+        self.normalizer = normalizer
+        self._ids: list[int] = []
+        self._before: list[int] = []  # for each id, how many texts come before it
+        self._ends: list[tuple[int, int]] = [(0, 0)]  # texts and ids up to the end of each given text
+
+    def add(self, text: str | bytes) -> None:
+        """Cut the next text; InputError for a lone surrogate."""
+        if isinstance(text, str):
+            encode_text(text)
+        else:
+            text = text.decode("utf-8", "surrogateescape")
+        for piece in self._finder.literal.cut(text):
+            if isinstance(piece, int):
+                self._put(piece)
+            elif self.normalizer is not None:
+                self._put_all(self._finder.normalized.cut(self.normalizer.escaped(piece)))
+            else:
+                self._put_all(self._finder.normalized.cut(piece))
+        self._ends.append((len(self.texts), len(self._ids)))
+
+    def _put_all(self, pieces: list[str | int]) -> None:
+        for piece in pieces:
+            if isinstance(piece, int):
+                self._put(piece)
+            else:
+                self.texts.append(piece.encode("utf-8", "surrogateescape"))
+
+    def _put(self, index: int) -> None:
+        self._before.append(len(self.texts))
+        self._ids.append(index)
+
+    def filled(self, batch: TokenBatch) -> TokenBatch:
+        """Return the ids of the given texts, given those of `texts`."""
+        texts, tokens = np.array(self._ends, np.int64).T
+        if not self._ids:
+            return TokenBatch(batch.ids, batch.offsets[texts])
+        ids = np.insert(batch.ids, batch.offsets[self._before], np.array(self._ids, np.uint32))
+        return TokenBatch(ids, batch.offsets[texts] + tokens)

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from subwords.components.trusted import Input, Special, source_of
-from subwords.encode.unknown import UnknownSymbolError, character_at, shortened
-from subwords.errors import InputError
+from subwords.models.families import family_of
+from subwords.models.segmenter import UnknownSymbolError, character_at, quote_text
+from subwords.spec.added_token import Input, Special, input_bytes
 from subwords.split.word_spans import WordSpans
+from subwords.support.errors import InputError
+from subwords.support.render import Chip, chips, facts, printable
 
 if TYPE_CHECKING:
-    from subwords.encode.encoder import Encoder
+    from subwords.engine.encoder import Encoder
     from subwords.engine.engine import Engine
-    from subwords.engine.text_parts import Part
+    from subwords.engine.text_parts import TextSegment
+    from subwords.normalize.normalizer import Normalizer
+    from subwords.spec.model import Model
+    from subwords.split.splitter import Splitter
 
-__all__ = ["Spot", "spot_in", "spot_of", "unknown_in"]
 
 STRETCH = 1 << 20  # bytes of a long text that are searched at once: places take 50 times as much memory
 ESCAPES = "surrogateescape"
@@ -45,7 +50,7 @@ class Spot(NamedTuple):
         if not source:
             place = f", inserted{place},"
         elif source != self.symbol.text:
-            place = f", from {shortened(source)}{place},"
+            place = f", from {quote_text(source)}{place},"
         return ("" if self.part is None else f"part {self.part}: ") + self.symbol.told(place)
 
 
@@ -87,7 +92,7 @@ def _in_list(spot: Spot, parts: Sequence[object]) -> Spot:
     """Return a place in the joined text of a list of Text and Special as a place in one of them."""
     byte, character = spot.byte, spot.character or 0
     for number, part in enumerate(parts):
-        data = source_of([part])  # type: ignore[list-item]
+        data = input_bytes([part])  # type: ignore[list-item]
         if byte < len(data) or number == len(parts) - 1:
             by_bytes = not isinstance(part, Special) and isinstance(part.text, bytes)  # type: ignore[attr-defined]
             return spot._replace(character=None if by_bytes else character, byte=byte, part=number)
@@ -95,7 +100,7 @@ def _in_list(spot: Spot, parts: Sequence[object]) -> Spot:
     return spot
 
 
-def _found(encoder: Encoder, part: Part) -> tuple[WordSpans, UnknownSymbolError] | None:
+def _found(encoder: Encoder, part: TextSegment) -> tuple[WordSpans, UnknownSymbolError] | None:
     """Return the first unknown symbol of a part, with the words of a stretch around it."""
     context, first, stop = _stretch(encoder, part.data)
     origin = None if part.origin is None else part.origin[:, context:stop]
@@ -132,3 +137,58 @@ def _stretch(encoder: Encoder, data: bytes) -> tuple[int, int, int]:
             return context, first, stop
         context, first = first, stop
     return 0, 0, len(data)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# A tokenizer in one line, and as a table in a notebook.
+
+_MOST_SHOWN = 40  # tokens
+
+
+def one_line(model: Model, splitter: Splitter, normalizer: Normalizer | None, special: Mapping[str, int]) -> str:
+    """Return family, sizes and rules; `special` has the ids of the special tokens."""
+    rules = [] if normalizer is None else [f"normalizer {normalizer.shown}"]
+    rules.append(f"splitter {splitter.shown}")
+    return f"Tokenizer({', '.join([family_of(model).name, *_size_lines(model, special), *rules])})"
+
+
+def table(model: Model, splitter: Splitter, normalizer: Normalizer | None, special: Mapping[str, int]) -> str:
+    """Return the same as HTML, with special tokens and a sample of the others."""
+    first = sorted(special.items(), key=lambda entry: entry[1])[:_MOST_SHOWN]
+    some = {index: token for index in _some_ids(len(model.vocab), {*special.values()}) if (token := model.vocab[index])}
+    rows = [
+        ("model", _escaped_text(type(model).__name__)),
+        ("vocabulary", _escaped_text(", ".join(_size_lines(model, special)))),
+        ("splitter", _escaped_text(splitter.name or splitter.identity)),
+        ("normalizer", _escaped_text("none" if normalizer is None else normalizer.name or normalizer.shown)),
+        ("special tokens", _chips({index: text.encode() for text, index in first}, len(special))),
+        ("some tokens", _chips(some, len(some))),
+    ]
+    return facts(rows, caption=f"Tokenizer: {family_of(model).name}")
+
+
+def _size_lines(model: Model, special: Mapping[str, int]) -> list[str]:
+    """Return how many tokens, ids without a token, merges and special tokens there are."""
+    tokens = int(np.count_nonzero(np.diff(model.vocab.offsets)))
+    sizes = [f"{tokens} tokens"]
+    if tokens < len(model.vocab):
+        sizes.append(f"{len(model.vocab) - tokens} unused ids")
+    # A model that ranks tokens merges any two that make one: such a list of pairs is longer than its vocabulary.
+    if model.merge_count is not None and model.merge_count <= tokens:
+        sizes.append(f"{model.merge_count} merges")
+    return [*sizes, f"{len(special)} special"]
+
+
+def _some_ids(size: int, special: set[int]) -> list[int]:
+    """Return ids from the whole vocabulary, evenly spaced, without special tokens."""
+    step = max(1, size // _MOST_SHOWN)
+    return [index for index in range(step // 2, size, step) if index not in special][:_MOST_SHOWN]
+
+
+def _escaped_text(value: str) -> str:
+    return escape(printable(value if len(value) <= 300 else f"{value[:300]}… ({len(value) - 300} more)"))
+
+
+def _chips(tokens: Mapping[int, bytes], total: int) -> str:
+    found = [Chip(token.decode("utf-8", "surrogateescape"), f"id {index}") for index, token in tokens.items()]
+    return chips(found, left_out=total - len(found)) if found else "none"

@@ -2,24 +2,75 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Mapping
+import re
+import shlex
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from io import BytesIO
 from os import PathLike
 from pathlib import Path
+from typing import Literal, TypeAlias
 
-from subwords.components.openai import ENCODINGS, MODELS, encoding_named
-from subwords.components.roles import roles_by_name
-from subwords.components.splitter import Rule
-from subwords.errors import FormatError, InputError
-from subwords.formats.recognize import BESIDE, GGUF, MERGES, TEMPLATES, VOCABS, Kind, kind_of
 from subwords.kernels.stored import stored
-from subwords.spec import TokenizerSpec
-from subwords.support.atomic import atomic_write, place_of
+from subwords.spec.openai import ENCODINGS, MODELS, encoding_named
+from subwords.spec.roles import roles_by_name
+from subwords.spec.splitter import NAMED, Rule, to_text
+from subwords.spec.tokenizer import TokenizerSpec
 from subwords.support.checks import check_flag
+from subwords.support.errors import FormatError, InputError
+from subwords.support.files import atomic_write, place_of
 from subwords.support.names import nearest
 from subwords.support.value import digest_of
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Tell formats apart by the beginning of a file, or by its name where the content says too little.
+
+Kind: TypeAlias = Literal["ranks", "merges", "vocab.json", "vocab.txt", "sentencepiece", "tokenizer.json"]
+
+# What transformers reads beside tokenizer.json.
+BESIDE = ("tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja", "added_tokens.json")
+TEMPLATES = "additional_chat_templates"  # a folder of more of them
+GGUF = b"GGUF"  # how such a file begins
+VOCABS, MERGES = ("vocab.json", "encoder.json"), ("merges.txt", "vocab.bpe")
+
+_RANK_LINE = re.compile(rb"[\r\n]*[A-Za-z0-9+/]*={0,2} [0-9]+\r?(?:\n|$)")
+_HEAD = 1 << 16  # bytes that are enough to recognize a format
+_UNIGRAM = re.compile(rb'\s*\{\s*"unk_id"\s*:\s*\d+\s*,\s*"vocab"\s*:\s*\[')  # what HF's save_model writes
+_FIRST_ENTRY = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*[0-9]')
+
+
+def kind_of(data: bytes, file: Path) -> Kind | None:
+    """Return the format of a file; None for an unknown format.
+
+    >>> kind_of(b"IQ== 0\\n", Path("tokenizer.model")), kind_of(b'{"a": 0}', Path("vocab.json"))
+    ('ranks', 'vocab.json')
+    """
+    if _RANK_LINE.match(data):
+        return "ranks"
+    if data.startswith(b"#version") or file.name in MERGES:
+        return "merges"
+    if (_FIRST_ENTRY.match(data) and not _UNIGRAM.match(data)) or file.name in VOCABS:
+        return "vocab.json"
+    if file.suffix == ".txt":
+        return "vocab.txt"
+    begins_json = data.lstrip().startswith(b"{")
+    if file.suffix in (".model", ".spm") or (data.startswith(b"\n") and not begins_json):
+        return "sentencepiece"
+    return "tokenizer.json" if begins_json else None
+
+
+def kind_at(path: Path) -> Kind | Literal["folder"] | None:
+    """Return the format of the file at a path, or "folder"; FormatError if it cannot be read."""
+    if path.is_dir():
+        return "folder"
+    try:
+        with path.open("rb") as file:
+            return kind_of(file.read(_HEAD), path)
+    except OSError as error:
+        raise FormatError(f"expected a tokenizer file or folder; {path}: {error.strerror}") from None
+
 
 LEAST_STORED = 1 << 16  # bytes of a file; a smaller one is read in less time than its stored spec
 _PARTS = ("padding", "truncation", "chat_template")
@@ -34,7 +85,7 @@ _KNOWN = (
 _NAMES = ("tokenizer.json", "tokenizer.model", "spiece.model", "vocab.json", "vocab.txt")
 
 
-def read_file(
+def read_tokenizer(
     path: str | PathLike[str],
     *,
     splitter: Rule | None = None,
@@ -68,7 +119,7 @@ def read_file(
                 _refuse(str(file), splitter, special_ids)
                 from subwords.formats.gguf import read as gguf
 
-                return gguf.read(stream, str(file))
+                return gguf.read_gguf(stream, str(file))
             data += stream.read()
     except OSError as error:
         if isinstance(path, str) and len(file.parts) == 1 and not file.suffix and not file.exists():
@@ -76,19 +127,19 @@ def read_file(
             hint = nearest(path, [*ENCODINGS, *MODELS]) or known
             raise FormatError(f"no file, folder or name {path!r} here{hint}") from None
         raise FormatError(f"expected a tokenizer file ({_KNOWN}); {file}: {error.strerror}") from None
-    spec = _read(data, file, splitter, special_ids)
+    spec = _read_bytes(data, file, splitter, special_ids)
     if not beside:
         return spec
     from subwords.formats.hf import folder as hf_folder
 
-    return hf_folder.read(spec, beside, str(file.parent), complete=file.name == _NAMES[0])
+    return hf_folder.read_folder_files(spec, beside, str(file.parent), complete=file.name == _NAMES[0])
 
 
-def _read(data: bytes, file: Path, splitter: Rule | None, special_ids: Mapping[str, int] | None) -> TokenizerSpec:
+def _read_bytes(data: bytes, file: Path, splitter: Rule | None, special_ids: Mapping[str, int] | None) -> TokenizerSpec:
     kind = kind_of(data, file)
     if kind is not None and kind not in ("ranks", "merges", "vocab.json"):
         _refuse(str(file), splitter, special_ids)
-    if len(data) < LEAST_STORED or kind in (None, "merges", "vocab.json") or not _plain(splitter, special_ids):
+    if len(data) < LEAST_STORED or kind in (None, "merges", "vocab.json") or not _can_be_stored(splitter, special_ids):
         return _read_as(kind, data, file, splitter, special_ids)
     options = splitter, None if special_ids is None else tuple(special_ids.items())
     source = digest_of((kind, data, *options)).encode()
@@ -102,7 +153,7 @@ def _read(data: bytes, file: Path, splitter: Rule | None, special_ids: Mapping[s
     return spec
 
 
-def _plain(splitter: object, special_tokens: object) -> bool:
+def _can_be_stored(splitter: object, special_tokens: object) -> bool:
     """Whether the options are of types that name a stored spec; the reader sees to others."""
     if special_tokens is not None and not isinstance(special_tokens, dict):
         return False
@@ -117,25 +168,25 @@ def _read_as(
         case "ranks":
             from subwords.formats import tiktoken
 
-            return tiktoken.read(data, str(file), splitter=splitter, special_tokens=special_tokens)
+            return tiktoken.read_rank_file(data, str(file), splitter=splitter, special_tokens=special_tokens)
         case "merges" | "vocab.json":
             from subwords.formats.hf import vocab_merges
 
             vocab = _beside(file, data, VOCABS, is_one=kind == "vocab.json")
             merges = _beside(file, data, MERGES, is_one=kind == "merges")
-            return vocab_merges.read(vocab, merges, splitter=splitter, special_tokens=special_tokens)
+            return vocab_merges.read_vocab_merges(vocab, merges, splitter=splitter, special_tokens=special_tokens)
         case "vocab.txt":
             from subwords.formats import vocab_txt
 
-            return vocab_txt.read(data, str(file))
+            return vocab_txt.read_vocab_txt(data, str(file))
         case "sentencepiece":
             from subwords.formats.sentencepiece import read
 
-            return read.read(data, str(file))
+            return read.read_model_file(data, str(file))
         case "tokenizer.json":
             from subwords.formats.hf import tokenizer_json
 
-            return tokenizer_json.read(data, str(file))
+            return tokenizer_json.read_tokenizer_json(data, str(file))
     raise FormatError(f"expected a tokenizer file ({_KNOWN}); {file} begins with {data[:16]!r}")
 
 
@@ -143,7 +194,7 @@ def _of_hub(name: str, revision: str | None, download: bool) -> Path | None:
     """Return the folder of a repository by name; None if `name` is not a repository name."""
     from subwords.formats import hub
 
-    if hub.is_name(name):
+    if hub.is_repository_name(name):
         return hub.folder_of(name, revision=revision, download=download)
     if revision is not None or download:
         raise _for_names(name, Path(name))
@@ -200,7 +251,7 @@ def _refuse(name: str, splitter: Rule | None, special_ids: Mapping[str, int] | N
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class SaveTarget:
     """What a path says about a tokenizer that is written there.
 
     path: of the file or folder. kind: the suffix of a file, "folder", or "pair" for vocab.json with merges.txt.
@@ -210,7 +261,7 @@ class Target:
     kind: str
 
 
-def target_of(path: str | PathLike[str]) -> Target:
+def target_of(path: str | PathLike[str]) -> SaveTarget:
     """Return what a path to write means; InputError for a name of no format that can be written.
 
     A folder is a path that exists as one, or that ends in "/". The names vocab.json and merges.txt, or encoder.json and
@@ -222,49 +273,49 @@ def target_of(path: str | PathLike[str]) -> Target:
     file = place_of(path, local=True)
     try:
         if file.is_dir() or str(path).endswith(("/", os.sep)):
-            return Target(file, "folder")
+            return SaveTarget(file, "folder")
     except OSError as error:
         raise InputError(f"expected a file that can be written; {file}: {error.strerror}") from None
     if file.name in (*VOCABS, *MERGES):
-        return Target(file, "pair")
+        return SaveTarget(file, "pair")
     if file.suffix not in _WRITTEN:
         raise InputError(
             f"expected a name ending in {', '.join(_WRITTEN)}, or vocab.json, merges.txt, or a folder (that exists, or "
             f'a name that ends in "/"); not {file}'
         )
-    return Target(file, file.suffix)
+    return SaveTarget(file, file.suffix)
 
 
-def files_of(spec: TokenizerSpec, target: Target) -> dict[Path, bytes]:
+def files_of(spec: TokenizerSpec, target: SaveTarget) -> dict[Path, bytes]:
     """Return the content of each file to write; FormatError if the format would give other ids."""
     match target.kind:
         case "folder":
             from subwords.formats.hf import folder
 
-            files = {**folder.write(spec), "tokenizer.json": json_of(spec)}
+            files = {**folder.write_folder_files(spec), "tokenizer.json": json_of(spec)}
             return {target.path / name: data for name, data in files.items()}
         case "pair":
-            from subwords.formats.hf import write_vocab_merges
+            from subwords.formats.hf import vocab_merges as write_vocab_merges
 
             pair = next(pair for pair in zip(VOCABS, MERGES, strict=True) if target.path.name in pair)
-            both = zip(pair, write_vocab_merges.write(spec), strict=True)
+            both = zip(pair, write_vocab_merges.write_vocab_and_merges(spec), strict=True)
             return {target.path.with_name(name): data for name, data in both}
         case ".txt":
             from subwords.formats import vocab_txt
 
-            return {target.path: vocab_txt.write(spec)}
+            return {target.path: vocab_txt.write_vocab_txt(spec)}
         case ".model":
             from subwords.formats.sentencepiece import write
 
-            return {target.path: write.write(spec)}
+            return {target.path: write.write_model_file(spec)}
         case ".tiktoken":
             from subwords.formats import tiktoken
 
-            return {target.path: tiktoken.write(spec)}
+            return {target.path: tiktoken.write_rank_file(spec)}
         case ".gguf":
             from subwords.formats.gguf import write as gguf
 
-            return {target.path: gguf.write(spec)}
+            return {target.path: gguf.write_gguf(spec)}
     return {target.path: json_of(spec)}
 
 
@@ -304,27 +355,27 @@ def _make_folder(folder: Path, files: Mapping[Path, bytes]) -> None:
             place.unlink()
 
 
-def lost_in(spec: TokenizerSpec, target: Target, files: Mapping[Path, bytes]) -> tuple[str, ...]:
+def lost_in(spec: TokenizerSpec, target: SaveTarget, files: Mapping[Path, bytes]) -> tuple[str, ...]:
     """Return the names of the parts that `load` does not find again in the files of a tokenizer."""
     if target.kind == "folder":
         return ()
     lost = ["additional_chat_templates"] if spec.foreign.chat_templates else []
     if target.kind == ".json":  # it holds all other parts
         return tuple([name for name in ("chat_template", "roles") if getattr(spec, name)] + lost)
-    again = _written(target, files)
+    again = _read_back(target, files)
     if again is None:
         again = TokenizerSpec(model=spec.model)
         lost = [*_lost_rules(spec, again), *lost]
     elif target.kind in ("pair", ".tiktoken"):
         lost = [*_lost_rules(spec, again), *lost]
     texts = 1 if target.kind == ".gguf" else 2  # llama.cpp knows no pairs
-    lost += ["template"] if _inserted(spec)[:texts] != _inserted(again)[:texts] else []
+    lost += ["template"] if _template_ids(spec)[:texts] != _template_ids(again)[:texts] else []
     lost += [name for name in _PARTS if getattr(spec, name) != getattr(again, name)]
     found = again.roles or roles_by_name(again.added_tokens)
     return tuple(lost if {*spec.roles} <= {*found} else [*lost, "roles"])
 
 
-def _inserted(spec: TokenizerSpec) -> tuple[object, ...]:
+def _template_ids(spec: TokenizerSpec) -> tuple[object, ...]:
     """Return what the template adds to ids; a template may also only trim spans."""
     if spec.template is None or not (spec.template.added() or spec.template.added(pair=True)):
         return ()
@@ -338,18 +389,18 @@ def _lost_rules(spec: TokenizerSpec, again: TokenizerSpec) -> list[str]:
     return lost if all(ids.get(token.content) == token.id for token in spec.added_tokens) else [*lost, "special_tokens"]
 
 
-def _written(target: Target, files: Mapping[Path, bytes]) -> TokenizerSpec | None:
+def _read_back(target: SaveTarget, files: Mapping[Path, bytes]) -> TokenizerSpec | None:
     """Return what `load` reads in the files; None for a rank file, which it reads only with a splitter."""
     if target.kind == "pair":
         from subwords.formats.hf import vocab_merges
 
         vocab, merges = ((data, str(place)) for place, data in files.items())
-        return vocab_merges.read(vocab, merges)
+        return vocab_merges.read_vocab_merges(vocab, merges)
     (data,) = files.values()
     if target.kind == ".gguf":
         from subwords.formats.gguf import read as gguf
 
-        return gguf.read(BytesIO(data), str(target.path))
+        return gguf.read_gguf(BytesIO(data), str(target.path))
     if target.kind == ".tiktoken":
         from subwords.formats import tiktoken
 
@@ -363,7 +414,42 @@ def json_of(spec: TokenizerSpec) -> bytes:
     from subwords.formats.hf import tokenizer_json
 
     if spec.model.user_ids:
-        from subwords.formats.sentencepiece.user_pieces import as_words
+        from subwords.formats.sentencepiece.read import split_user_pieces
 
-        spec = as_words(spec)
-    return tokenizer_json.write(spec)
+        spec = split_user_pieces(spec)
+    return tokenizer_json.write_tokenizer_json(spec)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What to do about the parts of a tokenizer that a file does not hold.
+
+_MOST = 5  # special tokens that are shown
+_FOLDER = {"chat_template", "additional_chat_templates", "roles"}  # what only a folder holds
+
+
+def advice(spec: TokenizerSpec, target: SaveTarget, lost: tuple[str, ...]) -> str:
+    """Return a warning that names what a file lacks, and says how to keep it."""
+    names = [name.replace("_", " ") for name in lost]
+    listed = " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+    said = f"{target.path.name} does not hold {listed}: "
+    options = {name: (python, command) for name, python, command in _options(spec) if name in lost}
+    if options:
+        calls, commands = zip(*options.values(), strict=True)
+        said += (
+            f"load it with {', '.join(calls)}, or once "
+            f'"subwords convert {shlex.quote(target.path.name)} tokenizer.json {" ".join(commands)}"; '
+        )
+    other = "a folder" if _FOLDER & {*lost} else "a .json file"
+    return f"{said}save to {other} to keep everything"
+
+
+def _options(spec: TokenizerSpec) -> Iterator[tuple[str, str, str]]:
+    """Yield parts, and how Python and the command line give each."""
+    name = next((name for name, rule in NAMED.items() if rule == spec.splitter), None) or to_text(spec.splitter)
+    yield "splitter", f"splitter={name!r:.300}", f"--splitter {shlex.quote(name):.300}"
+    special = {token.content: token.id for token in spec.added_tokens}
+    more = ", ..." if len(special) > _MOST else ""
+    first = dict([*special.items()][:_MOST])
+    shown = ", ".join(f"{text!r}: {index}" for text, index in first.items())
+    given = json.dumps(first, ensure_ascii=False).removesuffix("}") + more + "}"
+    yield "special_ids", f"special_ids={{{shown}{more}}}", f"--special-ids {shlex.quote(given)}"

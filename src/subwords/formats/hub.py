@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from subwords.errors import FormatError, InputError
-from subwords.support.install import install_hint
-
-__all__ = ["FILES", "folder_of", "is_name"]
+from subwords.support.errors import FormatError, InputError
+from subwords.support.names import install_hint
 
 # What is fetched: files of tokenizers, no weights.
 FILES = (
@@ -20,7 +18,7 @@ _NAME = re.compile(r"(?=.{3,96}\Z)[A-Za-z0-9_][\w.-]*/[A-Za-z0-9_][\w.-]*", re.A
 _SUFFIXES = (".json", ".model", ".spm", ".txt", ".bpe", ".tiktoken", ".gguf", ".jinja", ".parquet", ".jsonl")
 
 
-def is_name(path: object) -> bool:
+def is_repository_name(path: object) -> bool:
     """Whether a string has the form of a repository's name and is not obviously a file's.
 
     >>> is_name("openai/whisper-tiny"), is_name("models/tokenizer.json"), is_name("gpt2"), is_name("../a/b")

@@ -8,9 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from subwords.errors import FormatError
-
-__all__ = ["Node", "parse", "shown"]
+from subwords.support.errors import FormatError
 
 _LONGEST_SHOWN = 60
 
@@ -47,7 +45,7 @@ class Node:
 
     def wrong(self, expected: str, came: str | None = None) -> FormatError:
         """Return the error for an unexpected value."""
-        return FormatError(f"{self.place}: expected {expected}, not {came or shown(self.value)}")
+        return FormatError(f"{self.place}: expected {expected}, not {came or show_json(self.value)}")
 
     def unsupported(self, instead: str) -> FormatError:
         """Return the error for a valid component that is not supported."""
@@ -55,7 +53,7 @@ class Node:
 
     def _kind(self) -> str:
         if not isinstance(self.value, dict) or "type" not in self.value:
-            return shown(self.value)
+            return show_json(self.value)
         steps = [
             step.get("type")
             for part in self.value.values()
@@ -63,7 +61,7 @@ class Node:
             for step in part
             if isinstance(step, dict)
         ]
-        return shown(self.value["type"]) + (f" of {', '.join(map(shown, steps))}" if steps else "")
+        return show_json(self.value["type"]) + (f" of {', '.join(map(show_json, steps))}" if steps else "")
 
     def object(self) -> dict[str, Any]:
         """Return the value, which must be an object."""
@@ -123,11 +121,11 @@ class Node:
     def distinct(self) -> dict[str, Any]:
         """Return the value, which must be an object without duplicate keys."""
         if isinstance(self.value, _Twice):
-            raise self.wrong("distinct keys", f"{shown(self.value.key)} twice")
+            raise self.wrong("distinct keys", f"{show_json(self.value.key)} twice")
         return self.object()
 
 
-def parse(data: bytes, name: str) -> Node:
+def parse_json(data: bytes, name: str) -> Node:
     """Parse a JSON file whose top level is an object; FormatError with line and column otherwise."""
     try:
         top = Node(name, "", json.loads(data.decode(), object_pairs_hook=_from_pairs))
@@ -159,7 +157,7 @@ def _from_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return twice
 
 
-def shown(value: Any) -> str:
+def show_json(value: Any) -> str:
     """Return a JSON value in short form, for messages."""
     if isinstance(value, dict):
         return "an object"

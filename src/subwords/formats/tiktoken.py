@@ -16,17 +16,15 @@ from pathlib import Path
 
 import numpy as np
 
-from subwords.bpe.model import BPE, LARGEST_ID
-from subwords.components.added_token import AddedToken
-from subwords.components.openai import ENCODINGS
-from subwords.components.splitter import NAMED, Rule
-from subwords.errors import FormatError
-from subwords.families import need
-from subwords.formats.given import check_gaps, given_tokens
-from subwords.formats.json_node import shown
-from subwords.spec import TokenizerSpec
-
-__all__ = ["cached_file", "is_published", "read", "read_encoding", "read_ranks", "where_to_get", "write"]
+from subwords.formats.checks import check_gaps, given_tokens
+from subwords.formats.json_node import show_json
+from subwords.models.bpe.model import BPE, LARGEST_ID
+from subwords.models.families import need
+from subwords.spec.added_token import AddedToken
+from subwords.spec.openai import ENCODINGS
+from subwords.spec.splitter import NAMED, Rule
+from subwords.spec.tokenizer import TokenizerSpec
+from subwords.support.errors import FormatError
 
 # SHA-256 of OpenAI's files.
 _KNOWN = {
@@ -97,7 +95,7 @@ def _parsed(line: bytes, where: str) -> tuple[bytes, int]:
     return text, int(rank)
 
 
-def read(
+def read_rank_file(
     data: bytes, name: str, *, splitter: Rule | None = None, special_tokens: Mapping[str, int] | None = None
 ) -> TokenizerSpec:
     """Return the spec of a rank file; OpenAI's files need no splitter and no special tokens.
@@ -121,7 +119,7 @@ def read(
     if special_tokens is None:
         special_tokens = ENCODINGS[known].special_tokens if known else {}
     added = given_tokens(special_tokens, {i: text for text, i in ranks.items()}, name)
-    return TokenizerSpec(model=_model(ranks, added), splitter=splitter, added_tokens=added)
+    return TokenizerSpec(model=_model_of_ranks(ranks, added), splitter=splitter, added_tokens=added)
 
 
 def is_published(data: bytes) -> bool:
@@ -129,7 +127,7 @@ def is_published(data: bytes) -> bool:
     return sha256(data).hexdigest() in _KNOWN
 
 
-def _model(ranks: Mapping[bytes, int], added: tuple[AddedToken, ...]) -> BPE:
+def _model_of_ranks(ranks: Mapping[bytes, int], added: tuple[AddedToken, ...]) -> BPE:
     tokens = [b""] * (1 + max([*ranks.values(), *(token.id for token in added)], default=-1))
     for text, rank in ranks.items():
         tokens[rank] = text
@@ -138,7 +136,7 @@ def _model(ranks: Mapping[bytes, int], added: tuple[AddedToken, ...]) -> BPE:
     return BPE.from_ranks(tokens, special_ids=[token.id for token in added])
 
 
-def write(spec: TokenizerSpec) -> bytes:
+def write_rank_file(spec: TokenizerSpec) -> bytes:
     """Return the rank file of a byte-level BPE tokenizer, without its splitter and special tokens.
 
     Raises FormatError if tiktoken would give other ids: it merges by id, lowest first, and does not normalize.
@@ -152,7 +150,7 @@ def write(spec: TokenizerSpec) -> bytes:
     for token in spec.added_tokens:
         if token != AddedToken(token.content, token.id):
             raise FormatError(
-                f"tiktoken has special tokens only, without options; {shown(token.content)} is another added token"
+                f"tiktoken has special tokens only, without options; {show_json(token.content)} is another added token"
             )
     if spec.normalizer:
         raise FormatError("a rank file holds no normalizer, and tiktoken has none; write a .json file")
@@ -211,7 +209,7 @@ def read_encoding(data: bytes, encoding: str, name: str) -> TokenizerSpec:
     published = ENCODINGS[encoding]
     if _KNOWN.get(sha256(data).hexdigest()) != published.ranks:
         raise FormatError(f"{name}: expected OpenAI's {published.ranks}.tiktoken; the content differs: get it again")
-    return read(data, name, special_tokens=published.special_tokens)
+    return read_rank_file(data, name, special_tokens=published.special_tokens)
 
 
 def where_to_get(encoding: str) -> str:

@@ -5,21 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from subwords.components.added_token import AddedToken
-from subwords.components.decoder import WordPieceDecoder
-from subwords.components.normalizer import NAMED as NORMALIZERS
-from subwords.components.roles import BERT_TOKENS
-from subwords.components.splitter import NAMED as SPLITTERS
-from subwords.components.template import bert
-from subwords.components.vocab import Vocab
-from subwords.errors import FormatError
-from subwords.families import need
-from subwords.formats.json_node import is_unicode, shown
-from subwords.spec import TokenizerSpec
-from subwords.unicode.tables import WHITESPACE
-from subwords.wordpiece.model import WordPiece
-
-__all__ = ["is_cased", "read", "read_tokens", "write", "write_tokens"]
+from subwords.formats.json_node import is_unicode, show_json
+from subwords.models.families import need
+from subwords.models.wordpiece.model import WordPiece
+from subwords.spec.added_token import AddedToken
+from subwords.spec.decoder import WordPieceDecoder
+from subwords.spec.normalizer import NAMED as NORMALIZERS
+from subwords.spec.roles import BERT_TOKENS
+from subwords.spec.splitter import NAMED as SPLITTERS
+from subwords.spec.template import bert
+from subwords.spec.tokenizer import TokenizerSpec
+from subwords.spec.unicode import WHITESPACE
+from subwords.spec.vocab import Vocab
+from subwords.support.errors import FormatError
 
 _BOM = "\ufeff"
 _RWKV = re.compile(r"""[0-9]+ b?(['"]).*\1 [0-9]+""")  # id, a token as Python writes it, and its number of bytes
@@ -38,13 +36,13 @@ def read_tokens(data: bytes, name: str, *, unk: str = "[UNK]") -> list[str]:
     >>> read_tokens(b"[UNK]\\nso\\n##n\\n", "vocab.txt")
     ['[UNK]', 'so', '##n']
     """
-    lines = _text(data, name).split("\n")
+    lines = _decode_vocab(data, name).split("\n")
     if not lines[-1]:
         lines.pop()
     tokens = [line.rstrip(WHITESPACE) for line in lines]
     for number, token in enumerate(tokens, 1):
         if "\r" in token:
-            came = f"a carriage return within line {number}, {shown(token)}"
+            came = f"a carriage return within line {number}, {show_json(token)}"
             raise FormatError(
                 f"{name}: expected lines that end with a line feed, not {came}: replace it by a line feed"
             )
@@ -53,13 +51,13 @@ def read_tokens(data: bytes, name: str, *, unk: str = "[UNK]") -> list[str]:
         raise FormatError(f"{name}: expected BERT's vocab.txt, not the vocabulary of RWKV, which is not supported")
     if unk not in last or not unk:
         raise FormatError(
-            f"{name}: expected the token {shown(unk)} for unknown words; it is not among {len(tokens)} lines: "
+            f"{name}: expected the token {show_json(unk)} for unknown words; it is not among {len(tokens)} lines: "
             f"add it as the last line, or name another unk token"
         )
     return [token if last[token] == i else "" for i, token in enumerate(tokens)]
 
 
-def _text(data: bytes, name: str) -> str:
+def _decode_vocab(data: bytes, name: str) -> str:
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
@@ -87,13 +85,14 @@ def write_tokens(tokens: Sequence[str]) -> bytes:
     for i, token in enumerate(tokens):
         if not is_unicode(token) or token != token.rstrip(WHITESPACE) or "\n" in token or "\r" in token:
             raise FormatError(
-                f"id {i} is {shown(token)}, which vocab.txt cannot hold: expected tokens without line ends, trailing "
+                f"id {i} is {show_json(token)}, which vocab.txt cannot hold: "
+                "expected tokens without line ends, trailing "
                 f"whitespace and lone surrogates"
             )
         if token and first.setdefault(token, i) != i:
-            raise FormatError(f"expected distinct tokens in vocab.txt; {shown(token)} is id {first[token]} and {i}")
+            raise FormatError(f"expected distinct tokens in vocab.txt; {show_json(token)} is id {first[token]} and {i}")
     if tokens and tokens[0].startswith(_BOM):
-        raise FormatError(f"expected a first token without a byte order mark, not {shown(tokens[0])}")
+        raise FormatError(f"expected a first token without a byte order mark, not {show_json(tokens[0])}")
     return "".join(f"{token}\n" for token in tokens).encode()
 
 
@@ -109,7 +108,7 @@ def is_cased(tokens: Sequence[str]) -> bool:
     return any(token != token.lower() for token in tokens if token[:1] + token[-1:] not in ("[]", "<>"))
 
 
-def read(data: bytes, name: str) -> TokenizerSpec:
+def read_vocab_txt(data: bytes, name: str) -> TokenizerSpec:
     """Return BERT's tokenizer with the vocabulary of a file; cased if any token has a capital letter.
 
     >>> from subwords.formats.vocab_txt import read
@@ -132,7 +131,7 @@ def read(data: bytes, name: str) -> TokenizerSpec:
     )
 
 
-def write(spec: TokenizerSpec) -> bytes:
+def write_vocab_txt(spec: TokenizerSpec) -> bytes:
     """Return the vocab.txt of a WordPiece tokenizer.
 
     Raises FormatError for other models, and for a tokenizer with other rules than those that readers of a vocab.txt
@@ -144,7 +143,7 @@ def write(spec: TokenizerSpec) -> bytes:
     unk = "" if spec.model.unk_id is None else tokens[spec.model.unk_id]
     if unk != "[UNK]":
         raise _other("unknown token", f": [UNK] instead of {unk or 'none'}")
-    again = read(data, "vocab.txt")
+    again = read_vocab_txt(data, "vocab.txt")
     for name in ("model", "normalizer", "splitter", "added_tokens"):
         ours, theirs = getattr(spec, name), getattr(again, name)
         if ours != theirs:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from subwords.kernels.jit import I64, U64, helper, inlined, leading_zeros
+from subwords.kernels.jit import I64, U64, char_at, helper, inlined, leading_zeros, popcount, primitive, trailing_zeros
 
 LN2 = 0.6931471805599453
 SQRT2 = 1.4142135623730951
@@ -32,3 +32,94 @@ def ln(x):
     p = ((p * z + 1 / 15) * z + 1 / 13) * z + 1 / 11
     p = ((p * z + 1 / 9) * z + 1 / 7) * z + 1 / 5
     return exponent * LN2 + 2.0 * s * ((p * z + 1 / 3) * z + 1.0)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Primitives on vectors of 32-bit lanes: values that stay in registers. Compiled, they are those of `llvm.py`.
+
+
+@primitive
+def few_lanes(p):
+    """The first 16 elements of p, uint32, as a value that is never changed in place."""
+    return np.array([p[k] for k in range(16)], np.uint32)
+
+
+@primitive
+def some_lanes(p):
+    """The same of 32 elements."""
+    return np.array([p[k] for k in range(32)], np.uint32)
+
+
+@primitive
+def many_lanes(p):
+    """The same of 64 elements."""
+    return np.array([p[k] for k in range(64)], np.uint32)
+
+
+@primitive
+def lowest_lane(lanes):
+    """The smallest lane."""
+    return U64(lanes.min())
+
+
+@primitive
+def put_lane(lanes, i, value):
+    """The same lanes with `value` in lane i."""
+    changed = lanes.copy()
+    changed[i] = value
+    return changed
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Primitives that pack places and classes of characters by a mask. Compiled, they may be those of `llvm.py`.
+
+
+@primitive
+def classify(q, n, classes, p, i, starts):
+    """Write classes[c] to q from index n on for the characters c at p + i + k, for every set bit k of `starts`.
+
+    Characters have one to three bytes. Reads 66 bytes; up to 64 elements are overwritten.
+    """
+    while starts != U64(0):
+        q[n] = classes[char_at(p, i + trailing_zeros(starts))]
+        starts &= starts - U64(1)
+        n += 1
+
+
+@primitive
+def classify_members(q, r, codes, n, classes, p, i, starts):
+    """As `classify`, with classes of 16 bits, whose upper halves go to r; and the characters' code points.
+
+    Up to 64 elements of each are overwritten.
+    """
+    while starts != U64(0):
+        code = char_at(p, i + trailing_zeros(starts))
+        q[n], r[n], codes[n] = I64(classes[code]) & 0xFF, I64(classes[code]) >> 8, code
+        starts &= starts - U64(1)
+        n += 1
+
+
+@primitive
+def write_bits(p, i, base, mask):
+    """Write base + k to p from index i on for every set bit k of mask; the index after. Overwrites up to 64."""
+    stop = i + popcount(mask)
+    while mask != U64(0):
+        for k in range(4):  # four at a time: the loop's end is mispredicted less often
+            p[i + k] = base + trailing_zeros(mask)
+            mask &= mask - U64(1)
+        i += 4
+    return stop
+
+
+@primitive
+def write_flagged_bits(p, i, base, mask, flags):
+    """As `write_bits`, with bit 31 set for the set bits of `flags`."""
+    start = i
+    stop = write_bits(p, i, base, mask)
+    while mask != U64(0):
+        low = mask & (U64(0) - mask)
+        if flags & low != U64(0):
+            p[start] |= 1 << 31
+        mask ^= low
+        start += 1
+    return stop

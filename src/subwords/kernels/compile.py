@@ -29,6 +29,7 @@ from subwords.kernels.modes import HELPERS, INLINED, MODE, PRIMITIVES, SPLICED
 if TYPE_CHECKING:
     from subwords.kernels.entry import Kernel, Parameter
 
+
 DTYPES = {f"{kind}{bits}s": np.dtype(f"{kind.lower()}{bits // 8}") for kind in "UI" for bits in (8, 16, 32, 64)}
 DTYPES["F64s"] = np.dtype("f8")
 OPTIONS: dict[str, Any] = {"error_model": "numpy", "boundscheck": MODE == "checked"}
@@ -142,17 +143,17 @@ def checked(kernel: Kernel) -> Callable[..., int]:
 
     def run(*args: Any) -> int:
         for parameter, value in zip(kernel.parameters, args, strict=True):
-            _check(kernel.name, parameter, value)
+            _check_argument(kernel.name, parameter, value)
         return int(dispatcher(*args))
 
     return run
 
 
-def _check(place: str, parameter: Parameter, value: Any) -> None:
+def _check_argument(place: str, parameter: Parameter, value: Any) -> None:
     if isinstance(parameter, dict):
         assert value._fields == tuple(parameter), (place, value._fields, tuple(parameter))
         for (name, part), item in zip(parameter.items(), value, strict=True):
-            _check(f"{place}, {name}", part, item)
+            _check_argument(f"{place}, {name}", part, item)
     elif parameter == "Int":
         assert isinstance(value, (int, np.integer)), (place, value)
     else:

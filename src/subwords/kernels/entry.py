@@ -12,11 +12,9 @@ from pathlib import Path
 from sys import modules
 from typing import Any
 
-from subwords.errors import SubwordsError
 from subwords.kernels.guard import undisturbed
 from subwords.kernels.modes import ASKED, MODE, NOTICES
-
-__all__ = ["KNOWN", "SHORT", "Bound", "Kernel", "Parameter", "entry_kernel"]
+from subwords.support.errors import SubwordsError
 
 # The type of an array, "Int", or the fields of a named tuple.
 Parameter = str | dict[str, "Parameter"]

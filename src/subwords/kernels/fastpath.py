@@ -26,8 +26,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.kernels.jit import I64, Kernel, declare, helper, inlined, primitive
+from subwords.kernels import layout
+from subwords.kernels.entry import Kernel
+from subwords.kernels.jit import I64, Int, declare, helper, inlined, primitive, spliced
 from subwords.kernels.modes import MODE
+from subwords.kernels.plan_layout import (
+    BOUNDS_ARRAY,
+    BUFFER,
+    ENDS_ARRAY,
+    FIELDS,
+    FIRST_STAGE,
+    HEADER,
+    MOST_TEXTS,
+    PLAN,
+    STAGE,
+    STAGE_ROW,
+    TEXT_ARRAY,
+)
 
 HEAD = 16  # bytes of an object before its own fields; its type is the last eight of them
 TYPE = 8
@@ -314,3 +329,341 @@ def _ascii_flag() -> tuple[int, int]:
         if flags == [bit] * len(narrow) + [0] * len(wide):
             return place, bit
     return place, 0
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The fast path of encoding: texts to ids by the addresses of kernels, for one text and for many; see `fastpath.py`.
+#
+# A call plan says which kernels run and owns what they work on. Many texts are copied into its buffer, one after
+# another, as the kernels of normalizers and splitters expect them; the buffer stays in a core's cache. One text is
+# many with n = 1, read where it is: a copy takes 30 ns, since its bytes are read again before they left the store
+# buffer.
+
+SLOT = API + 1  # of what a built-in function carries: a list whose item is (call plan, its owner) between calls
+
+# ------------------------------------------------------------------ fields
+
+
+@inlined
+def get(fields, k):
+    """A field of a plan."""
+    return load_at(fields + 8 * k)
+
+
+@inlined
+def set_field(fields, k, value):
+    """Set a field of a plan."""
+    store_at(fields + 8 * k, value)
+
+
+@inlined
+def point_to(fields, array, address, size):
+    """Make one of the plan's arrays that of `size` elements at an address; returns it."""
+    header = fields + 8 * array
+    store_at(header + DATA, address)
+    store_at(header + SIZES, header + 8 * (HEADER - 1))
+    store_at(header + 8 * (HEADER - 1), size)
+    return header
+
+
+# ------------------------------------------------------------------ texts to ids
+
+
+@helper
+def gather_texts(plan, fields):
+    """Copy the next texts into the buffer, with their bounds; how many."""
+    to, bounds, i, filled = data_of(item(plan, PLAN.buffer)), data_of(item(plan, PLAN.bounds)), I64(0), I64(0)
+    first = get(fields, FIELDS.next)
+    addresses, lengths = get(fields, FIELDS.addresses) + 8 * first, get(fields, FIELDS.lengths) + 8 * first
+    texts = min(get(fields, FIELDS.last) - first, MOST_TEXTS)
+    store_at(bounds, 0)
+    while i < texts:
+        size = load_at(lengths + 8 * i)
+        if filled + size + 1 > BUFFER:
+            break
+        if size > 0 and get(fields, FIELDS.prefixed) != 0:
+            store_byte_at(to + filled, 32)
+            filled += 1
+        copy_bytes(to + filled, load_at(addresses + 8 * i), size)
+        filled += size
+        i += 1
+        store_at(bounds + 8 * i, filled)
+    set_field(fields, FIELDS.upto, first + i)
+    set_field(fields, FIELDS.size, filled)
+    return i
+
+
+@spliced
+def normalize(plan, fields, address, texts):
+    """Normalize texts by all stages: (address, that of their bounds, whether all went well)."""
+    bounds = data_of(item(plan, PLAN.bounds))
+    for s in range(get(fields, FIELDS.stages)):
+        row, stage = FIRST_STAGE + STAGE_ROW * s, item(item(plan, PLAN.stages), s)
+        array = point_to(fields, TEXT_ARRAY, address, load_at(bounds + 8 * texts))
+        ends = point_to(fields, BOUNDS_ARRAY, bounds, texts + 1)
+        out, progress, tables = item(stage, STAGE.out), item(stage, STAGE.progress), item(stage, STAGE.tables)
+        numbers = data_of(progress)
+        for k in range(layout.PROGRESS.width):
+            store_at(numbers + 8 * k, get(fields, row + 2) if k == 3 else 0)
+        if get(fields, row + 1) != 0:
+            status = call_at(get(fields, row), array, ends, tables, item(stage, STAGE.scratch), out, progress)
+        else:
+            status = call_at(get(fields, row), array, ends, tables, out, progress)
+        address, bounds = data_of(item(out, 0)), data_of(item(out, 2))
+        if status != layout.DONE or load_at(numbers + 8 * layout.PROGRESS.out) > BUFFER:
+            return address, bounds, False
+    return address, bounds, True
+
+
+@spliced
+def split(plan, fields, address, bounds, texts):
+    """Split texts, and drop words: whether all went well; TEXT_ARRAY is then the text that the words are of."""
+    array = point_to(fields, TEXT_ARRAY, address, load_at(bounds + 8 * texts))
+    ends, zero = point_to(fields, BOUNDS_ARRAY, bounds, texts + 1), I64(0)
+    words, marks, tables = item(plan, PLAN.word_ends), item(plan, PLAN.text_ends), item(plan, PLAN.tables)
+    if get(fields, FIELDS.two_tables) != 0:
+        done = call_at(get(fields, FIELDS.split), array, ends, zero, tables, item(plan, PLAN.tail), words, marks)
+    else:
+        done = call_at(get(fields, FIELDS.split), array, ends, zero, tables, words, marks)
+    if done != texts:
+        return False
+    number = point_to(fields, ENDS_ARRAY, data_of(marks) + 8, texts)
+    if get(fields, FIELDS.keep) != 0:
+        kept, text = item(plan, PLAN.kept_ends), item(plan, PLAN.kept_text)
+        count = call_at(get(fields, FIELDS.keep), array, zero, words, number, item(plan, PLAN.drops), text, kept)
+        point_to(fields, TEXT_ARRAY, data_of(text), id_at(data_of(kept) + 4 * (count - 1)) if count > 0 else zero)
+    set_field(fields, FIELDS.words, load_at(data_of(marks) + 8 * texts))
+    return True
+
+
+@spliced
+def encode_at(plan, fields, address, texts):
+    """Append the ids of the texts at an address, with the bounds of the plan: whether all went well."""
+    address, bounds, well = normalize(plan, fields, address, texts)
+    if not well or not split(plan, fields, address, bounds, texts):
+        return False
+    ends, zero = item(plan, PLAN.kept_ends if get(fields, FIELDS.keep) != 0 else PLAN.word_ends), I64(0)
+    array, marks, words = fields + 8 * TEXT_ARRAY, fields + 8 * ENDS_ARRAY, get(fields, FIELDS.words)
+    out, count, workspace = get(fields, FIELDS.out), get(fields, FIELDS.filled), get(fields, FIELDS.workspace)
+    count = call_at(get(fields, FIELDS.encode), array, zero, ends, words, marks, texts, out, count, workspace)
+    if count < 0:
+        set_field(fields, FIELDS.status, -count)
+        return False
+    set_field(fields, FIELDS.filled, count)
+    return True
+
+
+@address_kernel
+def encode_texts(plan: Int) -> Int:
+    """Append the ids of the next texts to the `filled` ones in `out`: DONE, or -1.
+
+    -1: the texts `next` to `upto` - 1 are in the buffer, but not encoded. If `status` is not 0, they are split, and
+    encoding has begun; see `table.encode.encode_all`. If `upto` is `next`, that text is too long for the buffer.
+    """
+    fields, marks = data_of(item(plan, PLAN.fields)), data_of(item(plan, PLAN.text_ends)) + 8
+    buffer = data_of(item(plan, PLAN.buffer))
+    while get(fields, FIELDS.next) < get(fields, FIELDS.last):
+        set_field(fields, FIELDS.status, 0)
+        texts = gather_texts(plan, fields)
+        if texts == 0 or not encode_at(plan, fields, buffer, texts):
+            return I64(-1)
+        copy_bytes(get(fields, FIELDS.offsets), marks, 8 * texts)
+        set_field(fields, FIELDS.offsets, get(fields, FIELDS.offsets) + 8 * texts)
+        set_field(fields, FIELDS.next, get(fields, FIELDS.next) + texts)
+    return I64(0)
+
+
+# ------------------------------------------------------------------ one text
+
+
+@inlined
+def taken(carried, left):
+    """Take what is in the slot, and put None or False there: NONE or NO; 0 if one of these is in it already."""
+    slot = item(carried, SLOT)
+    held = call_at(api_of(carried, LIST_GET), slot, 0)
+    if held == api_of(carried, NONE) or held == api_of(carried, NO):
+        return I64(0)
+    call_at(api_of(carried, TAKE), held)
+    call_at(api_of(carried, LIST_SET), slot, 0, new_reference(carried, api_of(carried, left)))
+    return held
+
+
+@spliced
+def encode_one(carried, plan, text):
+    """Write the ids of a `str` to the plan's `out`: their number, or -1 if it needs the general path."""
+    fields, count = data_of(item(plan, PLAN.fields)), I64(-1)
+    address, owner = utf8_of(carried, text, layout.SHORT_TEXT, fields + 8 * FIELDS.size)
+    size, marked = get(fields, FIELDS.size), get(fields, FIELDS.marked) != 0 and owner != 0
+    if address != 0 and not (marked and has_mark(address, size)):
+        if size > 0 and get(fields, FIELDS.prefixed) != 0:
+            to = data_of(item(plan, PLAN.buffer))
+            store_byte_at(to, 32)
+            copy_bytes(to + 1, address, size)
+            address, size = to, size + 1
+        store_at(data_of(item(plan, PLAN.bounds)) + 8, size)  # the first bound is always 0
+        set_field(fields, FIELDS.filled, 0)
+        if encode_at(plan, fields, address, I64(1)):
+            count = get(fields, FIELDS.filled)
+    if owner != 0:
+        call_at(api_of(carried, RELEASE), owner)
+    if count < 0:  # encoding may have stopped halfway: the counters become those of a new text
+        counters = data_of(item(plan, PLAN.counters))
+        store_at(counters + 8 * layout.COUNTER.next_text, 0)
+        store_at(counters + 8 * layout.COUNTER.next_word, 0)
+        store_at(counters + 8 * layout.COUNTER.begin, 1)
+    return count
+
+
+@address_kernel
+def fast_encode(carried: Int, text: Int) -> Int:
+    """The list of a text's ids; None if it needs the general path."""
+    held = taken(carried, NO)
+    if held == 0:
+        return nothing(carried)
+    plan = item(held, 0)
+    count = encode_one(carried, plan, text)
+    if count < 0:
+        made = nothing(carried)
+    else:
+        out = get(data_of(item(plan, PLAN.fields)), FIELDS.out)
+        made = new_list(carried, data_of(out), count)
+    call_at(api_of(carried, LIST_SET), item(carried, SLOT), 0, held)  # nothing else can have come into it
+    return made
+
+
+@address_kernel
+def count_text(carried: Int, text: Int) -> Int:
+    """The number of a text's ids; None if it needs the general path."""
+    held = taken(carried, NO)
+    if held == 0:
+        return nothing(carried)
+    count = encode_one(carried, item(held, 0), text)
+    made = call_at(api_of(carried, INT_NEW), count) if count >= 0 else nothing(carried)
+    call_at(api_of(carried, LIST_SET), item(carried, SLOT), 0, held)
+    return made
+
+
+@address_kernel
+def take_plan(carried: Int, unused: Int) -> Int:
+    """Take what is in the slot, or None: Python code may then use it."""
+    held = taken(carried, NONE)
+    return held if held != 0 else nothing(carried)
+
+
+@address_kernel
+def put_plan(carried: Int, held: Int) -> Int:
+    """Put a plan and its owner into the slot if that is free: whether it was."""
+    slot = item(carried, SLOT)
+    if call_at(api_of(carried, LIST_GET), slot, 0) != api_of(carried, NONE):
+        return new_reference(carried, api_of(carried, NO))
+    call_at(api_of(carried, LIST_SET), slot, 0, new_reference(carried, held))
+    return new_reference(carried, api_of(carried, YES))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Many texts in one call: where their UTF-8 is, and lists of their ids; see `fastpath.py`.
+
+MOST = 1 << 40  # bytes of one text
+
+# ------------------------------------------------------------------ reading addresses
+
+TEXTS, ADDRESSES, LENGTHS, OWNERS, UNMARKED = range(1, 6)  # of the tuple that `read_texts` takes
+
+
+@address_kernel
+def read_texts(carried: Int, request: Int) -> Int:
+    """Write the address and the length of the UTF-8 of each text of a tuple; how many there are before another thing.
+
+    The request is a tuple: the number of texts (an array), the texts, two arrays, a list for the bytes that are made,
+    and whether bytes and texts with U+2581 are another thing (an array).
+    """
+    texts, owners = item(request, TEXTS), item(request, OWNERS)
+    n, marks = load_at(data_of(item(request, 0))), load_at(data_of(item(request, UNMARKED)))
+    addresses, lengths, i = data_of(item(request, ADDRESSES)), data_of(item(request, LENGTHS)), I64(0)
+    while i < n:
+        text = item(texts, i)
+        if marks == 0 and load_at(text + TYPE) == api_of(carried, BYTES_TYPE):
+            address, owner = call_at(api_of(carried, BYTES_DATA), text), I64(0)
+            store_at(lengths + 8 * i, call_at(api_of(carried, BYTES_SIZE), text))
+        else:
+            address, owner = utf8_of(carried, text, MOST, lengths + 8 * i)
+        if owner != 0:
+            failed = call_at(api_of(carried, LIST_APPEND), owners, owner) & 1
+            call_at(api_of(carried, RELEASE), owner)
+            if failed != 0:
+                return I64(0)
+        if address == 0 or (marks != 0 and owner != 0 and has_mark(address, load_at(lengths + 8 * i))):
+            break
+        store_at(addresses + 8 * i, address)
+        i += 1
+    return call_at(api_of(carried, INT_NEW), i)
+
+
+# ------------------------------------------------------------------ lists
+
+IDS, OFFSETS, PART, INTS = range(4)  # of the tuple that `make_lists` takes
+
+
+@helper
+def shared_int(carried, ints, number):
+    """A new reference to the int of an id: made once, and kept in `ints` by id; 0 after an exception."""
+    found = load_at(ints + 8 * number)
+    if found == 0:
+        found = call_at(api_of(carried, INT_NEW), number)
+        store_at(ints + 8 * number, found)
+        if found == 0:
+            return I64(0)
+    return new_reference(carried, found)
+
+
+@helper
+def ints_of(carried, ints, ids, n):
+    """The list of n ids at an address; 0 after an exception."""
+    made = call_at(api_of(carried, LIST_NEW), n)
+    if made == 0:
+        return I64(0)
+    for k in range(n):
+        number = shared_int(carried, ints, id_at(ids + 4 * k))
+        if number == 0:
+            call_at(api_of(carried, RELEASE), made)
+            return I64(0)
+        set_item(made, k, number)
+    return made
+
+
+@address_kernel
+def make_lists(carried: Int, request: Int) -> Int:
+    """The lists of the ids of some texts.
+
+    The request is a tuple of arrays: ids, offsets, the first and the last text, and for each id its int or 0.
+    The garbage collector is off during the call, where it took three quarters of the time; the GIL is held, so no other
+    thread is affected.
+    """
+    ids, offsets, part = data_of(item(request, IDS)), data_of(item(request, OFFSETS)), data_of(item(request, PART))
+    first, last, ints = load_at(part), load_at(part + 8), data_of(item(request, INTS))
+    collects = call_at(api_of(carried, GC_OFF)) & 1
+    lists = call_at(api_of(carried, LIST_NEW), last - first)
+    i = first
+    while i < last and lists != 0:
+        begin, stop = load_at(offsets + 8 * i), load_at(offsets + 8 * (i + 1))
+        made = ints_of(carried, ints, ids + 4 * begin, stop - begin)
+        if made != 0:
+            set_item(lists, i - first, made)
+        else:
+            call_at(api_of(carried, RELEASE), lists)
+            lists = I64(0)
+        i += 1
+    if collects != 0:
+        call_at(api_of(carried, GC_ON))
+    return lists
+
+
+@address_kernel
+def release_ints(carried: Int, ints: Int) -> Int:
+    """Release the ints of an array of addresses, which the caller drops then."""
+    data, n = data_of(ints), load_at(load_at(ints + SIZES))
+    for k in range(n):
+        if load_at(data + 8 * k) != 0:
+            call_at(api_of(carried, RELEASE), load_at(data + 8 * k))
+            store_at(data + 8 * k, 0)
+    return nothing(carried)

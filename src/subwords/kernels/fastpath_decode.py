@@ -38,8 +38,6 @@ from subwords.kernels.fastpath import (
 from subwords.kernels.jit import I64, Int, helper, inlined
 from subwords.kernels.text.decode import FLAGS, run_after
 
-__all__ = ["list_decoder"]
-
 # Items of what the built-in function carries, after the table of Python's functions. SCRATCH: of FEW ids and SHORT
 # bytes; no other call uses it at the same time, because no Python code runs before the text is made or dropped.
 SPANS, BYTES, SCRATCH = API + 1, API + 2, API + 3
@@ -109,7 +107,7 @@ def copy_tokens(carried, ids, n, out):
 
 
 @helper
-def text_of(carried, ids, n, total):
+def make_text(carried, ids, n, total):
     """The text of n ids at an address, which give `total` bytes; None if it is not UTF-8."""
     if total <= SHORT:
         room, out = I64(0), data_of(item(carried, SCRATCH)) + 4 * FEW
@@ -143,7 +141,7 @@ def decode_ids(carried: Int, ids: Int) -> Int:
     total = read_list(carried, ids, n, places)
     if total < 0:
         return given_up(carried, room)
-    text = text_of(carried, places, n, total)
+    text = make_text(carried, places, n, total)
     if room != 0:
         call_at(api_of(carried, RELEASE), room)
     return text

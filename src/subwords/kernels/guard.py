@@ -17,8 +17,6 @@ from collections.abc import Callable
 from functools import cache, cached_property
 from typing import TypeVar
 
-__all__ = ["hold_forks", "undisturbed"]
-
 Result = TypeVar("Result")
 
 

@@ -25,54 +25,13 @@ from typing import Any, TypeVar
 import numpy as np
 
 from subwords.kernels.entry import Kernel, entry_kernel
-from subwords.kernels.layout import F64s, I32s, I64s, U8s, U16s, U32s, U64s
-from subwords.kernels.modes import HELPERS, INLINED, MODE, PRIMITIVES, SPLICED
-
-__all__ = [
-    "F32",
-    "F64",
-    "I64",
-    "KERNELS",
-    "MODE",
-    "U64",
-    "F64s",
-    "I32s",
-    "I64s",
-    "Int",
-    "Kernel",
-    "U8s",
-    "U16s",
-    "U32s",
-    "U64s",
-    "advance",
-    "bit_mask",
-    "char_at",
-    "clear64",
-    "copy16",
-    "copy64",
-    "declare",
-    "deposit",
-    "every_kernel",
-    "fold_mask",
-    "helper",
-    "inlined",
-    "kernel",
-    "leading_zeros",
-    "load64",
-    "mix",
-    "pointer",
-    "popcount",
-    "prefetch",
-    "range_mask",
-    "spliced",
-    "store64",
-    "trailing_zeros",
-]
+from subwords.kernels.modes import HELPERS, INLINED, PRIMITIVES, SPLICED
 
 F32 = np.float32
 F64 = np.float64
 I64 = np.int64
 U64 = np.uint64
+ZERO, ONE, HALF, LOW, ALL = U64(0), U64(1), U64(32), U64(0xFFFFFFFF), U64(0xFFFFFFFFFFFFFFFF)
 Int = int  # a parameter of 64 bits
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -315,7 +315,7 @@ class Transducer(NamedTuple):
 
 
 class Literals(NamedTuple):
-    """Literals as a trie by columns: see split/literals.py."""
+    """Literals as a trie by columns: see split/finders.py."""
 
     columns: U8s
     children: I32s
@@ -368,7 +368,7 @@ class Replacements(NamedTuple):
     arena: U8s
 
 
-class Runs(NamedTuple):
+class CharacterRuns(NamedTuple):
     """The runs of characters that are replaced."""
 
     members: U8s  # by code point: whether it is in the set
@@ -561,7 +561,7 @@ class MergeRules(NamedTuple):
 
 
 class MergeTraining(NamedTuple):
-    """All that BPE training works on; see bpe/index.py and bpe/train.py."""
+    """All that BPE training works on; see bpe/index.py and models/bpe/train.py."""
 
     words: SymbolWords
     pairs: U64s

@@ -27,17 +27,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from subwords.errors import SubwordsError
 from subwords.kernels import layout
 from subwords.kernels.guard import hold_forks
 from subwords.kernels.layout import CountTable
 from subwords.kernels.modes import ASKED, LEVELS, NOTICES
 from subwords.kernels.stored import KERNELS, cache_root, digest_of, private, stamp, stored
+from subwords.support.errors import SubwordsError
 
 if TYPE_CHECKING:
     from subwords.kernels.entry import Bound, Kernel
 
-__all__ = ["bound", "cache_root", "check_heads", "load", "processor_features", "shipped", "sources_digest"]
 
 # ------------------------------------------------------------------ what machine code reads of Python's objects
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from subwords.errors import SubwordsWarning
+from subwords.support.errors import SubwordsWarning
 
 # ------------------------------------------------------------------ modes
 

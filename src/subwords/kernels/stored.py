@@ -27,8 +27,6 @@ from typing import TypeVar, cast
 
 from subwords.kernels.modes import MODE
 
-__all__ = ["cache_root", "digest_of", "package_mark", "private", "stamp", "stamped", "stored"]
-
 # ------------------------------------------------------------------ sources
 
 KERNELS = Path(__file__).parent
@@ -115,11 +113,11 @@ def stored(kind: str, source: bytes, make: Callable[[], Table]) -> Table:
     path = _path(kind, source)
     if path is None:
         return make()
-    found = _read(path)
+    found = _read_table(path)
     if found is not None:
         return cast("Table", found[0])
     made = make()
-    _write(path, made)
+    _write_table(path, made)
     return made
 
 
@@ -149,7 +147,7 @@ def private(path: Path) -> bool:
     return all(each.st_uid in (os.geteuid(), 0) and each.st_mode & 0o022 == 0 for each in found)
 
 
-def _read(path: Path) -> tuple[object] | None:
+def _read_table(path: Path) -> tuple[object] | None:
     with contextlib.suppress(Exception):  # whatever a damaged pickle raises
         raw = path.read_bytes() if path.is_file() and private(path) else b""
         if raw and zlib.crc32(memoryview(raw)[4:]) == HEAD.unpack_from(raw)[0]:
@@ -188,7 +186,7 @@ def _aligned(at: int) -> int:
     return at + -at % ALIGNED
 
 
-def _write(path: Path, table: object) -> None:
+def _write_table(path: Path, table: object) -> None:
     import tempfile
 
     with contextlib.suppress(OSError, pickle.PicklingError, AttributeError, TypeError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from functools import cached_property, lru_cache
 from typing import Any
 from unicodedata import is_normalized
@@ -10,20 +11,234 @@ from unicodedata import is_normalized
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.components.identity import to_text
-from subwords.components.normalizer import NAMED, SPACED, Form, Prepend, Replace, Step, Steps
-from subwords.errors import InputError
-from subwords.kernels.named import last_safe
-from subwords.normalize.characters import UNICODE_VERSION
-from subwords.normalize.plan import aligned, applied, safe, stages_of
-from subwords.normalize.stages import WHOLE, Origin, Position, Stage
-from subwords.split.routes import StageCall
+from subwords.kernels import layout
+from subwords.kernels.named import char_spans, last_safe
+from subwords.kernels.stored import stored
+from subwords.normalize.characters import (
+    UNICODE_VERSION,
+    CharMap,
+    chinese,
+    clean,
+    combining_classes,
+    decompositions,
+    lowercase,
+    marks,
+    nmt,
+    nonspacing_marks,
+)
+from subwords.normalize.stages import (
+    WHOLE,
+    ByteStage,
+    CharStage,
+    FormStage,
+    Origin,
+    PatternStage,
+    Position,
+    PrependStage,
+    Stage,
+    StripStage,
+    fits_table,
+)
+from subwords.spec.normalizer import (
+    NAMED,
+    SPACED,
+    STRIPPED,
+    Bert,
+    ByteLevel,
+    Form,
+    Lowercase,
+    Nmt,
+    Precompiled,
+    Prepend,
+    Replace,
+    SentencePiece,
+    Step,
+    Steps,
+    Strip,
+    StripAccents,
+)
+from subwords.spec.splitter import to_text
+from subwords.split.routes import CHUNK_WORDS, SplitBuffers, SplitCall, StageCall, WordChunk
+from subwords.split.splitter import Splitter, SplitterEngine
+from subwords.split.word_spans import WordSpans
 from subwords.support.checks import encode_text
+from subwords.support.errors import InputError
+from subwords.support.value import digest_of
 
-__all__ = ["Normalizer", "NormalizerEngine"]
+# ---------------------------------------------------------------------------------------------------------------------
+# Compiles steps to stages; consecutive tables are merged into one.
 
 Bytes = NDArray[np.uint8]
 Offsets = NDArray[np.int64]
+
+MOST_UNKNOWN = 4096  # characters whose marks remain: with more of them, a fused table would often be useless
+
+
+def applied(
+    stages: tuple[Stage, ...], text: Bytes, bounds: Offsets, part: Position = WHOLE
+) -> tuple[Bytes, Offsets] | None:
+    """Return the normalized texts text[bounds[i]:bounds[i + 1]] and their bounds; None if a fused stage fails."""
+    text, bounds = text[bounds[0] : bounds[-1]], bounds - bounds[0]
+    for stage in stages:
+        result = stage.apply(text, bounds, tracked=False, part=part)
+        if result is None:
+            return None
+        text, bounds, _ = result
+    return text, bounds
+
+
+def aligned(
+    stages: tuple[Stage, ...], text: Bytes, bounds: Offsets, part: Position = WHOLE
+) -> tuple[Bytes, Offsets, Origin] | None:
+    """Return the normalized texts, their bounds and their origin, see `Normalizer.traced`; None if a stage fails."""
+    origin, starts = _character_ranges(text), bounds
+    for stage in stages:
+        result = stage.apply(text, bounds, tracked=True, part=part)
+        if result is None:
+            return None
+        origin = stage.origin(result, origin, bounds, starts)
+        text, bounds, _ = result
+    return text, bounds, origin
+
+
+def _character_ranges(text: Bytes) -> Origin:
+    """Return for every byte the range of its character."""
+    if text.tobytes().isascii():
+        places = np.arange(len(text) + 1)
+        return Origin(places[:-1], places[1:], whole=True, single=True)
+    spans = np.empty(2 * len(text), np.int64)
+    char_spans.by_size(len(text))(text, spans)
+    return Origin(spans[: len(text)], spans[len(text) :], whole=True)
+
+
+def safe(stages: tuple[Stage, ...]) -> Bytes:
+    """Return for every code point the flags that `last_safe` takes: where a text may be cut."""
+    if len(stages) == 1:
+        return stages[0].safe()
+    heads = np.arange(layout.INVALID + 1)
+    for stage in stages:
+        known = heads >= 0
+        heads[known] = stage.heads(heads[known])
+    return (heads >= 0).astype(np.uint8)
+
+
+@lru_cache(maxsize=16)
+def stages_of(steps: Steps, *, fused: bool) -> tuple[Stage, ...]:
+    """Return the stages of a normalizer.
+
+    fused: a decomposing form between replacements, as in BERT, is merged with them into one table, which does not sort
+    marks by combining class. This is exact for texts where all marks are dropped; for other texts `apply` returns None.
+    """
+    if fused and steps in (SPACED, STRIPPED):
+        from subwords.normalize.sentencepiece import SpacedStage
+
+        return (SpacedStage(keeps_end=steps == STRIPPED),)
+    return stored("stages", digest_of((steps, fused)).encode(), lambda: _stages_of(steps, fused))
+
+
+def _stages_of(steps: Steps, fused: bool) -> tuple[Stage, ...]:
+    parts = _plan_parts(steps)
+    stages: list[Stage] = []
+    while parts:
+        if fused and (merged := _fused(parts[:3])):
+            stage, taken = merged
+            stages.append(stage)
+        else:
+            stages.append(_ready(parts[0]))
+            taken = 1
+        parts = parts[taken:]
+    return tuple(stages)
+
+
+@lru_cache(maxsize=16)
+def _plan_parts(steps: Steps) -> tuple[CharMap | Stage | Form, ...]:
+    parts: list[CharMap | Stage | Form] = []
+    for step in steps:
+        for part in _step_stages(step):
+            last = parts[-1] if parts else None
+            if isinstance(last, CharMap) and isinstance(part, CharMap) and fits_table(both := last.then(part)):
+                parts[-1] = both
+            else:
+                parts.append(part)
+    return tuple(parts)
+
+
+def _ready(part: CharMap | Stage | Form) -> Stage:
+    if isinstance(part, Stage):
+        return part
+    return FormStage(part) if isinstance(part, Form) else CharStage(part)
+
+
+def _step_stages(step: Step) -> list[CharMap | Stage | Form]:
+    match step:
+        case Bert():
+            return _bert_parts(step)
+        case ByteLevel():
+            return [ByteStage()]
+        case Form():
+            return [step]
+        case Lowercase():
+            return [lowercase()]
+        case Nmt():
+            return [nmt()]
+        case StripAccents():
+            return [marks()]
+        case Replace(pattern, content, False) if len(pattern) == 1 and fits_table(
+            one := CharMap.of({ord(pattern): content})
+        ):
+            return [one]
+        case Replace():
+            return [_pattern_stage(step)]
+        case Strip(left, right):
+            return [StripStage(step)] if left or right else []
+        case Prepend():
+            return [PrependStage(step)]
+        case SentencePiece():
+            from subwords.normalize.sentencepiece import RulesStage
+
+            return [RulesStage(step)]
+        case Precompiled():
+            from subwords.normalize.sentencepiece import GraphemeStage
+
+            return [GraphemeStage(step)]
+    raise InputError(f"expected a step of subwords.components.normalizer, not {type(step).__name__}")
+
+
+def _pattern_stage(step: Replace) -> Stage:
+    if step.regex:
+        from subwords.normalize.stages import run_stage
+
+        return run_stage(step) or PatternStage(step)
+    return PatternStage(step)
+
+
+def _bert_parts(step: Bert) -> list[CharMap | Stage | Form]:
+    first = clean() if step.clean_text else CharMap.of({})
+    if step.handle_chinese_chars:
+        first |= chinese()  # clean() removes no Chinese characters
+    lower = lowercase() if step.lowercase else CharMap.of({})
+    if step.lowercase if step.strip_accents is None else step.strip_accents:
+        return [first, Form("NFD"), nonspacing_marks().then(lower)]
+    return [first.then(lower)]
+
+
+def _fused(parts: tuple[CharMap | Stage | Form, ...]) -> tuple[Stage, int] | None:
+    """Return one stage for the first two or three parts, and their number; None if they cannot be merged."""
+    before = parts[0] if isinstance(parts[0], CharMap) else CharMap.of({})
+    form, after = (parts[1:] if before else parts)[:2] if len(parts) > 1 + bool(before) else (None, None)
+    if not isinstance(form, Form) or "C" in form.form or not isinstance(after, CharMap):
+        return None
+    stays = combining_classes() != 0
+    stays[after.codes[after.sizes == 0]] = False
+    decomposed = before.then(CharMap.of(decompositions(form.form)))
+    unknown = stays.copy()
+    unknown[decomposed.codes] = decomposed.holding(stays)
+    replaced = decomposed.then(after)
+    if np.count_nonzero(unknown) > MOST_UNKNOWN or not fits_table(replaced):
+        return None
+    return CharStage(replaced, unknown), 3 if before else 2
+
+
 LONGEST_SHOWN = 400  # characters
 FORMS = ("NFC", "NFD", "NFKC", "NFKD")
 
@@ -39,7 +254,7 @@ class Normalizer:
 
     def __init__(self, steps: Steps) -> None:
         for step in steps:
-            _check(step)
+            _check_normalizer_step(step)
         known = NAMED["sentencepiece"] if steps == SPACED else steps
         name = next((name for name, found in NAMED.items() if found == known), None)
         self.__dict__.update(steps=steps, name=name)
@@ -202,7 +417,7 @@ def _safe_in(steps: Steps) -> Bytes:
     return safe(stages_of(steps, fused=True))
 
 
-def _check(step: Step) -> None:
+def _check_normalizer_step(step: Step) -> None:
     match step:
         case Form(form) if form not in FORMS:
             raise InputError(f"expected form to be one of {', '.join(FORMS)}, not {form!r:.80}")
@@ -215,3 +430,131 @@ def _check(step: Step) -> None:
                 compiled(pattern)
         case Prepend(text):
             encode_text(text)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# A normalizer followed by a splitter.
+
+STRETCH = 1 << 18  # bytes of text normalized at once: the result stays in the L2 cache
+NEAR = 1 << 12  # bytes before a position in which `cut` searches
+CONTEXT = 2 * NEAR  # bytes before a cut that decide about it, at most
+
+
+class Pipeline:
+    """Normalizes and splits text; has the methods of a SplitterEngine that encoding and counting use."""
+
+    def __init__(self, normalizer: Normalizer, splitter: Splitter) -> None:
+        self.normalizer = NormalizerEngine.of(normalizer)
+        self.splitter = SplitterEngine.of(splitter)
+
+    context = CONTEXT
+
+    @cached_property
+    def growth(self) -> int:
+        """The maximum output length as a multiple of the input length."""
+        return self.normalizer.growth * self.splitter.growth
+
+    def __reduce__(self) -> tuple[type[Pipeline], tuple[NormalizerEngine, SplitterEngine]]:
+        return Pipeline, (self.normalizer, self.splitter)
+
+    def texts(
+        self, text: Bytes, bounds: Offsets, buffers: SplitBuffers, *, begins: bool = True, ends: bool = True
+    ) -> Iterator[WordChunk]:
+        """Normalize and split many texts, a stretch at a time.
+
+        begins, ends: False if the first text is the continuation of another, or the last one continues.
+        """
+        first, every = 0, len(bounds) - 1
+        count = every
+        if not (begins and ends) and self.normalizer.sees_ends and every:
+            first, count = int(not begins or every == 1), every - (not ends and every > 1)
+            if first:
+                yield from self._long_text(text[bounds[0] : bounds[1]], buffers, begins, ends or every > 1)
+        while first < count:
+            last = min(count, int(np.searchsorted(bounds, bounds[first] + STRETCH, side="right")) - 1)
+            begin = int(bounds[first])
+            if last > first:
+                part, stops = self.normalizer.apply(text[begin : int(bounds[last])], bounds[first : last + 1] - begin)
+                yield from self.splitter.texts(part, stops, buffers)
+            else:
+                last = first + 1
+                yield from self._long_text(text[begin : int(bounds[last])], buffers)
+            first = last
+        if count < every:
+            yield from self._long_text(text[bounds[-2] : bounds[-1]], buffers, True, False)
+
+    def _long_text(
+        self, text: Bytes, buffers: SplitBuffers, begins: bool = True, ends: bool = True
+    ) -> Iterator[WordChunk]:
+        at, rest = 0, np.empty(0, np.uint8)
+        while at < len(text):
+            stop = at + self._stretch(text[at:])
+            bounds = np.array([0, stop - at], np.int64)
+            of = Position(begins and at == 0, ends and stop == len(text))
+            part, _ = self.normalizer.apply(text[at:stop], bounds, of)
+            part = np.concatenate([rest, part]) if len(rest) else part
+            cut = len(part) if stop == len(text) else self.splitter.cut(part, len(part))
+            rest, at = part[cut:], stop
+            if cut or stop == len(text):
+                for chunk in self.splitter.texts(part[:cut], np.array([0, cut], np.int64), buffers):
+                    last = stop == len(text)
+                    yield chunk if last or not chunk.complete else chunk._replace(complete=False)
+
+    def _stretch(self, text: Bytes) -> int:
+        """Return how many bytes of a text to normalize next: up to a safe cut."""
+        size = STRETCH
+        while size < len(text):
+            cut = self.normalizer.cut(text[:size], size)
+            if cut:
+                return cut
+            size *= 4
+        return len(text)
+
+    def split_short(self, text: Bytes, buffers: SplitBuffers) -> int | None:
+        """Normalize and split a short text in one step; None if it may be too long for a chunk."""
+        part, _ = self.normalizer.apply(text, np.array([0, len(text)], np.int64))
+        # A step may insert any amount of text, and the buffers of a chunk are limited.
+        return self.splitter.split_short(part, buffers) if len(part) < CHUNK_WORDS // 2 else None
+
+    def fast_path(self, buffers: SplitBuffers, *, cuts: bool = False) -> SplitCall | None:
+        """Return the calls of the normalizer and the splitter, if each stage of them is one."""
+        found, stages = self.splitter.fast_path(buffers, cuts=cuts), self.normalizer.fast_path()
+        if found is None or stages is None:
+            return None
+        return found._replace(stages=stages, marked=any(stage.marked for stage in stages))
+
+    def cut(self, text: Bytes, at: int, *, begins: bool = True) -> int:
+        """Return a position in text[:at] where a cut changes no word, whatever follows, or 0 (S4).
+
+        begins: False if the text continues another. At most CONTEXT bytes before the position decide about it.
+        """
+        stop = self.normalizer.cut(text[:at], at)
+        begin = self.normalizer.cut(text[: max(0, stop - NEAR)], max(0, stop - NEAR))
+        if begin == stop or stop - begin > CONTEXT or (begin == 0 and not begins):
+            return 0
+        of = Position(begin == 0 and begins, False)
+        part, origin = self.normalizer.aligned(text[begin:stop], of)
+        cut = self.splitter.cut(part, len(part))
+        while cut > 0:
+            place = begin + int(origin[0, cut]) if cut < len(part) else stop
+            if (place == stop or self._safe(text, place)) and self._becomes(text[begin:place], cut, of):
+                return place
+            cut = self.splitter.cut(part, cut - 1)
+        return 0
+
+    def _becomes(self, text: Bytes, size: int, of: Position) -> bool:
+        """Whether the normalized text has this length.
+
+        It differs if the cut is inside the replacement of one character. Origins do not prove it: as in HF, they may
+        belong to another character.
+        """
+        return len(self.normalizer.apply(text, np.array([0, len(text)], np.int64), of)[0]) == size
+
+    def _safe(self, text: Bytes, place: int) -> bool:
+        """Whether the normalizer allows a cut before the character at a position."""
+        return any(self.normalizer.cut(text, upto) == place for upto in range(place + 1, min(place + 4, len(text)) + 1))
+
+    def word_spans(self, text: Bytes) -> WordSpans:
+        """Return the words of one text, with their origin in it."""
+        part, origin = self.normalizer.aligned(text)
+        return self.splitter.word_spans(part).within(origin)

@@ -8,17 +8,15 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.components.normalizer import NAMED, SentencePiece
-from subwords.components.precompiled_map import Charsmap, read_charsmap
-from subwords.errors import FormatError
 from subwords.kernels import layout
-from subwords.kernels.layout import Children, Rules
-from subwords.kernels.named import rule_texts
-from subwords.normalize.stages import WHOLE, Bytes, Offsets, Origin, Position, Result, Stage, written
+from subwords.kernels.layout import Children, Normalized, Rules
+from subwords.kernels.named import grapheme_sources, grapheme_texts, rule_texts
+from subwords.normalize.characters import grapheme_classes
+from subwords.normalize.stages import WHOLE, Bytes, Offsets, Origin, Position, Result, Stage, run_growing
+from subwords.spec.normalizer import NAMED, Charsmap, Precompiled, SentencePiece, read_charsmap
+from subwords.spec.unicode import WHITE_SPACE
 from subwords.split.routes import StageCall
-from subwords.unicode.tables import WHITE_SPACE
-
-__all__ = ["RulesStage", "SpacedStage", "fields_of", "ranges_of", "replacement"]
+from subwords.support.errors import FormatError
 
 SPACE = "▁".encode()
 LONGEST_REPLACEMENT = (1 << 16) - 1  # bytes
@@ -51,7 +49,7 @@ class RulesStage(Stage):
             users=_units(self._users),
             pieces=pieces,
             settings=np.zeros(layout.RULE.width, np.int64),
-            ranges=ranges_of(looked),
+            ranges=byte_ranges(looked),
             kinds=np.empty(0, np.uint8),
         )
         high = np.isin(
@@ -80,7 +78,7 @@ class RulesStage(Stage):
         """Normalize; the source is where each byte's string or character begins, and one entry for the text's end."""
         rules, stream = self._by_part[part], np.empty(3 * layout.LANES, np.uint8)
         spare = 8 * layout.LANES + 2 * self._longest + len(bounds) * len(self._space)
-        result = written(
+        result = run_growing(
             lambda out, progress: rule_texts.by_size(len(text))(text, bounds, rules, stream, out, progress),
             text,
             bounds,
@@ -229,7 +227,7 @@ def replacement(text: bytes, at: int) -> bytes:
     return text[at : text.index(0, at)]
 
 
-def ranges_of(looked: Sequence[int]) -> Bytes:
+def byte_ranges(looked: Sequence[int]) -> Bytes:
     """Return at most 4 ranges (first and last byte) that cover some ASCII bytes, and others if necessary."""
     ranges = [(byte, byte) for byte in looked]
     while len(ranges) > 1:
@@ -269,7 +267,7 @@ def fields_of(
 
 
 def _units(keys: Sequence[bytes]) -> NDArray[np.uint64]:
-    """Return the double array of sorted strings, each with its index; see kernels/trie/double_array.py."""
+    """Return the double array of sorted strings, each with its index; see kernels/trie.py."""
     from subwords.kernels.named import fill_units
 
     nodes, labels, ids = [(0, len(keys), 0)], [0], [-1]  # per node: range of its strings, and its depth
@@ -294,3 +292,81 @@ def _units(keys: Sequence[bytes]) -> NDArray[np.uint64]:
         tables = np.array(labels, np.uint8), np.array(ids, np.int32)
         if fill_units(children, *tables, units, taken, np.empty(len(nodes), np.int64)) >= 0:
             return units
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# HF's Precompiled normalizer as a stage: SentencePiece's charsmap applied grapheme by grapheme.
+
+
+class GraphemeStage(Stage):
+    """Replaces graphemes and characters by a charsmap."""
+
+    loses = True
+
+    def __init__(self, step: Precompiled) -> None:
+        self._map = read_charsmap(step.charsmap)
+        self._kinds = grapheme_classes()
+        # The kernel examines characters that join their neighbors, that are replaced, or that any neighbor joins.
+        classes = np.full(layout.INVALID + 1, layout.CHARACTER.first, np.uint8)
+        classes[self._map.single[0]] = layout.CHARACTER.mapped
+        classes[np.isin(self._kinds, [layout.GRAPHEME.cr, layout.GRAPHEME.prepend])] = layout.CHARACTER.mapped
+        classes[(self._kinds >= layout.GRAPHEME.extend) & (self._kinds <= layout.GRAPHEME.spacing)] = (
+            layout.CHARACTER.mapped_second
+        )
+        values, pieces, arena = fields_of(self._map, [], b" ")
+        longest = int(values[layout.VALUE.size :: layout.VALUE.width].max(initial=4))
+        self.growth = max(1, longest)
+        ranges = byte_ranges(np.flatnonzero(classes[:128] >= layout.CHARACTER.mapped_second).tolist())
+        settings = np.zeros(layout.RULE.width, np.int64)
+        settings[[layout.RULE.joins_high, layout.RULE.ranges, layout.RULE.longest]] = True, len(ranges) // 2, longest
+        self._rules = Rules(
+            classes=classes,
+            units=self._map.units,
+            values=values,
+            arena=arena,
+            users=np.zeros(256, np.uint64),
+            pieces=pieces,
+            settings=settings,
+            ranges=ranges,
+            kinds=self._kinds,
+        )
+        self._spare = 8 * layout.LANES + 2 * longest
+
+    def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Position = WHOLE) -> Result | None:
+        """Replace graphemes and characters."""
+        stream = np.empty(3 * layout.LANES, np.uint8)
+        kernel, lost = grapheme_texts.by_size(len(text)), 0
+
+        def run(out: Normalized, progress: Offsets) -> int:
+            nonlocal lost
+            if progress[layout.PROGRESS.byte] == bounds[0]:
+                progress[layout.GRAPHEMES.last] = -1
+            status = kernel(text, bounds, self._rules, stream, out, progress)
+            lost = int(progress[layout.GRAPHEMES.lost])
+            return status
+
+        result = run_growing(run, text, bounds, tracked=tracked, spare=self._spare)
+        if result is None or not tracked:
+            return result
+        # HF miscounts characters that become empty at the start of a text.
+        source = np.empty(len(result[2]), np.int64)
+        skipped = 0 if part.begins else lost
+        grapheme_sources.by_size(len(text))(result[2], result[1], text, bounds, skipped, source)
+        return result[0], result[1], source
+
+    def fast_path(self) -> StageCall | None:
+        """Return the kernel."""
+        return StageCall(grapheme_texts, self._rules, np.empty(3 * layout.LANES, np.uint8), -1)
+
+    def safe(self) -> Bytes:
+        """Allow cuts before a character that always begins a grapheme, except after a GRAPHEME.prepend character."""
+        kinds = self._kinds
+        found = np.where(kinds == layout.GRAPHEME.prepend, 0, layout.SOLID).astype(np.uint8)
+        text = self._map.text
+        hollow = self._map.begins(np.array([at for at in self._map.values.tolist() if not replacement(text, at)]))
+        begins = (
+            np.isin(kinds[: layout.INVALID], [layout.GRAPHEME.other, layout.GRAPHEME.cr, layout.GRAPHEME.control])
+            & ~hollow
+        )
+        found[: layout.INVALID][begins] |= layout.SAFE_BEHIND
+        return found

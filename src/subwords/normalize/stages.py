@@ -3,37 +3,22 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.components.byte_alphabet import tokens_to_text
-from subwords.components.normalizer import Form, Replace
-from subwords.errors import InputError
 from subwords.kernels import layout
-from subwords.kernels.layout import Items, NormalForm, Normalized, Replacements
-from subwords.kernels.named import form_texts, map_texts
-from subwords.normalize.char_table import CharMap
-from subwords.normalize.characters import combining_classes, compositions, decompositions
+from subwords.kernels.layout import CharacterRuns, Items, NormalForm, Normalized, Replacements
+from subwords.kernels.named import form_texts, map_texts, run_texts, trim_ends
+from subwords.normalize.characters import CharMap, combining_classes, compositions, decompositions, whitespace
+from subwords.spec.normalizer import Form, Prepend, Replace, Strip
+from subwords.spec.vocab import tokens_to_text
+from subwords.split.pattern import Chars, Members, Outside, Repeat, parse_pattern
 from subwords.split.routes import StageCall
-
-__all__ = [
-    "WHOLE",
-    "ByteStage",
-    "CharStage",
-    "FormStage",
-    "Origin",
-    "PatternStage",
-    "Position",
-    "Result",
-    "Stage",
-    "fits",
-    "sums",
-    "written",
-]
+from subwords.support.errors import InputError
 
 Bytes = NDArray[np.uint8]
 Offsets = NDArray[np.int64]
@@ -115,7 +100,7 @@ class Stage(ABC):
         return np.full(len(codes), -1, np.int64)
 
 
-def fits(replaced: CharMap) -> bool:
+def fits_table(replaced: CharMap) -> bool:
     """Whether all replacements are short enough for a table."""
     return int(replaced.sizes.max(initial=0)) <= layout.LONGEST_ENTRY
 
@@ -147,7 +132,7 @@ class CharStage(Stage):
         def run(out: Normalized, progress: Offsets) -> int:
             return kernel(text, bounds, replacements, out, progress)
 
-        return written(run, text, bounds, tracked=tracked)
+        return run_growing(run, text, bounds, tracked=tracked)
 
     def fast_path(self) -> StageCall | None:
         """Return the kernel."""
@@ -210,7 +195,7 @@ class FormStage(Stage):
                 room = Items(*np.empty((2, 2 * len(room.items)), np.int64))
             return status
 
-        return written(run, text, bounds, tracked=tracked)
+        return run_growing(run, text, bounds, tracked=tracked)
 
     def fast_path(self) -> StageCall | None:
         """Return the kernel."""
@@ -286,13 +271,13 @@ class PatternStage(Stage):
     def _segments(self, data: bytes) -> list[tuple[int, int, bool]]:
         if self._step.pattern and not self._step.regex:
             return _found(data, self._step.pattern.encode())
-        from subwords.split.fallback import find
+        from subwords.split.fallback import find_matches
 
         # surrogateescape makes each invalid byte a character of no class (S2).
         string = data.decode("utf-8", "surrogateescape")
         limit = SECONDS * (1 + len(string) / 1e7)
         try:
-            found = find(self._step.pattern, string, limit)
+            found = find_matches(self._step.pattern, string, limit)
         except TimeoutError:
             raise InputError(
                 f"pattern too slow: {self._step.pattern!r:.80} took more than {limit:.0f} s for {len(string)} "
@@ -317,7 +302,7 @@ def sums(sizes: Offsets) -> Offsets:
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
 
 
-def written(
+def run_growing(
     call: Kernel,
     text: Bytes,
     bounds: Offsets,
@@ -352,3 +337,137 @@ def written(
         filled = ends[1:] > ends[:-1]
         both[1, ends[1:][filled] - 1] = last[1:][filled]
     return out[:size], ends, both
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The stages that change the ends of texts: whitespace removed, text inserted before others.
+
+
+class StripStage(Stage):
+    """Removes whitespace at the ends of texts."""
+
+    sees_ends = True
+
+    def __init__(self, step: Strip) -> None:
+        self._step = step
+
+    def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Position = WHOLE) -> Result | None:
+        """Remove the whitespace."""
+        begins, stops = np.empty(len(bounds) - 1, np.int64), np.empty(len(bounds) - 1, np.int64)
+        trim_ends.by_size(len(text))(text, bounds, whitespace(), begins, stops)
+        left, right = self._step.left and part.begins, self._step.right and part.ends
+        kept = begins < stops if left or right else np.ones(len(begins), np.bool_)
+        if not left:
+            begins[kept] = bounds[:-1][kept]
+        if not right:
+            stops[kept] = bounds[1:][kept]
+        change = np.zeros(len(text) + 1, np.int64)
+        np.add.at(change, begins, 1)
+        np.add.at(change, stops, -1)
+        inside = np.cumsum(change[:-1]) > 0
+        return text[inside], sums(stops - begins), np.flatnonzero(inside) if tracked else np.empty(0, np.int64)
+
+    def heads(self, codes: Offsets) -> Offsets:
+        """Return the character itself, unless it is whitespace."""
+        return np.where(whitespace()[codes], -1, codes)
+
+
+class PrependStage(Stage):
+    """Inserts a text before others; it has the origin of their first character."""
+
+    sees_ends = loses = True
+
+    def __init__(self, step: Prepend) -> None:
+        self._prefix = np.frombuffer(step.text.encode(), np.uint8)
+        self.growth = 1 + len(self._prefix)
+
+    def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Position = WHOLE) -> Result | None:
+        """Insert the text."""
+        if len(bounds) == 2 and bounds[0] < bounds[1] and len(self._prefix) and part.begins:
+            return self._before(text, int(bounds[0]), int(bounds[1]), tracked)
+        sizes = np.diff(bounds)
+        filled = (sizes > 0) | (not part.ends)
+        filled &= part.begins
+        places = sums(sizes + len(self._prefix) * filled)
+        at = (places[:-1][filled][:, None] + np.arange(len(self._prefix))).ravel()
+        old = np.ones(int(places[-1]), np.bool_)
+        old[at] = False
+        out, source = np.empty(len(old), np.uint8), np.empty(len(old) if tracked else 0, np.int64)
+        out[old], out[at] = text[bounds[0] : bounds[-1]], np.tile(self._prefix, int(filled.sum()))
+        if tracked:
+            source[old] = np.arange(bounds[0], bounds[-1])
+            source[at] = np.repeat(np.where(sizes > 0, bounds[:-1], -1)[filled], len(self._prefix))
+            if not len(self._prefix) and part.begins:  # in HF the first characters then have no origin
+                for first in _first_characters(text, bounds):
+                    source[first.start - bounds[0] : first.stop - bounds[0]] = -1
+        return out, places, source
+
+    def _before(self, text: Bytes, start: int, stop: int, tracked: bool) -> Result:
+        """Insert the text before one other text."""
+        size = len(self._prefix)
+        out = np.concatenate([self._prefix, text[start:stop]])
+        source = np.arange(start - size, stop) if tracked else np.empty(0, np.int64)
+        source[:size] = start
+        return out, np.array([0, len(out)]), source
+
+    def heads(self, codes: Offsets) -> Offsets:
+        """Return the character itself."""
+        return codes
+
+
+def _first_characters(text: Bytes, bounds: Offsets) -> Iterator[slice]:
+    """Yield the position of the first character of each text that is not empty."""
+    for start, stop in pairwise(bounds.tolist()):
+        head = text[start : min(start + 4, stop)].tobytes().decode("utf-8", "surrogateescape")[:1]
+        if head:
+            yield slice(start, start + len(head.encode("utf-8", "surrogateescape")))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Replaces runs of characters of one set, as CLIP's `\s+`: all at once, without the `regex` package.
+
+
+def run_stage(step: Replace) -> RunStage | None:
+    r"""Return the stage for a pattern that matches runs of characters of one set; None for other patterns.
+
+    >>> from subwords.spec.normalizer import Replace
+    >>> run_stage(Replace(r"\s+", " ", regex=True)) is None, run_stage(Replace(r"a+b", " ", regex=True)) is None
+    (False, True)
+    """
+    try:
+        tree = parse_pattern(step.pattern)
+    except Outside:
+        return None
+    if not isinstance(tree, Repeat) or not isinstance(tree.item, Chars) or tree.high is not None:
+        return None
+    if tree.low < 1 or not tree.greedy:
+        return None
+    return RunStage(tree.item.members, tree.low, step.content.encode())
+
+
+class RunStage(Stage):
+    """Replaces runs of at least `low` characters of a set; the content has the origin of a run's last character."""
+
+    def __init__(self, members: Members, low: int, content: bytes) -> None:
+        self._members = members
+        data = np.frombuffer(content + bytes(layout.LANES), np.uint8)
+        self._runs = CharacterRuns(members.astype(np.uint8), np.array([low], np.int64), data)
+        self.growth = 1 + len(content)
+
+    def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Position = WHOLE) -> Result | None:
+        """Replace the runs."""
+        kernel, runs = run_texts.by_size(len(text)), self._runs
+        spare = 2 * layout.BLOCK_GROWTH + len(runs.content)
+
+        def run(out: Normalized, progress: Offsets) -> int:
+            return kernel(text, bounds, runs, out, progress)
+
+        return run_growing(run, text, bounds, tracked=tracked, spare=spare)
+
+    def fast_path(self) -> StageCall | None:
+        """Return the kernel."""
+        return StageCall(run_texts, self._runs)
+
+    def heads(self, codes: Offsets) -> Offsets:
+        """Return the character itself if it is in no run."""
+        return np.where(self._members[codes], -1, codes)

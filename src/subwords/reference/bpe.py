@@ -23,26 +23,7 @@ from typing import Literal
 
 import regex
 
-from subwords.reference.characters import cuts_no_character
-
-__all__ = [
-    "GPT2_PATTERN",
-    "apply_merge",
-    "byte_to_char",
-    "bytes_of",
-    "count_pairs",
-    "count_words",
-    "decode",
-    "encode",
-    "encode_word",
-    "known_runs",
-    "learned",
-    "merge_by_rank",
-    "split",
-    "split_bytes",
-    "symbols_of",
-    "train",
-]
+from subwords.reference.text import cuts_no_character
 
 Pair = tuple[bytes, bytes]
 
@@ -368,3 +349,258 @@ def decode(ids: Iterable[int], vocab: Sequence[bytes]) -> bytes:
     'café'
     """
     return b"".join(vocab[id_] for id_ in ids)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Encoding by ranks that are ids, the textbook way (E2, tiktoken).
+
+
+def encode_word_ranks(word: bytes, ranks: Mapping[bytes, int]) -> list[int]:
+    """Segment one word by token ranks, which are ids (tiktoken): the word itself if it is a token, else by merging.
+
+    >>> ranks = {b"a": 0, b"b": 1, b"c": 2, b"bc": 3, b"aabb": 4}
+    >>> encode_word_ranks(b"aabb", ranks), encode_word_ranks(b"abc", ranks)
+    ([4], [0, 3])
+    """
+    tokens = [word] if word in ranks else merge_by_rank(symbols_of(word, True), lambda pair: ranks.get(b"".join(pair)))
+    unknown = [token for token in tokens if token not in ranks]
+    if unknown:
+        raise ValueError(f"{unknown[0]!r} of word {word!r} has no rank")
+    return [ranks[token] for token in tokens]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Encoding by scores of pieces, the textbook way (E3, SentencePiece).
+
+
+def encode_word_scores(
+    word: bytes,
+    scores: Mapping[bytes, float],
+    *,
+    unk: str = "<unk>",
+    byte_fallback: bool = False,
+    unused: Container[bytes] = (),
+) -> list[bytes]:
+    """Segment one word by piece scores (SentencePiece): the neighbours that join to the best piece merge first.
+
+    Pieces in `unused` take part in merging and are then split into the parts they were merged from. A character that is
+    not a piece becomes its bytes (`byte_fallback`) or `unk`; adjacent unks are joined.
+
+    >>> encode_word_scores(b"abcb", {b"a": -3, b"b": -4, b"bc": -1, b"ab": -2})
+    [b'a', b'bc', b'b']
+    """
+    made: dict[bytes, Pair] = {}
+
+    def rank(pair: Pair) -> float | None:
+        joint = b"".join(pair)
+        if joint not in scores:
+            return None
+        made[joint] = pair
+        return -scores[joint]
+
+    def parted(token: bytes) -> list[bytes]:
+        if token in scores and token not in unused:
+            return [token]
+        if token in made:
+            return [part for side in made[token] for part in parted(side)]
+        return bytes_of(token) if byte_fallback else [unk.encode()]
+
+    tokens = [part for token in merge_by_rank(symbols_of(word, False), rank) for part in parted(token)]
+    return [token for i, token in enumerate(tokens) if i == 0 or token != unk.encode() or tokens[i - 1] != token]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Going on with BPE training, the textbook way (B9).
+
+
+def extend(
+    word_counts: Mapping[bytes, int],
+    vocab: Sequence[bytes],
+    merges: Sequence[Pair],
+    add: int,
+    *,
+    byte_level: bool = True,
+    specials: Container[bytes] = (),
+    tie_break: Literal["ids", "first", "bytes"] = "ids",
+    min_frequency: int = 0,
+    whole_characters: bool = False,
+) -> tuple[list[bytes], list[Pair]]:
+    """Go on with training: return the vocabulary with at most `add` more tokens, and all merges (B9).
+
+    Words are segmented by the merges; symbols outside the vocabulary split a word. `specials` are not learned again.
+
+    >>> extend({b"hug": 10, b"hugs": 5}, [b"g", b"h", b"s", b"u", b"ug"], [(b"u", b"g")], 1)
+    ([b'g', b'h', b's', b'u', b'ug', b'hug'], [(b'u', b'g'), (b'h', b'ug')])
+    """
+    made = [pair for pair in merges if b"".join(pair) not in specials]
+    known = [token for token in vocab if token not in specials]
+    words = [
+        (encode_word(b"".join(run), made, byte_level=byte_level), n)
+        for word, n in word_counts.items()
+        for run in known_runs(symbols_of(word, byte_level), known)
+    ]
+
+    def may_merge(left: bytes, right: bytes) -> bool:
+        return left + right not in vocab and (not whole_characters or cuts_no_character(left, right))
+
+    found, more = learned(words, [*vocab], len(vocab) + add, tie_break, min_frequency, may_merge)
+    return found, [*merges, *more]
+
+
+def parts_of(word: bytes, tokens: Iterable[bytes]) -> list[bytes]:
+    """Cut a word between two bytes that are side by side in no token: no merge crosses these places (E9).
+
+    >>> parts_of(b"to be", [b"t", b"o", b" ", b"b", b"e", b"to", b" be"])
+    [b'to', b' be']
+    """
+    inside = {token[i : i + 2] for token in tokens for i in range(len(token) - 1)}
+    places = [0, *(i for i in range(1, len(word)) if word[i - 1 : i + 1] not in inside), len(word)]
+    return [word[a:b] for a, b in pairwise(places)]
+
+
+def runs_of_ids(words: Sequence[Sequence[int]], apart: Container[int]) -> list[list[int]]:
+    """Return the runs of two ids or more between the ids that split words.
+
+    >>> runs_of_ids([[1, 2, 0, 3], [4, 0, 5, 6]], {0})
+    [[1, 2], [5, 6]]
+    """
+    runs = [[*run] for word in words for is_apart, run in groupby(word, lambda index: index in apart) if not is_apart]
+    return [run for run in runs if len(run) > 1]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Pruning the leaves of the merge graph, the textbook way (C2).
+
+
+def prune(
+    word_counts: Mapping[bytes, int],
+    vocab: Sequence[bytes],
+    merges: Sequence[Pair],
+    number: int,
+    *,
+    byte_level: bool = True,
+    specials: Container[bytes] = (),
+) -> list[bytes]:
+    """Return the `number` tokens to remove, in order: always the leaf of the lowest count, of equal ones the last.
+
+    A leaf is a token that no token left is made of. Symbols and `specials` stay. The count of a removed token is added
+    to the counts of the two that it is made of. Fewer are returned if nothing else may go.
+
+    >>> prune({b"hug": 10, b"hugs": 5}, [b"g", b"h", b"s", b"u", b"ug", b"hug", b"hugs"],
+    ...       [(b"u", b"g"), (b"h", b"ug"), (b"hug", b"s")], 2)
+    [b'hugs', b'hug']
+    """
+    made = [pair for pair in merges if b"".join(pair) not in specials]
+    known = [token for token in vocab if token not in specials]
+    counts = dict.fromkeys(vocab, 0)
+    for word, count in word_counts.items():
+        for run in known_runs(symbols_of(word, byte_level), known):
+            for token in encode_word(b"".join(run), made, byte_level=byte_level):
+                counts[token] += count
+    parts = {token: _parts(token, made, byte_level) for token in known if len(symbols_of(token, byte_level)) > 1}
+    removed: list[bytes] = []
+    while len(removed) < number:
+        used = {part for token, pair in parts.items() if token not in removed for part in pair}
+        leaves = [token for token in parts if token not in removed and token not in used]
+        if not leaves:
+            break
+        worst = min(leaves, key=lambda token: (counts[token], -vocab.index(token)))
+        removed.append(worst)
+        for part in parts[worst]:
+            counts[part] += counts[worst]
+    return removed
+
+
+def _parts(token: bytes, merges: Sequence[Pair], byte_level: bool) -> Sequence[bytes]:
+    """Return the two symbols of a token before its last merge; none if merging does not make it."""
+    row = encode_word(token, [pair for pair in merges if b"".join(pair) != token], byte_level=byte_level)
+    return row if len(row) == 2 and (row[0], row[1]) in merges else []
+
+
+def prune_merges(merges: Sequence[Pair], removed: Container[bytes]) -> list[Pair]:
+    """Return the merges without those that make or use a removed token.
+
+    >>> prune_merges([(b"a", b"b"), (b"ab", b"c"), (b"b", b"c")], [b"ab"])
+    [(b'b', b'c')]
+    """
+    return [
+        (left, right)
+        for left, right in merges
+        if left not in removed and right not in removed and left + right not in removed
+    ]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Parity-aware BPE training, the textbook way (B11).
+
+Counts = Mapping[bytes, int]
+Words = list[tuple[list[bytes], int]]
+
+
+def train_parity(
+    languages: Sequence[Counts],
+    base: Sequence[bytes],
+    vocab_size: int,
+    scales: Sequence[float],
+    *,
+    measured: Sequence[Counts] | None = None,
+    window: int = 0,
+    most_picks: int = 0,
+    pooled: int = 0,
+    tie_break: Literal["ids", "bytes"] = "ids",
+    min_frequency: int = 0,
+    byte_level: bool = True,
+    max_token_length: int | None = None,
+    whole_characters: bool = False,
+) -> tuple[list[bytes], list[Pair], list[int], list[int]]:
+    """Return the vocabulary, the merges, the language of each merge (-1: all), and the sizes in the end.
+
+    The cost of a language is the number of symbols of its measured words (by default, those of training) times its
+    scale. Each merge is the most frequent pair of the language of the greatest cost, of those that were not chosen
+    `most_picks` times in the last `window` merges and have a pair left. The first `pooled` merges are the most frequent
+    pairs of all languages together.
+
+    >>> train([{b"aab": 9}, {b"cd": 2}], [b"a", b"b", b"c", b"d"], 6, [1.0, 1.0])
+    ([b'a', b'b', b'c', b'd', b'aa', b'aab'], [(b'a', b'a'), (b'aa', b'b')], [0, 0], [9, 4])
+    """
+    texts = [[*languages], [*(measured or languages)]]
+    states = [[[(symbols_of(w, byte_level), n) for w, n in counts.items()] for counts in part] for part in texts]
+
+    def may_merge(left: bytes, right: bytes) -> bool:
+        short = max_token_length is None or len(symbols_of(left + right, byte_level)) <= max_token_length
+        return short and (not whole_characters or cuts_no_character(left, right))
+
+    vocab, merges, picks = [*base], list[Pair](), list[int]()
+    ids, empty = {token: number for number, token in enumerate(vocab)}, set[int]()
+    while len(vocab) < vocab_size:
+        costs = [size * scale for size, scale in zip(map(_size, states[1]), scales, strict=True)]
+        recent = picks[max(0, len(picks) - window) :] if window else []
+        left = [k for k in range(len(languages)) if k not in empty]
+        if len(picks) < pooled:
+            chosen, words = -1, [word for part in states[0] for word in part]
+        elif not left:
+            break
+        else:
+            free = [k for k in left if not window or recent.count(k) < most_picks] or left
+            chosen = max(free, key=lambda k: (costs[k], -k))
+            words = states[0][chosen]
+        counts = {pair: n for pair, n in count_pairs(words).items() if may_merge(*pair)}
+        if max(counts.values(), default=0) < max(min_frequency, 1):
+            if chosen < 0:
+                pooled = 0
+            empty.add(chosen)
+            continue
+        most = max(counts.values())
+        tied = [pair for pair, n in counts.items() if n == most]
+        pair = min(tied) if tie_break == "bytes" else min(tied, key=lambda pair: (ids[pair[0]], ids[pair[1]]))
+        merges.append(pair)
+        picks.append(chosen)
+        states = [[[(apply_merge(t, pair), n) for t, n in part] for part in state] for state in states]
+        if b"".join(pair) not in ids:
+            ids[b"".join(pair)] = len(vocab)
+            vocab.append(b"".join(pair))
+    return vocab, merges, picks, [*map(_size, states[1])]
+
+
+def _size(words: Words) -> int:
+    return sum(len(tokens) * count for tokens, count in words)

@@ -25,8 +25,6 @@ import regex
 
 from subwords.reference.pattern import find
 
-__all__ = ["Characters", "bert", "form", "matches", "normalize", "precompiled", "replace", "sentencepiece", "strip"]
-
 # A character, and the index of the character of the text it maps to; -1 for none.
 Char = tuple[str, int]
 # A character during normalization to a form, and the number of characters of the text that it consumes.

@@ -18,8 +18,6 @@ from typing import Any
 
 import regex
 
-__all__ = ["byte_chars", "find", "pre_tokenize", "prefix", "replace", "split"]
-
 Char = tuple[str, int, int]  # a character, and the range of the text it maps to
 Piece = list[Char]
 Segment = tuple[int, int, bool]  # a range of a piece, and whether the pattern matches it

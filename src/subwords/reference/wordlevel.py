@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = ["encode", "train"]
-
 
 def train(
     word_counts: Mapping[bytes, int], vocab_size: int, *, special_tokens: Iterable[str] = (), min_frequency: int = 0

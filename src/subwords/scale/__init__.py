@@ -9,6 +9,8 @@
 {b'so': 2, b' so': 1, b' it': 1}
 """
 
+from __future__ import annotations
+
 from subwords.scale.job import Run
 
 __all__ = ["Run"]

@@ -5,39 +5,39 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, replace
 from itertools import chain
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar, cast
 
+from subwords.corpus.count import add_files
 from subwords.corpus.counts import WordCounts, mapped_counts
 from subwords.corpus.progress import progress as progress_line
-from subwords.corpus.reading import Reading, Tally
-from subwords.corpus.source import Source, files_and_texts
-from subwords.corpus.sums import add_files
-from subwords.errors import InputError
-from subwords.normalize.pipeline import Pipeline
+from subwords.corpus.read import read_blocks
+from subwords.corpus.reading import Reading, Tally, reading_of
+from subwords.corpus.source import Source, files_and_texts, source_size
+from subwords.engine.documents import encode_documents
+from subwords.normalize.normalizer import Pipeline
 from subwords.scale.runners import RUNNERS, local_runner
-from subwords.scale.shards import Shard, shards_of
-from subwords.scale.work import CountWork, Done, EncodeWork, Work, done_of
-from subwords.sinks.manifest import Input
-from subwords.support.atomic import place_of
+from subwords.scale.work import CorpusShard, CountWork, EncodeWork, ShardResult, ShardTask, done_of, shards_of
 from subwords.support.checks import check_choice, check_instance, check_integer
-from subwords.support.limits import bytes_of, room_of
-from subwords.support.locks import only_one
-from subwords.support.options import option
-from subwords.support.remote import is_remote
+from subwords.support.errors import InputError
+from subwords.support.files import is_remote, only_one, place_of
+from subwords.support.memory import bytes_of, room_of
 from subwords.support.threads import in_threads, thread_count
-from subwords.support.value import digest_of
+from subwords.support.value import digest_of, option
+from subwords.tokens.formats import format_named
+from subwords.tokens.manifest import Contents, Input, Manifest
+from subwords.tokens.write import write_token_files
 
 if TYPE_CHECKING:
-    from subwords.results.token_block import TokenBlock
-    from subwords.spec import TokenizerSpec
+    from subwords.engine.engine import Engine
+    from subwords.spec.token_batch import TokenBlock
+    from subwords.spec.tokenizer import TokenizerSpec
     from subwords.training.count import WordRules
 
-__all__ = ["Encoded", "Run", "count_in_shards", "encoded_in_shards", "remove_parts"]
 
 SHARD = 1 << 28  # bytes
 ASKED = 16  # markers that an object store is asked for at once
@@ -102,7 +102,7 @@ class Run:
         """What is left of the memory for this process; None if it is not limited."""
         return None if self.memory is None else room_of(bytes_of(self.memory))
 
-    def done(self, work: Work, shards: list[Shard], folder: Path) -> Iterator[Done]:
+    def done(self, work: ShardTask, shards: list[CorpusShard], folder: Path) -> Iterator[ShardResult]:
         """Do the work on all shards, or on those of this rank."""
         memory = None if self.memory is None else bytes_of(self.memory)
         if self.runner != "local":
@@ -128,7 +128,7 @@ def count_in_shards(
     words = rules.words
     before, rule = (words.normalizer, words.splitter) if isinstance(words, Pipeline) else (None, words)
     work = CountWork(reading, rule.identity, None if before is None else before.identity, rules.special_tokens)
-    with _Job(work, source, None, reading, run) as job:
+    with _ShardJob(work, source, None, reading, run) as job:
         done = job.finish(progress)
         if done is None:
             return None
@@ -143,9 +143,9 @@ def encoded_in_shards(
     spec: TokenizerSpec, source: Source, target: Path, special: str, reading: Reading, run: Run, progress: bool | None
 ) -> Iterator[Encoded | None]:
     """Encode files in shards and yield their ids in order; None if other ranks have shards to do."""
-    from subwords.sinks.flat import npy_blocks
+    from subwords.tokens.formats import npy_blocks
 
-    with _Job(EncodeWork(reading, spec, special), source, target, reading, run) as job:
+    with _ShardJob(EncodeWork(reading, spec, special), source, target, reading, run) as job:
         done = job.finish(progress)
         if done is None:
             yield None
@@ -169,10 +169,10 @@ def remove_parts(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-class _Job:
+class _ShardJob:
     """The shards of a corpus, and the folder where their files are; in `with`, no other job works in that folder."""
 
-    def __init__(self, work: Work, source: Source, target: Path | None, reading: Reading, run: Run) -> None:
+    def __init__(self, work: ShardTask, source: Source, target: Path | None, reading: Reading, run: Run) -> None:
         files, texts = files_and_texts(source)
         if not files:
             raise InputError(f"source: expected files, which workers can read, not {type(texts).__name__}")
@@ -197,7 +197,7 @@ class _Job:
             self._held.enter_context(tempfile.TemporaryDirectory(prefix="subwords-", ignore_cleanup_errors=True))
         )
 
-    def __enter__(self) -> _Job:
+    def __enter__(self) -> _ShardJob:
         if self._run.rank is None:
             self._held.enter_context(only_one(self.folder))
         return self
@@ -205,7 +205,7 @@ class _Job:
     def __exit__(self, *error: object) -> None:
         self._held.close()
 
-    def finish(self, progress: bool | None) -> list[Done] | None:
+    def finish(self, progress: bool | None) -> list[ShardResult] | None:
         """Process the missing shards; return all, or None while other ranks are working."""
         self.folder.mkdir(parents=True, exist_ok=True)
         sizes = {shard.number: shard.size for shard in self.shards}
@@ -218,16 +218,74 @@ class _Job:
         found = self._all_found()
         return None if None in found else [one for one in found if one is not None]
 
-    def _all_found(self) -> list[Done | None]:
+    def _all_found(self) -> list[ShardResult | None]:
         return self._for_all(lambda shard: done_of(self._mark_of(shard), shard.number))
 
-    def _for_all(self, what: Callable[[Shard], T]) -> list[T]:
+    def _for_all(self, what: Callable[[CorpusShard], T]) -> list[T]:
         return in_threads(what, self.shards, ASKED if is_remote(self.folder) else 1)
 
-    def _mark_of(self, shard: Shard) -> Path:
+    def _mark_of(self, shard: CorpusShard) -> Path:
         return self.folder / f"{digest_of((self._work.digest, shard.pieces))[:24]}.json"
 
     def clean(self) -> None:
         """Delete the files of the shards, unless other ranks may still read them."""
         if not self._run.keep and self._run.rank is None:
             remove_parts(self.folder)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# encode_corpus: a corpus of any size to token files, in bounded memory.
+
+Format: TypeAlias = Literal["npy", "bin", "megatron", "parquet", "datatrove", "llmc"]
+
+BLOCK = 1 << 21  # bytes of text that are encoded at once: 4 MB are 10 % slower, 512 KB 20 %
+MOST = 1 << 62
+
+
+def encode_corpus(
+    engine: Engine,
+    spec: TokenizerSpec,
+    source: Source,
+    path: str | PathLike[str],
+    *,
+    format: str | None,
+    dtype: str | None,
+    bos: int | str | None,
+    eos: int | str | None,
+    shard_size: int | None,
+    shuffle: int | None,
+    special: str,
+    reading: Reading | None,
+    threads: int | None,
+    progress: bool | None,
+    run: Run | None,
+) -> Manifest | None:
+    """Encode a corpus with the engine of a spec; see `Tokenizer.encode_files`."""
+    target, how = place_of(path), reading_of(reading)
+    check_choice("special", special, ("text", "error", "allow"))
+    for name, value in (("shard_size", shard_size), ("shuffle", shuffle)):
+        if value is not None:
+            check_integer(name, value, int(name == "shard_size"), MOST)
+    form = format_named(format, target)
+    contents = Contents(
+        format=form.name,
+        dtype=form.dtype_for(len(spec.model.vocab), dtype).name,
+        vocab_size=len(spec.model.vocab),
+        tokenizer=spec.digest,
+        bos=spec.checked_id("bos", bos),
+        eos=spec.checked_id("eos", eos),
+        shuffle=shuffle,
+    )
+    if run is not None:
+        if threads is not None:
+            raise InputError("`threads` is not for a run in shards: pass Run(threads=...)")
+        with encoded_in_shards(spec, source, target, special, how, run, progress) as found:
+            if found is None:
+                return None
+            made = replace(contents, inputs=found.inputs)
+            return write_token_files(target, found.blocks, form, made, tally=found.tally, shard_size=shard_size)
+    tally, number = Tally(), thread_count(threads)
+    with progress_line(source_size(source), "encoding", enabled=progress) as bar:
+        blocks = read_blocks(source, how, block_size=BLOCK, on_bytes=bar.advance, tally=tally, threads=number)
+        with closing(encode_documents(engine, blocks, special=special, threads=number)) as ids:
+            return write_token_files(target, ids, form, contents, tally=tally, shard_size=shard_size)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import subprocess
 import sys
@@ -10,16 +11,13 @@ from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
-from typing import Any, Protocol
+from typing import Any, BinaryIO, Protocol
 
-from subwords.errors import InputError, SubwordsError
-from subwords.scale.shards import Shard
-from subwords.scale.work import Done, Means, Work, run_shard
-from subwords.support.install import install_hint
-from subwords.support.limits import room_of
+from subwords.scale.work import CorpusShard, ShardResult, ShardTask, WorkerResources, run_shard
+from subwords.support.errors import InputError, SubwordsError
+from subwords.support.memory import room_of
+from subwords.support.names import install_hint
 from subwords.support.threads import thread_count
-
-__all__ = ["Runner", "dask_runner", "local_runner", "ray_runner"]
 
 TRIES = 3  # of a shard whose worker is killed
 SIZE = 8  # bytes of the length of a message
@@ -28,7 +26,7 @@ SIZE = 8  # bytes of the length of a message
 class Runner(Protocol):
     """Does the work on shards, and yields each when it is done; their order is not fixed."""
 
-    def __call__(self, work: Work, shards: Sequence[Shard], folder: Path) -> Iterator[Done]:
+    def __call__(self, work: ShardTask, shards: Sequence[CorpusShard], folder: Path) -> Iterator[ShardResult]:
         """Yield what is done."""
         ...
 
@@ -43,9 +41,9 @@ def local_runner(workers: int | None = None, threads: int | None = None, memory:
     number = threads or max(1, thread_count(None) // count)
     if memory is not None and count > 1:
         memory = room_of(memory) // count
-    each = Means(number, memory)
+    each = WorkerResources(number, memory)
 
-    def run(work: Work, shards: Sequence[Shard], folder: Path) -> Iterator[Done]:
+    def run(work: ShardTask, shards: Sequence[CorpusShard], folder: Path) -> Iterator[ShardResult]:
         if count == 1:
             return (run_shard(work, shard, folder, each) for shard in shards)
         return _in_processes(work, shards, folder, min(count, len(shards)), each)
@@ -53,9 +51,11 @@ def local_runner(workers: int | None = None, threads: int | None = None, memory:
     return run
 
 
-def _in_processes(work: Work, shards: Sequence[Shard], folder: Path, workers: int, means: Means) -> Iterator[Done]:
-    todo: SimpleQueue[Shard] = SimpleQueue()
-    found: SimpleQueue[Done | BaseException] = SimpleQueue()
+def _in_processes(
+    work: ShardTask, shards: Sequence[CorpusShard], folder: Path, workers: int, means: WorkerResources
+) -> Iterator[ShardResult]:
+    todo: SimpleQueue[CorpusShard] = SimpleQueue()
+    found: SimpleQueue[ShardResult | BaseException] = SimpleQueue()
     for shard in shards:
         todo.put(shard)
     team = [_Worker(pickle.dumps((work, folder, means)), todo, found) for _ in range(workers)]
@@ -77,7 +77,7 @@ def _in_processes(work: Work, shards: Sequence[Shard], folder: Path, workers: in
 class _Worker(Thread):
     """Gives shards to a process, and starts another one when it is killed."""
 
-    def __init__(self, setup: bytes, todo: SimpleQueue[Shard], found: SimpleQueue[Any]) -> None:
+    def __init__(self, setup: bytes, todo: SimpleQueue[CorpusShard], found: SimpleQueue[Any]) -> None:
         super().__init__(daemon=True)
         self._setup, self._todo, self._found = setup, todo, found
         self._process: subprocess.Popen[bytes] | None = None
@@ -109,7 +109,7 @@ class _Worker(Thread):
                         stream.close()
             process.wait()
 
-    def _done(self, shard: Shard) -> Done | BaseException:
+    def _done(self, shard: CorpusShard) -> ShardResult | BaseException:
         status = 0
         for _ in range(TRIES):
             try:
@@ -137,18 +137,18 @@ class _Worker(Thread):
             return self._process.wait(timeout=5)
         return -1
 
-    def _asked(self, shard: Shard) -> Done:
+    def _asked(self, shard: CorpusShard) -> ShardResult:
         if self._stopped:
             raise EOFError
         if self._process is None:
-            command = [sys.executable, "-m", "subwords.scale.worker"]
+            command = [sys.executable, "-m", "subwords.scale.runners"]
             self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
             self._send(self._setup)
         self._send(pickle.dumps(shard))
         done = pickle.loads(self._received())
         if isinstance(done, BaseException):
             raise done
-        result: Done = done
+        result: ShardResult = done
         return result
 
     def _send(self, data: bytes) -> None:
@@ -177,14 +177,14 @@ def ray_runner(address: str | None = None, threads: int = 1, memory: int | None 
     except ImportError:
         raise InputError(f"runner ray needs Ray: {install_hint('ray')}") from None
 
-    def run(work: Work, shards: Sequence[Shard], folder: Path) -> Iterator[Done]:
+    def run(work: ShardTask, shards: Sequence[CorpusShard], folder: Path) -> Iterator[ShardResult]:
         started = not ray.is_initialized()
         if started:
             ray.init(address=address or "local", log_to_driver=False)
         try:
             task = ray.remote(num_cpus=threads, memory=memory, max_retries=5)(run_shard)
             shared = ray.put(work)
-            waiting = [task.remote(shared, shard, folder, Means(threads, memory)) for shard in shards]
+            waiting = [task.remote(shared, shard, folder, WorkerResources(threads, memory)) for shard in shards]
             while waiting:
                 ready, waiting = ray.wait(waiting)
                 yield from _of_ray(ray, ready)
@@ -195,9 +195,9 @@ def ray_runner(address: str | None = None, threads: int = 1, memory: int | None 
     return run
 
 
-def _of_ray(ray: Any, ready: list[Any]) -> list[Done]:
+def _of_ray(ray: Any, ready: list[Any]) -> list[ShardResult]:
     try:
-        found: list[Done] = ray.get(ready)
+        found: list[ShardResult] = ray.get(ready)
     except ray.exceptions.RayTaskError as error:
         if isinstance(error.cause, SubwordsError):
             raise error.cause from None
@@ -215,17 +215,46 @@ def dask_runner(address: str | None = None, threads: int = 1, memory: int | None
     except ImportError:
         raise InputError(f"runner dask needs Dask: {install_hint('dask')}") from None
 
-    means = Means(threads, memory)
+    means = WorkerResources(threads, memory)
 
-    def run(work: Work, shards: Sequence[Shard], folder: Path) -> Iterator[Done]:
+    def run(work: ShardTask, shards: Sequence[CorpusShard], folder: Path) -> Iterator[ShardResult]:
         with distributed.Client(address) if address else distributed.Client(processes=True) as client:
             shared = client.scatter(work, broadcast=True)
             waiting = [client.submit(run_shard, shared, shard, folder, means, pure=False) for shard in shards]
             for future in distributed.as_completed(waiting):
-                done: Done = future.result()
+                done: ShardResult = future.result()
                 yield done
 
     return run
 
 
 RUNNERS: dict[str, Callable[..., Runner]] = {"local": local_runner, "ray": ray_runner, "dask": dask_runner}
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# A worker process of the local runner: shards come on standard input, and what is done goes to standard output.
+
+
+def main() -> None:
+    """Work until standard input ends."""
+    answers = os.dup(1)
+    os.dup2(2, 1)  # prints of libraries do not mix with the answers
+    work, folder, means = pickle.loads(_received(sys.stdin.buffer))
+    while data := _received(sys.stdin.buffer):
+        try:
+            done: object = run_shard(work, pickle.loads(data), folder, means)
+        except Exception as error:
+            done = error
+        reply = pickle.dumps(done)
+        reply = len(reply).to_bytes(SIZE, "little") + reply
+        while reply:
+            reply = reply[os.write(answers, reply) :]
+
+
+def _received(stream: BinaryIO) -> bytes:
+    head = stream.read(SIZE)
+    return stream.read(int.from_bytes(head, "little")) if len(head) == SIZE else b""
+
+
+if __name__ == "__main__":
+    main()

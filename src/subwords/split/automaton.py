@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 
 from subwords.split.pattern import Chars, Either, End, Look, Node, Outside, Repeat, Then
 
-__all__ = ["DEAD", "Automaton", "Numbers", "automaton", "merged_classes", "merged_states"]
-
 T = TypeVar("T", bound=Hashable)
 
 DEAD = -1
@@ -56,7 +54,7 @@ class Numbers(Generic[T]):
         return number
 
 
-class _Step(NamedTuple):
+class _Instruction(NamedTuple):
     """One instruction: its kind, its next instructions and the set that it tests."""
 
     kind: str  # "take", "look", "end", "fork", "match"
@@ -69,11 +67,11 @@ class _Program:
     """The pattern as instructions, built from its end: each part knows its successor."""
 
     def __init__(self, node: Node) -> None:
-        self.steps = [_Step("match")]
+        self.steps = [_Instruction("match")]
         self.sets: dict[Chars, int] = {}
         self.start = self.build(node, 0)
 
-    def add(self, step: _Step) -> int:
+    def add(self, step: _Instruction) -> int:
         self.steps.append(step)
         return len(self.steps) - 1
 
@@ -83,17 +81,17 @@ class _Program:
     def build(self, node: Node, after: int) -> int:
         match node:
             case Chars():
-                return self.add(_Step("take", (after,), self.set_of(node)))
+                return self.add(_Instruction("take", (after,), self.set_of(node)))
             case Look(members=members, negative=negative):
-                return self.add(_Step("look", (after,), self.set_of(Chars(members)), negative))
+                return self.add(_Instruction("look", (after,), self.set_of(Chars(members)), negative))
             case End():
-                return self.add(_Step("end", (after,)))
+                return self.add(_Instruction("end", (after,)))
             case Then(items=items):
                 for item in reversed(items):
                     after = self.build(item, after)
                 return after
             case Either(branches=branches):
-                return self.add(_Step("fork", tuple(self.build(branch, after) for branch in branches)))
+                return self.add(_Instruction("fork", tuple(self.build(branch, after) for branch in branches)))
             case Repeat():
                 return self.repeat(node, after)
         raise Outside(f"{type(node).__name__} in a pattern")
@@ -104,18 +102,18 @@ class _Program:
             # A possessive run of one set ends where no further member of the set follows.
             if not isinstance(node.item, Chars):
                 raise Outside("a possessive repetition of more than one character")
-            leave = self.add(_Step("look", (after,), self.set_of(node.item), negative=True))
+            leave = self.add(_Instruction("look", (after,), self.set_of(node.item), negative=True))
         elif not node.greedy:
             raise Outside("a lazy repetition")
         if node.high is None:
             if nullable(node.item):
                 raise Outside("a repetition of an item that may be empty")
-            start = self.add(_Step("fork"))
-            self.steps[start] = _Step("fork", (self.build(node.item, start), leave))
+            start = self.add(_Instruction("fork"))
+            self.steps[start] = _Instruction("fork", (self.build(node.item, start), leave))
         else:
             start = after
             for _ in range(node.high - node.low):
-                start = self.add(_Step("fork", (self.build(node.item, start), leave)))
+                start = self.add(_Instruction("fork", (self.build(node.item, start), leave)))
         for _ in range(node.low):
             start = self.build(node.item, start)
             if len(self.steps) > 20 * MOST_STATES:
@@ -161,7 +159,7 @@ def automaton(node: Node) -> Automaton:
 
 
 def _step(
-    steps: list[_Step], places: tuple[int, ...], member: NDArray[np.bool_] | None
+    steps: list[_Instruction], places: tuple[int, ...], member: NDArray[np.bool_] | None
 ) -> tuple[bool, tuple[int, ...]]:
     """Return whether a match ends before a character, and the next positions; `member`: its sets (None: text end)."""
     goes: dict[int, None] = {}

@@ -4,27 +4,173 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.components.splitter import Split
-from subwords.errors import InputError
 from subwords.kernels import layout
+from subwords.kernels.layout import Literals, Transducer
+from subwords.spec.splitter import ByteChars, Prefix, Replace, Rule, Split
+from subwords.spec.unicode import UNICODE_VERSION
 from subwords.split.automaton import automaton
-from subwords.split.digit_groups import DigitGroups, borders_of, digit_groups
-from subwords.split.pattern import Chars, Look, Outside, Repeat, Then, parse
+from subwords.split.pattern import Chars, Look, Outside, Repeat, Then, parse_pattern
+from subwords.split.routes import (
+    CHUNK_TEXTS,
+    CHUNK_WORDS,
+    NO_OFFSETS,
+    MachineRoute,
+    SplitBuffers,
+    SplitCall,
+    SplitRoute,
+    TracedChunk,
+    WordChunk,
+    word_bounds,
+)
 from subwords.split.transducer import Machine, machine
-from subwords.split.word_spans import WordSpans
-from subwords.unicode.tables import UNICODE_VERSION
+from subwords.split.word_spans import (
+    WordSpans,
+    add_prefix,
+    put_bytes_back,
+    replace_character,
+    whole_text,
+    write_byte_chars,
+)
+from subwords.support.errors import InputError
+from subwords.support.names import distinct
 
 if TYPE_CHECKING:
-    from subwords.split.transducer_tables import Cutter, Tables
+    from subwords.kernels.entry import Kernel
+    from subwords.split.transducer import Cutter, Tables
 
-__all__ = ["Finder", "finder"]
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Patterns that cut numbers into groups counted from the end, such as 1234567 into 1, 234 and 567, in linear time.
+#
+# A regex looks ahead to the end of the number at each place, which takes quadratic or cubic time in a long one. Three
+# ways of writing it are known, where S is a set of characters and n a number:
+#
+# - S{1,n}(?=(?:S{n})*(?!S)): the groups are matches;
+# - S{1,n}(?=(?:S{n})*\b): the same, but only in numbers that no word character follows;
+# - (?=(S{n})+(?!S)): the places where a group begins; a shorter one at the front stays with what is before it.
+
+_SET = r"(?P<s>\\p\{[A-Za-z_]+\}|\\d|\[[^\[\]]+\])"
+_WORD_END = r"(?:\\b|\(\?:\(\?<=(?P<w>\[.+\])\)\(\?!(?P=w)\)\|\(\?<!(?P=w)\)\(\?=(?P=w)\)\))"
+_GROUPS = re.compile(
+    _SET + r"\{1,(?P<n>[1-9])\}\(\?=\(\?:(?P=s)\{(?P=n)\}\)\*(?:\(\?!(?P=s)\)|(?P<b>" + _WORD_END + r"))\)"
+)
+_PLACES = re.compile(r"\(\?=\((?:\?:)?" + _SET + r"\{(?P<n>[1-9])\}\)\+\(\?!(?P=s)\)\)")
+
+
+class DigitGroups(NamedTuple):
+    """A pattern: the characters of numbers, the size of groups, and the characters that may not follow, if any.
+
+    run: a pattern for numbers. digits, words: bool, by code point. bounded: whether the borders of a number are cuts.
+    """
+
+    run: str
+    digits: NDArray[np.bool_]
+    size: int
+    words: NDArray[np.bool_] | None
+    bounded: bool
+
+
+def digit_groups(step: Split) -> DigitGroups | None:
+    """Return the groups that a step cuts, None for any other step."""
+    if step.behavior != "isolated" or step.invert:
+        return None
+    groups = _GROUPS.fullmatch(step.pattern)
+    found = groups or _PLACES.fullmatch(step.pattern)
+    if found is None:
+        return None
+    words = None
+    try:
+        digits = _members(found["s"])
+        if groups and groups["b"]:
+            words = _members(groups["w"] or r"\w")
+            if (digits & ~words).any():
+                return None
+    except Outside:
+        return None
+    return DigitGroups(f"{found['s']}+", digits, int(found["n"]), words, bounded=groups is not None)
+
+
+def _members(pattern: str) -> NDArray[np.bool_]:
+    node = parse_pattern(pattern)
+    if not isinstance(node, Chars):
+        raise Outside("not one set")
+    return node.members
+
+
+def borders_of(
+    text: NDArray[np.uint8], runs: NDArray[np.int64], words: NDArray[np.int64], groups: DigitGroups
+) -> NDArray[np.int64]:
+    """Return the borders of words after the cuts, ascending.
+
+    runs: where the words of the text begin, and the last one ends, if each number is one word. words: the same
+    before the step.
+
+    >>> import numpy as np
+    >>> text = np.frombuffer(b"no 1234567", np.uint8)
+    >>> found = digit_groups(Split(r"[0-9]{1,3}(?=(?:[0-9]{3})*(?![0-9]))"))
+    >>> borders_of(text, np.array([0, 3, 10]), np.array([0, 10]), found).tolist()
+    [0, 3, 4, 7, 10]
+    """
+    cut = np.zeros(len(text) + 1, np.bool_)
+    cut[words] = True
+    first, last = runs[:-1], runs[1:]
+    codes = _first_codes(text, first)
+    chosen = groups.digits[codes]
+    if groups.words is not None:
+        followed = np.append(groups.words[codes[1:]], False) & ~cut[last]
+        chosen &= ~followed
+    first, last = first[chosen], last[chosen]
+    high = np.flatnonzero(text & 0x80)
+    plain = np.searchsorted(high, first) == np.searchsorted(high, last)
+    for start, stop in zip(first[~plain].tolist(), last[~plain].tolist(), strict=True):
+        _cut_characters(text[start:stop].tobytes(), start, groups, cut)
+    first, last = first[plain], last[plain]
+    if groups.bounded:
+        cut[first] = cut[last] = True
+    places = last - groups.size
+    while len(places):  # one group further from the end in each round, for the numbers that have it
+        long = places >= first
+        first, places = first[long], places[long]
+        cut[places] = True
+        places = places - groups.size
+    return np.flatnonzero(cut)
+
+
+def _first_codes(text: NDArray[np.uint8], starts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the first character of each word; any character for bytes that are not UTF-8."""
+    if not len(starts):
+        return np.zeros(0, np.int64)
+    found = text[starts].astype(np.int64)
+    high = np.flatnonzero(found >= 0xC0)
+    padded = np.concatenate([text, np.zeros(4, np.uint8)])
+    lead, at = found[high], starts[high]
+    size = 2 + (lead >= 0xE0).astype(np.int64) + (lead >= 0xF0)
+    codes = lead & (0x7F >> size)
+    for k in (1, 2, 3):
+        codes = np.where(k < size, codes << 6 | (padded[at + k] & 0x3F), codes)
+    found[high] = np.minimum(codes, layout.CODE_POINTS)
+    found[(found >= 0x80) & (text[starts] < 0xC0)] = layout.CODE_POINTS
+    return found
+
+
+def _cut_characters(number: bytes, start: int, groups: DigitGroups, cut: NDArray[np.bool_]) -> None:
+    try:
+        characters = number.decode()
+    except UnicodeDecodeError:
+        return
+    ends = np.cumsum([0, *(len(character.encode()) for character in characters)]) + start
+    cut[ends[len(characters) % groups.size :: groups.size][:-1]] = True
+    if groups.bounded:
+        cut[ends[[0, -1]]] = True
+
 
 SECONDS = 10  # time limit of the `regex` package for one word, plus 10 s for every 10 million characters
 # The borders of matches at which a behavior cuts; `invert` swaps "ends" and "starts".
@@ -32,7 +178,7 @@ EMITTED = {"merged_with_previous": "ends", "merged_with_next": "starts"}
 INVERSE = {"ends": "starts", "starts": "ends"}
 
 
-class Finder(ABC):
+class StepSplitter(ABC):
     """Applies one Split step."""
 
     compiled: bool
@@ -58,14 +204,14 @@ class Finder(ABC):
         return None
 
 
-class MachineFinder(Finder):
+class MachineStepSplitter(StepSplitter):
     """Finds matches by machines; raises Outside for a pattern without one."""
 
     compiled = True
 
     def __init__(self, step: Split) -> None:
         super().__init__(step)
-        node = parse(step.pattern)
+        node = parse_pattern(step.pattern)
         if step.behavior == "contiguous":
             node = Repeat(node, 1, None)
         self._automaton = automaton(node)
@@ -82,13 +228,13 @@ class MachineFinder(Finder):
 
     @cached_property
     def _tables(self) -> list[Tables]:
-        from subwords.split.transducer_tables import tables_of
+        from subwords.split.transducer import tables_of
 
         return [tables_of(self._borders), *([tables_of(self._ends)] if self.step.behavior == "removed" else [])]
 
     def cutter(self) -> Cutter:
         """Return the classes of characters, and between which of them a text may be cut."""
-        from subwords.split.transducer_tables import cutter
+        from subwords.split.transducer import cutter
 
         return cutter(self._borders)
 
@@ -107,7 +253,7 @@ class MachineFinder(Finder):
 def _emitted(word_spans: WordSpans, tables: Tables) -> NDArray[np.int64]:
     """Return all positions that a machine emits, as offsets in the text of the words."""
     from subwords.kernels.named import split_texts
-    from subwords.split.transducer_tables import NO_CUTS, with_scratch
+    from subwords.split.transducer import NO_CUTS, with_scratch
 
     ends = np.empty(len(word_spans.text) + layout.LEAST_ENDS, np.uint32)
     text_ends = np.empty(len(word_spans.words) + 1, np.int64)
@@ -118,7 +264,7 @@ def _emitted(word_spans: WordSpans, tables: Tables) -> NDArray[np.int64]:
     return ends[: int(text_ends[done])].astype(np.int64)
 
 
-class RegexFinder(Finder):
+class RegexStepSplitter(StepSplitter):
     """Finds matches by the `regex` package."""
 
     compiled = False
@@ -163,14 +309,14 @@ class RegexFinder(Finder):
         return [(start, end, matches != self.step.invert) for start, end, matches in found]
 
 
-class GroupsFinder(Finder):
+class GroupsStepSplitter(StepSplitter):
     """Cuts numbers into groups counted from their ends, in linear time."""
 
     compiled = True
 
     def __init__(self, step: Split, groups: DigitGroups) -> None:
         super().__init__(step)
-        self._groups, self._runs = groups, MachineFinder(Split(groups.run))
+        self._groups, self._runs = groups, MachineStepSplitter(Split(groups.run))
 
     def cutter(self) -> Cutter | None:
         """Return where numbers end; None if the text after a number decides about it."""
@@ -212,7 +358,7 @@ def _from_its_start(pattern: str) -> str:
     """
     run = re.match(r"\\[sSdDwW](?=\+\(\?!)", pattern)
     try:
-        match parse(pattern) if run else None:
+        match parse_pattern(pattern) if run else None:
             case Then((Repeat(Chars(), 1, None, True, False), Look())):
                 return f"(?<!{pattern[:2]}){pattern}"
     except Outside:
@@ -226,10 +372,388 @@ def removed(step: Split) -> bool:
 
 
 @lru_cache(16)
-def finder(step: Split) -> Finder:
+def finder(step: Split) -> StepSplitter:
     """Return the fastest finder for a step; InputError for a pattern that no engine accepts."""
     try:
-        return MachineFinder(step)
+        return MachineStepSplitter(step)
     except Outside:
         groups = digit_groups(step)
-        return RegexFinder(step) if groups is None else GroupsFinder(step, groups)
+        return RegexStepSplitter(step) if groups is None else GroupsStepSplitter(step, groups)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Routes for rules of several steps: step by step over a stretch of text, or by one machine that finds all words.
+
+Bytes = NDArray[np.uint8]
+Offsets = NDArray[np.int64]
+
+STRETCH = 1 << 20  # bytes of text per application of the steps
+
+
+class StepsRoute(SplitRoute):
+    """Applies the steps one after another to a stretch of text, as arrays."""
+
+    def __init__(self, rule: Rule) -> None:
+        self._steps = [finder(step) if isinstance(step, Split) else step for step in rule]
+        finders = [step for step in self._steps if isinstance(step, StepSplitter)]
+        self.compiled = all(step.compiled for step in finders)
+        self.name = "compiled automata, step by step" if self.compiled else "regex package"
+        before = rule[: next((k for k, step in enumerate(rule) if isinstance(step, Split)), len(rule))]
+        self._cutter = finders[0].cutter() if finders and not before else None
+        self._leading = any(isinstance(step, Prefix) and step.scheme == "first" for step in rule)
+        self._byte_chars = any(isinstance(step, ByteChars) for step in rule)
+        self.growth = 4 + 4 * sum(len(step.text.encode()) for step in rule if isinstance(step, Prefix))
+
+    def unicode_version(self) -> str:
+        """The Unicode version of its character classes."""
+        versions = {step.unicode_version for step in self._steps if isinstance(step, StepSplitter)}
+        return next(iter(versions - {UNICODE_VERSION}), UNICODE_VERSION)
+
+    def cut(self, text: Bytes, at: int) -> int:
+        """Return the last cut that the first step's machine proves safe, or 0: later steps see single words (S4)."""
+        return 0 if self._leading else self._cut(text, at)
+
+    def _cut(self, text: Bytes, at: int) -> int:
+        if self._cutter is None:
+            return 0
+        from subwords.kernels.named import last_cut
+
+        return last_cut(text, at, *self._cutter)
+
+    def word_spans(self, text: Bytes) -> WordSpans:
+        """Return the words of one text."""
+        return self._applied(whole_text(text, np.array([0, len(text)], np.int64), np.ones(1, np.bool_), tracked=True))
+
+    def _applied(self, word_spans: WordSpans) -> WordSpans:
+        for step in self._steps:
+            if not len(word_spans.text):
+                break
+            match step:
+                case StepSplitter():
+                    word_spans = step.split(word_spans)
+                case Prefix():
+                    word_spans = add_prefix(word_spans, step.text.encode(), step.scheme == "first")
+                case Replace():
+                    word_spans = replace_character(word_spans, step.old.encode(), step.new.encode())
+                case ByteChars():
+                    word_spans = write_byte_chars(word_spans)
+        return put_bytes_back(word_spans) if self._byte_chars else word_spans
+
+    def texts(self, text: Bytes, bounds: Offsets, buffers: SplitBuffers) -> Iterator[WordChunk]:
+        """Split many texts, a stretch at a time; a long text is cut at safe positions."""
+        first = 0
+        while first < len(bounds) - 1:
+            last = int(np.searchsorted(bounds, bounds[first] + STRETCH, side="right")) - 1
+            if last > first:
+                last = min(last, first + CHUNK_TEXTS)
+                part, base = bounds[first : last + 1], int(bounds[first])
+                stretch = whole_text(
+                    text[base : int(part[-1])], part - base, np.ones(last - first, np.bool_), tracked=False
+                )
+                yield from _in_chunks(self._applied(stretch), True)
+            else:
+                yield from self._long_text(text, int(bounds[first]), int(bounds[first + 1]))
+                last = first + 1
+            first = last
+
+    def traced(self, text: Bytes, bounds: Offsets, buffers: SplitBuffers) -> Iterator[TracedChunk]:
+        """Split many texts, a stretch of whole texts at a time, with the origin of every byte."""
+        first = 0
+        while first < len(bounds) - 1:
+            last = max(first + 1, int(np.searchsorted(bounds, bounds[first] + STRETCH, side="right")) - 1)
+            part, base = bounds[first : last + 1], int(bounds[first])
+            stretch = whole_text(text[base : int(part[-1])], part - base, np.ones(last - first, np.bool_), tracked=True)
+            found = self._applied(stretch)
+            text_ends = np.searchsorted(found.words, found.texts[1:]).astype(np.int64)
+            data, ends = np.ascontiguousarray(found.text), found.words[1:].astype(np.uint32)
+            yield TracedChunk(WordChunk(data, 0, ends, text_ends, True), NO_OFFSETS, found.origin + base)
+            first = last
+
+    def short_traced(self, text: Bytes, buffers: SplitBuffers) -> TracedChunk | None:
+        """Split one text."""
+        return next(self.traced(text, np.array([0, len(text)], np.int64), buffers))
+
+    def _long_text(self, text: Bytes, at: int, stop: int) -> Iterator[WordChunk]:
+        leads = True
+        while at < stop:
+            size, cut = STRETCH, 0
+            while not cut:
+                cut = stop - at if at + size >= stop else self._cut(text[at:stop], size)
+                size *= 4
+            bounds = np.array([0, cut], np.int64)
+            word_spans = self._applied(whole_text(text[at : at + cut], bounds, np.array([leads]), tracked=False))
+            at, leads = at + cut, False
+            yield from _in_chunks(word_spans, at == stop)
+
+
+def _in_chunks(word_spans: WordSpans, complete: bool) -> Iterator[WordChunk]:
+    """Yield the words of some texts: in one chunk, or text by text if there are more than CHUNK_WORDS."""
+    text_ends = np.searchsorted(word_spans.words, word_spans.texts[1:]).astype(np.int64)
+    text = np.ascontiguousarray(word_spans.text)
+    if complete and int(text_ends[-1]) <= CHUNK_WORDS:
+        yield WordChunk(text, 0, word_spans.words[1:].astype(np.uint32), text_ends, True)
+        return
+    for first, last in pairwise([0, *text_ends.tolist()]):
+        for k in range(first, max(last, first + 1), CHUNK_WORDS):
+            upto = min(last, k + CHUNK_WORDS)
+            base = int(word_spans.words[k])
+            ends = (word_spans.words[k + 1 : upto + 1] - base).astype(np.uint32)
+            whole = upto == last and (complete or last != int(text_ends[-1]))
+            yield WordChunk(text, base, ends, np.array([upto - k], np.int64), whole)
+
+
+class DroppingRoute(MachineRoute):
+    """For rules whose first step drops words: one machine finds all words, and a kernel removes the dropped ones.
+
+    `drops`, uint8 of shape (0x110001,), marks the characters with which only dropped words begin.
+    """
+
+    _widens = 0  # bytes added to a word, at most
+
+    def __init__(self, machine: Machine, drops: NDArray[np.uint8], rule: Rule) -> None:
+        super().__init__(machine)
+        self._drops = drops
+        self._rule = rule
+
+    @cached_property
+    def _keeper(self) -> Kernel:
+        from subwords.kernels.named import keep_words
+
+        return keep_words
+
+    @cached_property
+    def _by_steps(self) -> StepsRoute:
+        return StepsRoute(self._rule)
+
+    def texts(self, text: Bytes, bounds: Offsets, buffers: SplitBuffers) -> Iterator[WordChunk]:
+        """Split many texts; yield only the words that are kept."""
+        for chunk in super().texts(text, bounds, buffers):
+            self._keep(chunk.text, chunk.base, chunk.ends, chunk.text_ends, buffers)
+            yield WordChunk(buffers.kept_text, 0, buffers.kept_ends, chunk.text_ends, chunk.complete)
+
+    def _transducer(self, buffers: SplitBuffers, *, cuts: bool) -> Transducer:
+        return super()._transducer(buffers, cuts=False)  # the kernel that drops words does not support RUN
+
+    def fast_path(self, buffers: SplitBuffers, *, cuts: bool = False) -> SplitCall | None:
+        """Return the call of the machine, and the words to drop."""
+        found = super().fast_path(buffers)
+        return found and found._replace(keep=self._keeper, drops=self._drops, widens=self._widens)
+
+    def split_short(self, text: Bytes, buffers: SplitBuffers) -> int | None:
+        """Split a short text in one call."""
+        text_ends = buffers.text_ends[:1]
+        text_ends[0] = self._one(text, 0, len(text), buffers)
+        self._keep(text, 0, buffers.ends, text_ends, buffers)
+        buffers.short_text, buffers.short_ends = buffers.kept_text, buffers.kept_ends
+        return int(text_ends[0])
+
+    def _keep(
+        self, text: Bytes, base: int, ends: NDArray[np.uint32], text_ends: Offsets, buffers: SplitBuffers
+    ) -> None:
+        """Write the kept words to the buffers, and their numbers to `text_ends`."""
+        words = int(text_ends[-1])
+        size = int(ends[words - 1]) if words else 0
+        room = size + words * self._widens + layout.LANES
+        kept = self._most_kept(size, words)
+        if len(buffers.kept_text) < room or len(buffers.kept_ends) < kept:
+            buffers.kept_text, buffers.kept_ends = np.empty(room, np.uint8), np.empty(max(kept, len(ends)), np.uint32)
+        self._keeper.by_size(size)(text, base, ends, text_ends, self._drops, buffers.kept_text, buffers.kept_ends)
+
+    def _most_kept(self, size: int, words: int) -> int:
+        """Return how many ends need room."""
+        return words + 1
+
+    def traced(self, text: Bytes, bounds: Offsets, buffers: SplitBuffers) -> Iterator[TracedChunk]:
+        """Split many texts; also say where the kept words begin."""
+        for chunk in super().texts(text, bounds, buffers):
+            yield self._kept_traced(chunk, buffers)
+
+    def short_traced(self, text: Bytes, buffers: SplitBuffers) -> TracedChunk | None:
+        """Split a short text in one call."""
+        buffers.text_ends[0] = self._one(text, 0, len(text), buffers)
+        return self._kept_traced(WordChunk(text, 0, buffers.ends, buffers.text_ends[:1], True), buffers)
+
+    def _kept_traced(self, chunk: WordChunk, buffers: SplitBuffers) -> TracedChunk:
+        from subwords.kernels.named import kept_begins
+
+        text, base, ends, text_ends, complete = chunk
+        words = int(text_ends[-1])
+        self._keep(text, base, ends, text_ends, buffers)
+        if len(buffers.kept_begins) < words:
+            buffers.kept_begins = np.empty(len(ends), np.int64)
+        kept_begins.by_size(len(text))(text, base, ends, words, self._drops, buffers.kept_begins)
+        kept = WordChunk(buffers.kept_text, 0, buffers.kept_ends, text_ends, complete)
+        return TracedChunk(kept, buffers.kept_begins)
+
+    def word_spans(self, text: Bytes) -> WordSpans:
+        """Return the words of one text."""
+        return self._by_steps.word_spans(text)
+
+
+class PrefixingRoute(DroppingRoute):
+    """For rules that drop words, and put a character before the others that is then cut before: T5's.
+
+    One machine finds all words. A kept word that does not begin with the prefix was the first one after a dropped word.
+    """
+
+    def __init__(self, machine: Machine, drops: NDArray[np.uint8], prefix: bytes, rule: Rule) -> None:
+        super().__init__(machine, np.concatenate([drops, np.frombuffer(prefix, np.uint8)]), rule)
+        self._widens = len(prefix)
+        self.growth = 1 + len(prefix)
+
+    @cached_property
+    def _keeper(self) -> Kernel:
+        from subwords.kernels.named import keep_prefixed
+
+        return keep_prefixed
+
+    def _kept_traced(self, chunk: WordChunk, buffers: SplitBuffers) -> TracedChunk:
+        from subwords.kernels.named import prefixed_origins
+
+        text, base, ends, text_ends, complete = chunk
+        words = int(text_ends[-1])
+        self._keep(text, base, ends, text_ends, buffers)
+        kept = int(text_ends[-1])
+        size = int(buffers.kept_ends[kept - 1]) if kept else 0
+        origin = np.empty((2, size), np.int64)
+        prefixed_origins.by_size(len(text))(text, base, ends, words, self._drops, origin[0], origin[1])
+        # The text is copied because its buffer is reused before its origin is.
+        found = WordChunk(buffers.kept_text[:size].copy(), 0, buffers.kept_ends, text_ends, complete)
+        return TracedChunk(found, NO_OFFSETS, origin)
+
+
+class NumbersRoute(DroppingRoute):
+    """For rules that last cut words, as bytes, around numbers and into groups of three digits: Falcon's.
+
+    `drops`, uint8 of shape (256,), has the kinds of bytes for `cut_numbers`. No word is dropped.
+    """
+
+    @cached_property
+    def _keeper(self) -> Kernel:
+        from subwords.kernels.named import cut_numbers
+
+        return cut_numbers
+
+    def _most_kept(self, size: int, words: int) -> int:
+        return size + 1
+
+    def _kept_traced(self, chunk: WordChunk, buffers: SplitBuffers) -> TracedChunk:
+        self._keep(chunk.text, chunk.base, chunk.ends, chunk.text_ends, buffers)
+        return TracedChunk(chunk._replace(ends=buffers.kept_ends), NO_OFFSETS)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Rules that first isolate strings, such as user-defined pieces, in any number: a trie, followed by another route.
+
+_ALTERNATIVE = re.compile(r"(?:[^][\\.+*?(){}|^$]|\\[][\\.+*?(){}|^$])+")
+_ALTERNATIVES = re.compile(rf"{_ALTERNATIVE.pattern}(?:\|{_ALTERNATIVE.pattern})*")
+
+
+def literal_strings(step: Split) -> list[str] | None:
+    """Return the strings that a step isolates, each before its prefixes; None if the step does anything else."""
+    if step.behavior != "isolated" or step.invert or not _ALTERNATIVES.fullmatch(step.pattern):
+        return None
+    found = _ALTERNATIVE.findall(step.pattern)
+    symbols = [re.sub(r"\\(.)", r"\1", alternative, flags=re.DOTALL) for alternative in found]
+    places = {symbol: place for place, symbol in reversed([*enumerate(symbols)])}
+    for symbol, place in places.items():  # the first alternative that matches is the longest one
+        if any(places.get(symbol[:k], place) < place for k in range(1, len(symbol))):
+            return None
+    return symbols
+
+
+class SymbolsRoute(SplitRoute):
+    """Isolates strings, then passes the strings and the text between them to another route.
+
+    For the other route, two adjacent characters must suffice to decide whether a cut between them is safe.
+    """
+
+    name = "compiled trie"
+    compiled = True
+
+    def __init__(self, symbols: Sequence[str], rest: SplitRoute) -> None:
+        self._tables = _trie([symbol.encode() for symbol in symbols])
+        self._longest = max(len(symbol.encode()) for symbol in symbols)
+        self._rest = rest
+        self.growth = rest.growth
+
+    def _occurrences(self, text: Bytes, bounds: Offsets) -> Offsets:
+        """Return where symbols begin and end, shape (n, 2)."""
+        from subwords.kernels.named import find_literals
+
+        found = np.empty(256, np.int64)
+        count = find_literals(text, bounds, self._tables, found)
+        if 2 * count > len(found):
+            found = np.empty(2 * count, np.int64)
+            find_literals(text, bounds, self._tables, found)
+        return found[: 2 * count].reshape(-1, 2)
+
+    def texts(self, text: Bytes, bounds: Offsets, buffers: SplitBuffers) -> Iterator[WordChunk]:
+        """Split many texts; adjacent texts without symbols are split in one call."""
+        found = self._occurrences(text, bounds)
+        first = 0
+        counts = np.searchsorted(found[:, 0], bounds)
+        for k in np.flatnonzero(np.diff(counts)).tolist():
+            if k > first:
+                yield from self._rest.texts(text, bounds[first : k + 1], buffers)
+            inside = found[counts[k] : counts[k + 1]].ravel()
+            places = np.concatenate([bounds[k : k + 1], inside, bounds[k + 1 : k + 2]])
+            yield from self._as_one(text, places[np.diff(places, prepend=-1) > 0], buffers)
+            first = k + 1
+        if first < len(bounds) - 1:
+            yield from self._rest.texts(text, bounds[first:], buffers)
+
+    def _as_one(self, text: Bytes, places: Offsets, buffers: SplitBuffers) -> Iterator[WordChunk]:
+        """Split one text that is cut at `places`."""
+        left = len(places) - 1
+        for chunk in self._rest.texts(text, places, buffers):
+            left -= len(chunk.text_ends) if chunk.complete else len(chunk.text_ends) - 1
+            yield WordChunk(chunk.text, chunk.base, chunk.ends, chunk.text_ends[-1:], left == 0)
+
+    def split_short(self, text: Bytes, buffers: SplitBuffers) -> int | None:
+        """Split a short text in one step; None if it has symbols."""
+        if len(self._occurrences(text, np.array([0, len(text)], np.int64))):
+            return None
+        return self._rest.split_short(text, buffers)
+
+    def cut(self, text: Bytes, at: int) -> int:
+        """Return the last cut of the other route that is inside no symbol, or 0 (S4).
+
+        No cut is known to be safe where a symbol could begin before the text, which may continue another.
+        """
+        from subwords.kernels.named import crosses_place
+
+        place = self._rest.cut(text, at)
+        while place > 0 and crosses_place(text, max(0, place - self._longest + 1), place, self._tables):
+            place = self._rest.cut(text, place - 1)
+        return place if place >= self._longest else 0
+
+    def word_spans(self, text: Bytes) -> WordSpans:
+        """Return the words of one text."""
+        whole = whole_text(text, np.array([0, len(text)], np.int64), np.ones(1, np.bool_), tracked=True)
+        return whole.cut(word_bounds(self.texts(text, whole.texts, SplitBuffers())))
+
+    def unicode_version(self) -> str:
+        """The Unicode version of the other route's classes."""
+        return self._rest.unicode_version()
+
+
+def _trie(symbols: Sequence[bytes]) -> Literals:
+    """Return the symbols as a trie for `kernels/split/words.py`."""
+    columns = np.zeros(256, np.uint8)
+    used = distinct(np.frombuffer(b"".join(symbols), np.uint8))
+    # Some bytes never occur in UTF-8, so column 0 is free.
+    columns[used] = np.arange(1, len(used) + 1)
+    edges: dict[tuple[int, int], int] = {}
+    ends = {0: 0}
+    for symbol in symbols:
+        node = 0
+        for byte in symbol:
+            node = edges.setdefault((node, byte), len(edges) + 1)
+            ends.setdefault(node, 0)
+        ends[node] = 1
+    table = np.zeros((len(ends), len(used) + 1), np.int32)
+    for (node, byte), child in edges.items():
+        table[node, columns[byte]] = child
+    firsts = (table[0, columns] != 0).astype(np.uint8)
+    return Literals(columns, table.ravel(), np.array([ends[node] for node in range(len(ends))], np.uint8), firsts)

@@ -10,32 +10,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.errors import InputError
 from subwords.kernels import layout
 from subwords.kernels.layout import SafeCuts, Transducer
 from subwords.kernels.stored import stored
-from subwords.split.word_spans import WordSpans, start
-from subwords.unicode.tables import UNICODE_VERSION
+from subwords.spec.splitter import NAMED, Rule
+from subwords.spec.unicode import UNICODE_VERSION, cased_classes, gpt2_classes
+from subwords.split.word_spans import WordSpans, whole_text
+from subwords.support.errors import InputError
+from subwords.support.value import digest_of
 
 if TYPE_CHECKING:
-    from subwords.kernels.jit import Kernel
+    from subwords.kernels.entry import Kernel
     from subwords.split.transducer import Machine
 
-__all__ = [
-    "NO_OFFSETS",
-    "MachineRoute",
-    "Route",
-    "Scanner",
-    "SplitBuffers",
-    "SplitCall",
-    "StageCall",
-    "TracedChunk",
-    "WordChunk",
-    "gains_by_cuts",
-    "much_is_odd",
-    "sampled",
-    "word_bounds",
-]
 
 Bytes = NDArray[np.uint8]
 Offsets = NDArray[np.int64]
@@ -52,11 +39,11 @@ class WordChunk(NamedTuple):
 
 
 class SplitCall(NamedTuple):
-    """How texts are split, as calls of kernels; see `kernels/fastpath_encode.py`."""
+    """How texts are split, as calls of kernels; see `kernels/fastpath.py`."""
 
     kernel: Kernel
     tables: tuple[object, ...]  # one or two, which it takes besides the texts and the ends
-    keep: Kernel | None = None  # drops words, see `kernels/split/drop.py`
+    keep: Kernel | None = None  # drops words, see `kernels/split/words.py`
     drops: Bytes | None = None  # the table that `keep` takes
     widens: int = 0  # bytes that `keep` adds to a word, at most
     stages: tuple[StageCall, ...] = ()  # of the normalizer, before
@@ -132,7 +119,7 @@ def word_bounds(chunks: Iterable[WordChunk]) -> Offsets:
     return np.concatenate([np.zeros(1, np.int64), *parts])
 
 
-class Route(ABC):
+class SplitRoute(ABC):
     """An implementation of a rule."""
 
     name: str
@@ -188,7 +175,7 @@ class Route(ABC):
         return UNICODE_VERSION
 
 
-class Scanner(Route):
+class Scanner(SplitRoute):
     """A route whose kernel writes the word ends of the unchanged text."""
 
     compiled = True
@@ -237,7 +224,7 @@ class Scanner(Route):
 
     def word_spans(self, text: Bytes) -> WordSpans:
         """Return the words of one text."""
-        whole = start(text, np.array([0, len(text)], np.int64), np.ones(1, np.bool_), tracked=True)
+        whole = whole_text(text, np.array([0, len(text)], np.int64), np.ones(1, np.bool_), tracked=True)
         return whole.cut(word_bounds(self.texts(text, whole.texts, SplitBuffers())))
 
 
@@ -247,7 +234,7 @@ class MachineRoute(Scanner):
     name = "compiled automaton"
 
     def __init__(self, machine: Machine) -> None:
-        from subwords.split.transducer_tables import cutter, tables_of
+        from subwords.split.transducer import cutter, tables_of
 
         self._tables = tables_of(machine)
         self._cutter = cutter(machine)._replace(classes=self._tables.classes)
@@ -269,7 +256,7 @@ class MachineRoute(Scanner):
         return split_text
 
     def _transducer(self, buffers: SplitBuffers, *, cuts: bool) -> Transducer:
-        from subwords.split.transducer_tables import NO_CUTS, with_scratch
+        from subwords.split.transducer import NO_CUTS, with_scratch
 
         if cuts and buffers.cuts is not None:
             if buffers.cutter is None:
@@ -280,7 +267,7 @@ class MachineRoute(Scanner):
         return buffers.transducer
 
     def _one(self, text: Bytes, start: int, stop: int, buffers: SplitBuffers) -> int:
-        transducer = self._transducer(buffers, cuts=gains_by_cuts(sampled(text, start, stop)))
+        transducer = self._transducer(buffers, cuts=gains_by_cuts(sample_text(text, start, stop)))
         return self._split.by_size(stop - start)(text, start, stop, transducer, buffers.ends)
 
     def fast_path(self, buffers: SplitBuffers, *, cuts: bool = False) -> SplitCall | None:
@@ -292,7 +279,7 @@ class MachineRoute(Scanner):
     def _many(self, text: Bytes, bounds: Offsets, first: int, buffers: SplitBuffers) -> int:
         from subwords.kernels.named import split_texts
 
-        gains = gains_by_cuts(sampled(text, int(bounds[first]), int(bounds[-1])))
+        gains = gains_by_cuts(sample_text(text, int(bounds[first]), int(bounds[-1])))
         transducer = self._transducer(buffers, cuts=gains)
         return split_texts(text, bounds, first, transducer, buffers.ends, buffers.text_ends)
 
@@ -303,7 +290,7 @@ class MachineRoute(Scanner):
         return last_cut(text, at, *self._cutter)
 
 
-def sampled(text: Bytes, start: int, stop: int) -> Bytes:
+def sample_text(text: Bytes, start: int, stop: int) -> Bytes:
     """Return SAMPLE of the next SAMPLED bytes, from four places; nothing of a shorter text."""
     if stop - start < SAMPLE:
         return text[:0]
@@ -337,3 +324,148 @@ def _is_much(high: np.integer[Any], sample: Bytes, buffers: SplitBuffers) -> boo
     return bool(
         high > len(sample) // 4 or (high > len(sample) // 8 and buffers.cuts is not None and gains_by_cuts(sample))
     )
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Routes that split by boundary algebra on bit masks: the rules that most tokenizers of language models have.
+
+# For the rules of kernels/split/cl100k.py: how many numbers make a word, and whether `\s++$` comes first.
+SETTINGS: dict[Rule, tuple[int, int]] = {
+    NAMED["cl100k"]: (3, 1),
+    NAMED["llama3"]: (3, 0),
+    NAMED["qwen2"]: (1, 0),
+}
+
+# For those of kernels/split/o200k.py: how many numbers make a word, and whether there are contractions.
+CASED: dict[Rule, tuple[int, int]] = {NAMED["o200k"]: (3, 1), NAMED["tekken"]: (1, 0)}
+WORTH = 1 << 14  # bytes that masks must split in one call; otherwise the machine splits some hundred thousand
+
+
+def by_masks(rule: Rule, machine: Callable[[], Machine]) -> MaskRoute | None:
+    """Return the route of a rule by masks; None if there is none. `machine` makes the rule's machine."""
+    if rule == NAMED["gpt2"]:
+        return MaskRoute(rule, machine)
+    if rule in CASED:
+        return CasedRoute(rule, machine)
+    return GapsRoute(rule, machine) if rule in SETTINGS else None
+
+
+class MaskRoute(Scanner):
+    """Splits by GPT-2's rule, with boundary algebra on bit masks."""
+
+    name = "compiled masks"
+
+    def __init__(self, rule: Rule, machine: Callable[[], Machine]) -> None:
+        self._rule, self._machine = rule, machine
+        self._classes = gpt2_classes()
+
+    @cached_property
+    def _split(self) -> Kernel:
+        from subwords.kernels.named import split_gpt2
+
+        return split_gpt2
+
+    @cached_property
+    def _split_many(self) -> Kernel:
+        from subwords.kernels.named import split_gpt2_many
+
+        return split_gpt2_many
+
+    def _one(self, text: Bytes, start: int, stop: int, buffers: SplitBuffers) -> int:
+        if much_is_odd(sample_text(text, start, stop), buffers):
+            return self._by_machine._one(text, start, stop, buffers)
+        return self._split.by_size(stop - start)(text, start, stop, self._classes, buffers.tail, buffers.ends)
+
+    def fast_path(self, buffers: SplitBuffers, *, cuts: bool = False) -> SplitCall | None:
+        """Return the call of the masks, or that of the machine for cuts."""
+        if cuts:
+            return self._by_machine.fast_path(buffers, cuts=True)
+        return SplitCall(self._split_many, (self._classes, buffers.tail))
+
+    def _many(self, text: Bytes, bounds: Offsets, first: int, buffers: SplitBuffers) -> int:
+        if much_is_odd(sample_text(text, int(bounds[first]), int(bounds[-1])), buffers):
+            return self._by_machine._many(text, bounds, first, buffers)
+        return self._split_many(text, bounds, first, self._classes, buffers.tail, buffers.ends, buffers.text_ends)
+
+    def cut(self, text: Bytes, at: int) -> int:
+        """Cut before ASCII whitespace that follows another ASCII character: a run of whitespace starts a word."""
+        for width in (256, 65536):
+            window = text[max(0, at - width) : at]
+            space = (window == 32) | ((window >= 9) & (window <= 13))
+            begins = space[1:] & self._begins(window[1:])
+            cuts = np.flatnonzero(begins & ~space[:-1] & (window[:-1] < 128))
+            if len(cuts):
+                return int(at - len(window) + cuts[-1] + 1)
+        return self._by_machine.cut(text, at)
+
+    @cached_property
+    def _by_machine(self) -> MachineRoute:
+        return MachineRoute.kept(digest_of(self._rule), self._machine)
+
+    def _begins(self, data: Bytes) -> NDArray[np.bool_]:
+        """Return which bytes of whitespace always start a word if they start a run."""
+        return np.ones(len(data), np.bool_)
+
+
+class GapsRoute(MaskRoute):
+    """Splits by the rule of GPT-4, Llama 3 or Qwen."""
+
+    def __init__(self, rule: Rule, machine: Callable[[], Machine]) -> None:
+        super().__init__(rule, machine)
+        self._classes = np.concatenate([self._classes, np.array(SETTINGS[rule], np.uint8)])
+
+    @cached_property
+    def _split(self) -> Kernel:
+        from subwords.kernels.named import split_cl100k
+
+        return split_cl100k
+
+    @cached_property
+    def _split_many(self) -> Kernel:
+        from subwords.kernels.named import split_cl100k_many
+
+        return split_cl100k_many
+
+    def _begins(self, data: Bytes) -> NDArray[np.bool_]:
+        # Newlines may belong to the word before them.
+        begins: NDArray[np.bool_] = (data != ord("\n")) & (data != ord("\r"))
+        return begins
+
+
+class CasedRoute(MaskRoute):
+    """Splits by the rule of GPT-4o or Tekken: large texts by masks, if they are ASCII mostly, others by the machine."""
+
+    def __init__(self, rule: Rule, machine: Callable[[], Machine]) -> None:
+        self._rule, self._machine = rule, machine
+
+    @cached_property
+    def _table(self) -> Bytes:
+        return np.concatenate([cased_classes(), np.array(CASED[self._rule], np.uint8)])
+
+    @cached_property
+    def _split(self) -> Kernel:
+        from subwords.kernels.named import split_o200k
+
+        return split_o200k
+
+    def _one(self, text: Bytes, start: int, stop: int, buffers: SplitBuffers) -> int:
+        sample = sample_text(text, start, stop)
+        if len(sample) and np.count_nonzero(sample > 127) <= len(sample) // 8:  # a quarter: Vietnamese 10 % slower
+            count = self._split.by_size(stop - start)(text, start, stop, self._table, buffers.tail, buffers.ends)
+            done = int(buffers.ends[count - 1]) if count else 0
+            if done >= WORTH or start + done == stop:
+                return count
+        return self._by_machine._one(text, start, stop, buffers)
+
+    def fast_path(self, buffers: SplitBuffers, *, cuts: bool = False) -> SplitCall | None:
+        """Return the call of the machine."""
+        return self._by_machine.fast_path(buffers, cuts=cuts)
+
+    def _many(self, text: Bytes, bounds: Offsets, first: int, buffers: SplitBuffers) -> int:
+        if bounds[first + 1] - bounds[first] >= len(buffers.ends):  # the machine says so too, but must be loaded
+            return first
+        return self._by_machine._many(text, bounds, first, buffers)
+
+    def cut(self, text: Bytes, at: int) -> int:
+        """Cut where the machine proves it safe."""
+        return self._by_machine.cut(text, at)

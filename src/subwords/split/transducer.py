@@ -4,7 +4,7 @@ An automaton follows one match; a splitter needs all matches in order. So a stat
 current match, plus the outcome if that match ended at its last possible end: the word ends after that end, and the
 state of the machine. If the match reaches a later end, this outcome is discarded; if the match fails, it is used.
 Word ends are emitted up to REACH characters late. The only exception is the end of one match that may still grow
-(`\\s*[\\r\\n]+` in a long run of whitespace): this position is saved.
+(`\\s*[\r\n]+` in a long run of whitespace): this position is saved.
 """
 
 from __future__ import annotations
@@ -16,11 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.kernels import layout
+from subwords.kernels.layout import SafeCuts, Transducer
 from subwords.split.automaton import DEAD, MOST_CLASSES, Automaton, Numbers, merged_classes, merged_states
 from subwords.split.pattern import Outside
-from subwords.support.light import distinct
-
-__all__ = ["Machine", "composed", "machine", "unsplit"]
+from subwords.support.names import distinct
 
 FAR = 1 << 20  # distance that represents the saved position
 MOST_STATES = 3000
@@ -234,7 +233,7 @@ def machine(automaton: Automaton, emits: str = "borders", *, last: bool = True) 
     return _smallest(made)
 
 
-def composed(first: Machine, second: Machine) -> Machine:
+def compose_machines(first: Machine, second: Machine) -> Machine:
     """Return the machine that splits the words of `first` by `second`; raises `Outside` if there is none small enough.
 
     If `first` may still emit a border before some of the last characters, `second` reads these later.
@@ -363,3 +362,81 @@ def _smallest(big: Machine) -> Machine:
     number[order] = np.arange(len(order))
     rows = np.ix_(order, kept)
     return Machine(classes, number[moves][rows], borders[rows], saves[rows], emits[rows])
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The boundary transducer as arrays for the kernels.
+
+NO_CUTS = SafeCuts(np.zeros(0, np.uint64), np.zeros(0, np.uint16), np.zeros(0, np.uint8), np.zeros(0, np.uint16))
+MOST_ENTRIES = 1 << 22  # 32 MB
+BORDERS = np.uint64((1 << layout.TOP_BORDER + 1) - 1)
+SAVES_BIT, EMITS_BIT, USES_BIT = np.uint64(layout.SAVES), np.uint64(layout.EMITS_SAVED), np.uint64(layout.USES_SAVED)
+
+
+class Tables(NamedTuple):
+    """The constant arrays of a `Transducer`."""
+
+    classes: NDArray[np.uint8]
+    pairs: NDArray[np.uint16]
+    second: NDArray[np.uint32]
+    entries: NDArray[np.uint64]
+    safe: NDArray[np.uint8]
+
+
+class Cutter(NamedTuple):
+    """The input of `last_cut`: classes of code points, and for two classes whether a text may be cut between them."""
+
+    classes: NDArray[np.uint8]
+    safe: NDArray[np.uint8]
+
+
+def tables_of(machine: Machine) -> Tables:
+    """Return the arrays described in kernels/split/transducer.py; raises Outside if they have over 2**22 entries."""
+    n, states = machine.count, len(machine.moves)
+    width = n * n + n + 1
+    if states * width > MOST_ENTRIES:
+        from subwords.split.pattern import Outside
+
+        raise Outside(f"its table needs more than {MOST_ENTRIES} entries")
+    of_byte = np.concatenate([machine.classes[:128], np.arange(128) % n]).astype(np.uint32)
+    pairs = (of_byte * n + of_byte[:, None]).astype(np.uint16)  # index: second byte, first byte (little-endian)
+    single = _entries(machine.borders, machine.saves, machine.emits)
+    table = np.empty((states, width), np.uint64)
+    rows = machine.moves.astype(np.uint64) * np.uint64(width) << np.uint64(32)
+    rows |= machine.uses_saved()[machine.moves].astype(np.uint64) * USES_BIT
+    table[:, n * n :] = single | rows
+    middle = machine.moves[:, :n]
+    both = single[:, :n, None] >> np.uint64(1) & BORDERS | single[:, :n, None] & (SAVES_BIT | EMITS_BIT)
+    table[:, : n * n] = (both | single[middle][:, :, :n] | rows[middle][:, :, :n]).reshape(states, -1)
+    second = np.append(of_byte, np.uint32(n))
+    assert len(second) == layout.CLASSES_COUNT + 1
+    safe = machine.cuts().astype(np.uint8)
+    return Tables(machine.classes | np.uint8(layout.CLASS_FLAG), pairs.ravel(), second, table.ravel(), safe.ravel())
+
+
+def cutter(machine: Machine) -> Cutter:
+    """Return the input of `last_cut` for a machine."""
+    safe = np.zeros((layout.CLASS_FLAG, layout.CLASS_FLAG), np.uint8)
+    safe[: machine.count, : machine.count] = machine.cuts()
+    return Cutter(machine.classes | np.uint8(layout.CLASS_FLAG), safe.ravel())
+
+
+def _entries(borders: NDArray[np.uint32], saves: NDArray[np.bool_], emits: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    entries: NDArray[np.uint64] = np.zeros(borders.shape, np.uint64)
+    for d in range(layout.TOP_BORDER):
+        entries |= (borders >> np.uint32(d) & np.uint32(1)).astype(np.uint64) << np.uint64(layout.TOP_BORDER - d)
+    entries |= saves.astype(np.uint64) * SAVES_BIT
+    entries |= emits.astype(np.uint64) * EMITS_BIT
+    return entries
+
+
+def with_scratch(tables: Tables, cuts: SafeCuts, *, runs: bool = False) -> Transducer:
+    """Return a transducer with safe cuts and with scratch buffers for one thread; `runs`: see `kernels/layout.py`."""
+    if len(cuts.bits):
+        members = cuts.members << 8 | tables.classes[: len(cuts.members)]
+        room = layout.STREAM + 4 * layout.LANES
+        cuts = SafeCuts(cuts.bits, members, np.zeros(room, np.uint8), np.empty(room, np.uint16))
+    words = 8 * layout.PART_WORDS + 2 * layout.BLOCKS
+    stream = np.empty(layout.STREAM + 4 * layout.LANES, np.uint8)
+    recent, flag = np.empty(layout.GROUP, np.uint32), np.zeros(int(runs), np.uint8)
+    return Transducer(*tables, stream, np.empty(words, np.uint64), recent, cuts, flag)

@@ -12,18 +12,8 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.components.byte_alphabet import tokens_to_text
-from subwords.support.light import distinct
-
-__all__ = [
-    "WordSpans",
-    "add_prefix",
-    "character_spans",
-    "put_bytes_back",
-    "replace_character",
-    "start",
-    "write_byte_chars",
-]
+from subwords.spec.vocab import tokens_to_text
+from subwords.support.names import distinct
 
 Bytes = NDArray[np.uint8]
 Offsets = NDArray[np.int64]
@@ -82,7 +72,7 @@ class WordSpans:
         return self.cut(distinct(self.words, in_order=True)) if (np.diff(self.words) == 0).any() else self
 
 
-def start(text: Bytes, bounds: Offsets, begins: NDArray[np.bool_], *, tracked: bool) -> WordSpans:
+def whole_text(text: Bytes, bounds: Offsets, begins: NDArray[np.bool_], *, tracked: bool) -> WordSpans:
     """Return the texts text[bounds[i]:bounds[i + 1]] as words, without empty ones.
 
     begins: which texts start at the start of the input. tracked: whether to compute `origin`.

@@ -10,13 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.components.trusted import Special, Text
-from subwords.engine.decode.decode_ids import as_ids
-from subwords.errors import InputError
-from subwords.render.report import Report, Table
+from subwords.engine.decode.decoding import as_ids
+from subwords.spec.added_token import Special, Text
+from subwords.support.errors import InputError
+from subwords.support.report import Report, Table
 from subwords.tokenizer import TokenizerLike, tokenizer_of
-
-__all__ = ["BoundaryDifference", "boundary_difference", "canonicalize", "is_canonical"]
 
 
 def canonicalize(tokenizer: TokenizerLike, ids: Iterable[int] | NDArray[np.integer[Any]]) -> list[int]:

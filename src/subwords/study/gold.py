@@ -10,8 +10,6 @@ if TYPE_CHECKING:
 
     from subwords.tokenizer import Tokenizer
 
-__all__ = ["Boundaries", "boundaries"]
-
 
 class Boundaries(NamedTuple):
     """Borders inside words: precision, recall and F1 of the tokens' borders. None without borders.

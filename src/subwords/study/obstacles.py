@@ -1,33 +1,35 @@
-"""Obstacles: why a word is not one token of its model, and what it would be without the obstacle."""
+"""why_not: why a string is not one token, and what would have to be otherwise."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from subwords.bpe.model import BPE
-from subwords.bpe.plain import Pairs, Symbol, first_symbols, merge
-from subwords.components.model import Model
-from subwords.families import family_of, segmenter_of
-from subwords.study.segment_bpe import BPEWords
-from subwords.study.segment_unigram import UnigramWords
-from subwords.study.segment_wordpiece import WordPieceWords
-from subwords.study.steps import Lattice, Merging
-from subwords.unigram.model import GRAINS, Unigram
-from subwords.wordlevel.model import WordLevel
-from subwords.wordpiece.model import WordPiece
+from subwords.models.bpe.model import BPE
+from subwords.models.bpe.plain import Pairs, Symbol, merge_plainly, word_symbols
+from subwords.models.families import family_of, segmenter_of
+from subwords.models.unigram.model import GRAINS, Unigram
+from subwords.models.wordlevel.model import WordLevel
+from subwords.models.wordpiece.model import WordPiece
+from subwords.spec.model import Model
+from subwords.spec.splitter import SPACE
+from subwords.spec.vocab import CHARACTERS, tokens_from_text
+from subwords.study.explanation import Trace, explain, word_explainer
+from subwords.study.segments import Added, BPEWords, Lattice, Merging, Stretch, UnigramWords, Word, WordPieceWords
+from subwords.support.checks import check_string
+from subwords.support.errors import InputError
+from subwords.support.report import Report, Table
+from subwords.tokenizer import tokenizer_of
 
-__all__ = [
-    "Obstacle",
-    "bpe_obstacle",
-    "obstacle_of",
-    "unigram_obstacle",
-    "wordlevel_obstacle",
-    "wordpiece_obstacle",
-]
+if TYPE_CHECKING:
+    from subwords.tokenizer import Tokenizer, TokenizerLike
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Obstacles: why a word is not one token of its model, and what it would be without the obstacle.
 
 MOST_REMOVED = 8  # merges that a counterfactual leaves out
 
@@ -68,10 +70,10 @@ def wordlevel_obstacle(model: WordLevel, word: bytes) -> Obstacle | None:
 
 
 def _not_learned(word: bytes, instead: str, then: tuple[int, ...]) -> Obstacle:
-    return Obstacle("not learned", f"{_shown(word)} is not in the vocabulary", (), instead, then)
+    return Obstacle("not learned", f"{_quoted(word)} is not in the vocabulary", (), instead, then)
 
 
-def _shown(word: bytes) -> str:
+def _quoted(word: bytes) -> str:
     return repr(word.decode("utf-8", "backslashreplace"))
 
 
@@ -116,15 +118,15 @@ def unigram_obstacle(model: Unigram, word: bytes) -> Obstacle | None:
     if index is None:
         scores = np.append(model.scores, needed)
         changed = replace(model, vocab=model.vocab.with_more([word]), scores=scores)
-        return _not_learned(word, f"if it were in the vocabulary {instead}", _ids(changed, word))
+        return _not_learned(word, f"if it were in the vocabulary {instead}", _unigram_ids(changed, word))
     scores = model.scores.copy()
     scores[index] = needed
     own = next(piece.score for piece in found.pieces if piece.id == index)
     why = f"its score is {own:.4f}, and the best path has {found.score:.4f}: {_path(found, word)}"
-    return Obstacle("lower score", why, (), instead, _ids(replace(model, scores=scores), word))
+    return Obstacle("lower score", why, (), instead, _unigram_ids(replace(model, scores=scores), word))
 
 
-def _ids(model: Unigram, word: bytes) -> tuple[int, ...]:
+def _unigram_ids(model: Unigram, word: bytes) -> tuple[int, ...]:
     return UnigramWords(model).segmented(word, [0.0]).ids
 
 
@@ -152,14 +154,14 @@ def bpe_obstacle(model: BPE, word: bytes) -> Obstacle | None:
         if model.words_only:
             instead, then = "if it were in the vocabulary", (len(model.vocab),)
         return Obstacle("unknown", "none of its characters is in the vocabulary", (), instead, then)
-    symbols = [*first_symbols(model, word)]
+    symbols = [*word_symbols(model, word)]
     if model.unk_id is not None and any(symbol.id == model.unk_id for symbol in symbols):
         return Obstacle("unknown", "the alphabet lacks at least one of its characters")
-    run = _Run(model, symbols)
+    run = _WordMerging(model, symbols)
     return run.unlearned(word) if index is None else run.shadowed(index)
 
 
-class _Step(NamedTuple):
+class _MergeStep(NamedTuple):
     """A merge as it happened: its pair, and the range of symbols that it covers."""
 
     pair: Pair
@@ -184,23 +186,23 @@ class _Changed(Mapping[Pair, tuple[int, int]]):
         return sum(1 for _ in self)
 
 
-class _Run:
+class _WordMerging:
     """The merging of one word, as it is or with other merges."""
 
     def __init__(self, model: BPE, symbols: list[Symbol]) -> None:
         self._model, self._symbols, self._pairs = model, symbols, segmenter_of(model).pairs
 
-    def merged(self, removed: set[Pair], more: Mapping[Pair, tuple[int, int]]) -> tuple[list[_Step], list[int]]:
+    def merged(self, removed: set[Pair], more: Mapping[Pair, tuple[int, int]]) -> tuple[list[_MergeStep], list[int]]:
         """Return the merges, and the tokens that are left."""
         tokens, spans = [symbol.id for symbol in self._symbols], [(i, i + 1) for i in range(len(self._symbols))]
-        pairs, steps = _Changed(self._pairs, removed, more), list[_Step]()
+        pairs, steps = _Changed(self._pairs, removed, more), list[_MergeStep]()
 
         def note(left: int, right: int) -> None:
             pair, span = (tokens[left], tokens[right]), (spans[left][0], spans[right][1])
-            steps.append(_Step(pair, span))
+            steps.append(_MergeStep(pair, span))
             tokens[left], spans[left] = pairs[pair][1], span
 
-        row = merge(pairs, self._symbols, on_merge=note)
+        row = merge_plainly(pairs, self._symbols, on_merge=note)
         return steps, [symbol.id for symbol in row]
 
     def unlearned(self, word: bytes) -> Obstacle:
@@ -234,8 +236,8 @@ class _Run:
 
     def _shadow(
         self,
-        needed: Sequence[_Step],
-        first: _Step | None,
+        needed: Sequence[_MergeStep],
+        first: _MergeStep | None,
         removed: Mapping[Pair, tuple[int, int]],
         then: tuple[int, ...],
     ) -> Obstacle:
@@ -251,9 +253,9 @@ class _Run:
         names = " and ".join(map(self._named, removed))
         return Obstacle("shadowed", why, (), f"without the merge{'s' * (len(ranks) > 1)} {names}", then, ranks)
 
-    def _needed(self, index: int) -> list[_Step] | None:
+    def _needed(self, index: int) -> list[_MergeStep] | None:
         """Return the merges that make a token of these symbols, in an order in which they can happen."""
-        merges, found = self._model.merges, list[_Step]()
+        merges, found = self._model.merges, list[_MergeStep]()
         todo: list[tuple[int, int, int]] = [(index, 0, len(self._symbols))]
         while todo:
             token, start, stop = todo.pop()
@@ -267,7 +269,7 @@ class _Run:
             if not fitting:
                 return None
             size, row = fitting[0]  # the merge of the lowest rank
-            found.append(_Step((int(row[0]), int(row[1])), (start, stop)))
+            found.append(_MergeStep((int(row[0]), int(row[1])), (start, stop)))
             todo += [(int(row[0]), start, start + size), (int(row[1]), start + size, stop)]
         return found[::-1]
 
@@ -280,4 +282,197 @@ class _Run:
         return " + ".join(map(self._name, pair))
 
     def _name(self, token: int) -> str:
-        return _shown(self._model.symbols[token])
+        return _quoted(self._model.symbols[token])
+
+
+@dataclass(frozen=True)
+class WhyNot(Report):
+    """Why a string is not one token; made by `why_not`. Immutable.
+
+    ids: of the string. tokens: their texts. obstacles: in the order of the pipeline, empty if the string is one token.
+    unk_id: the id of unknown text.
+    """
+
+    text: str
+    ids: tuple[int, ...]
+    tokens: tuple[str, ...]
+    obstacles: tuple[Obstacle, ...]
+    unk_id: int | None = None
+
+    @property
+    def id(self) -> int | None:
+        """The id of the string, None if it is not one token."""
+        return self.ids[0] if not self.obstacles and len(self.ids) == 1 else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer as dicts, lists, strings and numbers, for JSON."""
+        return super().to_dict() | {"id": self.id}
+
+    def tables(self) -> list[Table]:
+        """Return the obstacles; "ids then": without this one."""
+        rows = [
+            (one.kind, one.why, one.instead, None if one.ids_then is None else " ".join(map(str, one.ids_then)))
+            for one in self.obstacles
+        ]
+        return [Table(("obstacle", "why", "without it", "ids then"), rows, "Why not one token", "tab:why-not")]
+
+    def lines(self) -> list[str]:
+        """Return the answer in words."""
+        if self.id is not None:
+            return [f"{self.text!r} is one token: {self.id} {self.tokens[0]!r}"]
+        named = " ".join(map(repr, self.tokens)) or "nothing"
+        lines = [f"{self.text!r} is {self._number(self.ids)}: {named}"]
+        for one in self.obstacles:
+            lines.append(f"{one.kind}: {one.why}")
+            if one.ids_then is not None:
+                still = "still " if one.ids_then == self.ids else ""
+                lines.append(f"  {one.instead} it would {still}be {self._number(one.ids_then)}")
+        return lines
+
+    def _number(self, ids: tuple[int, ...]) -> str:
+        number = "one token" if len(ids) == 1 else f"{len(ids)} tokens"
+        if self.unk_id not in ids:
+            return number
+        return "unknown" if len(ids) == 1 else f"{number}, some of them unknown"
+
+
+def why_not(tokenizer: TokenizerLike, text: str, *, special: Literal["text", "allow"] = "text") -> WhyNot:
+    """Return why a string is not one token: what cuts or changes it before the model, and why the model has no token.
+
+    Each obstacle says what would have to be otherwise, and how many tokens the string would be then; this is computed.
+    special: as in `Tokenizer.encode`. Raises InputError for an empty string.
+
+    >>> import subwords
+    >>> tok = subwords.train(["low lower"] * 9, vocab_size=259)
+    >>> print(subwords.why_not(tok, "lower"))
+    'lower' is 2 tokens: 'low' 'er'
+    not learned: 'lower' is not in the vocabulary
+      with 1 more merge at the end, 'low' + 'er', it would be one token
+    >>> subwords.why_not(tok, "low").id
+    257
+    """
+    tokenizer = tokenizer_of(tokenizer)
+    check_string("text", text)
+    if not text:
+        raise InputError("expected a string to explain, not an empty one")
+    trace = explain(tokenizer, text, special=special)
+    ids = tuple(trace.ids)
+    tokens = tuple(trace.tokens[index] for index in ids)
+    if len(ids) == 1 and ids[0] != tokenizer.model.unk_id:
+        return WhyNot(text, ids, tokens, (), tokenizer.model.unk_id)
+    found = [*_added(tokenizer, trace, special), *_spelled(tokenizer, text), *_before(tokenizer, trace)]
+    joint = "".join(map(_joint, (part for part in trace.parts if isinstance(part, Stretch))))
+    if joint and not any(isinstance(part, Added) for part in trace.parts):
+        inner = obstacle_of(tokenizer.model, joint.encode())
+        found += [] if inner is None else [inner]
+    return WhyNot(text, ids, tokens, tuple(found), tokenizer.model.unk_id)
+
+
+def _ids_of_string(tokenizer: Tokenizer, text: str, special: Literal["text", "allow"] = "text") -> tuple[int, ...]:
+    return tuple(tokenizer.encode(text, special=special))
+
+
+def _added(tokenizer: Tokenizer, trace: Trace, special: Literal["text", "allow"]) -> list[Obstacle]:
+    text, found = trace.text, list[Obstacle]()
+    cut = [part for part in trace.parts if isinstance(part, Added)]
+    if cut:
+        kept = [token for token in tokenizer.spec.added_tokens if token.id not in {part.id for part in cut}]
+        names = ", ".join(f"{part.text!r} at {part.span[0]}" for part in cut)
+        instead, then = "without these added tokens", None
+        try:
+            then = _ids_of_string(tokenizer.with_(added_tokens=kept, template=None), text, special)
+        except InputError:
+            instead = ""  # the text needs them: the rest has characters that the model does not know
+        why = f"it contains {names}, which is cut out before anything else"
+        places = tuple(place for part in cut for place in part.span)
+        found.append(Obstacle("added token", why, places, instead, then))
+    if special == "text" and (own := [token for token in tokenizer.spec.added_tokens if token.content == text]):
+        why = f"it is the special token {own[0].id}, but special tokens in a text are read as ordinary text"
+        found.append(
+            Obstacle("special token", why, (), 'with special="allow"', _ids_of_string(tokenizer, text, special="allow"))
+        )
+    return found
+
+
+def _spelled(tokenizer: Tokenizer, text: str) -> list[Obstacle]:
+    """Return the obstacle of a string that is spelled as tokenizer files spell a token."""
+    model = tokenizer.model
+    token = text.encode()
+    if model.continues(token) and token in model.vocab.ids:
+        prefix = model.marks[0].decode()
+        why = f"token {model.vocab.ids[token]} continues a word: {prefix!r} is not part of its text"
+        return [Obstacle("spelling", why)]
+    for meant in _meant(model, text):
+        ids = tokenizer.encode(meant)
+        if len(ids) == 1 and ids[0] != model.unk_id:
+            why = f"this is how a file spells token {ids[0]}, whose text is {meant!r}"
+            return [Obstacle("spelling", why, (), f"as {meant!r}", tuple(ids))]
+    return []
+
+
+def _meant(model: Model, text: str) -> list[str]:
+    """Return the texts that someone may mean who copies a token from a tokenizer's file."""
+    if model.byte_level:
+        if text.isascii() or not CHARACTERS.issuperset(text):
+            return []
+        (content,) = tokens_from_text([text])
+        try:
+            return [content.decode()]
+        except UnicodeDecodeError:
+            return []
+    if SPACE in text and text.strip(SPACE):
+        return [text.replace(SPACE, " ").removeprefix(" "), text.replace(SPACE, " ")]
+    return []
+
+
+def _before(tokenizer: Tokenizer, trace: Trace) -> list[Obstacle]:
+    """Return what the normalizer and the splitter do to the string."""
+    found = list[Obstacle]()
+    parts = [part for part in trace.parts if isinstance(part, Stretch)]
+    if changes := [change for part in parts for change in part.changes]:
+        names = ", ".join(f"{change.before!r} to {change.after!r} at {change.span[0]}" for change in changes)
+        instead, then = "without the normalizer", None
+        try:
+            then = _ids_of_string(tokenizer.with_(normalizer=None), trace.text)
+        except InputError:
+            instead = ""  # the rest has characters that the model does not know
+        places = tuple(change.span[0] for change in changes)
+        found.append(Obstacle("normalizer", f"the normalizer changes {names}", places, instead, then))
+    for part in parts:
+        if len(part.words) > 1:
+            found.append(_cut(tokenizer, trace, part))
+    return found
+
+
+def _cut(tokenizer: Tokenizer, trace: Trace, part: Stretch) -> Obstacle:
+    places = tuple(word.span[0] for word in part.words[1:])
+    steps = sorted({word.step for word in part.words if word.step is not None})
+    if len(trace.alternatives) > 1:
+        how = [_by(word, trace) for word in part.words]
+        why = f"the pattern splits it into {', '.join(how)}"
+    else:
+        by = [f" (step {step}: {trace.steps[step]:.80})" for step in steps]
+        why = f"the splitter cuts it into {' '.join(repr(word.text) for word in part.words)}{''.join(by)}"
+    instead = f"without the cut{'s' * (len(places) > 1)} at {', '.join(map(str, places))}"
+    try:
+        then = word_explainer(tokenizer.model).segmented(_joint(part).encode(), [0.0]).replayed()
+    except InputError:
+        return Obstacle("splitter", why, places)
+    return Obstacle("splitter", why, places, instead, then)
+
+
+def _joint(part: Stretch) -> str:
+    """Return the words of a stretch as one, with the text between them if the splitter drops it."""
+    places, at = list[int](), 0
+    for word in part.words:
+        at = part.normalized.find(word.text, at)
+        if at < 0:
+            return "".join(word.text for word in part.words)
+        places.append(at)
+        at += len(word.text)
+    return part.normalized[places[0] : at] if places else ""
+
+
+def _by(word: Word, trace: Trace) -> str:
+    """Return a word and the alternative of the pattern that matched it."""
+    return repr(word.text) + ("" if word.alternative is None else f" by {trace.alternatives[word.alternative]}")

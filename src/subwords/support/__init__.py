@@ -1,1 +1,1 @@
-"""Shared helpers: argument checks, names, memory, threads, atomic writes, values."""
+"""What every room uses: checks of arguments, files, memory, threads, stored tables, text for terminals and pages."""

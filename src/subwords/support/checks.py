@@ -6,21 +6,7 @@ from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any, TypeVar
 
-from subwords.errors import InputError
-
-__all__ = [
-    "as_list",
-    "check_choice",
-    "check_flag",
-    "check_instance",
-    "check_integer",
-    "check_string",
-    "check_strings",
-    "check_token",
-    "encode_text",
-    "is_column",
-    "refuse_given",
-]
+from subwords.support.errors import InputError
 
 T = TypeVar("T")
 

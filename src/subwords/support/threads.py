@@ -12,9 +12,7 @@ from queue import Empty, SimpleQueue
 from threading import local
 from typing import Any, Generic, TypeVar
 
-from subwords.errors import InputError
-
-__all__ = ["ahead", "check_stopped", "in_threads", "streamed", "thread_count"]
+from subwords.support.errors import InputError
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

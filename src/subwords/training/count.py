@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard, overload
 
 import numpy as np
 
-from subwords.components.identity import looks_like_steps
-from subwords.components.space_rule import kept_whole
 from subwords.corpus.blocks import Block
 from subwords.corpus.columns import is_table
 from subwords.corpus.count import count_blocks, count_blocks_to, provenance_of
@@ -17,25 +15,23 @@ from subwords.corpus.counts import MOST, WordCounts, mapped_counts
 from subwords.corpus.progress import progress as progress_line
 from subwords.corpus.read import read_blocks
 from subwords.corpus.reading import Reading, Tally, reading_of
-from subwords.corpus.source import source_size
-from subwords.corpus.weighted import text_of, times_of
-from subwords.errors import CorpusError, InputError, SubwordsError
-from subwords.resolve import NormalizerLike, SplitterLike
-from subwords.resolve import normalizer as make_normalizer
-from subwords.resolve import splitter as make_splitter
+from subwords.corpus.source import decode_text, source_size, times_of
+from subwords.normalize.resolve import NormalizerLike, SplitterLike
+from subwords.normalize.resolve import normalizer as make_normalizer
+from subwords.normalize.resolve import splitter as make_splitter
+from subwords.spec.splitter import kept_whole, looks_like_steps
 from subwords.split.splitter import Splitter, SplitterEngine
 from subwords.support.checks import check_flag, check_strings
-from subwords.support.limits import bytes_of, room_of
+from subwords.support.errors import CorpusError, InputError, SubwordsError
+from subwords.support.memory import bytes_of, room_of
 from subwords.support.threads import thread_count
 
 if TYPE_CHECKING:
     from subwords.corpus.source import Source
-    from subwords.normalize.normalizer import Normalizer
-    from subwords.normalize.pipeline import Pipeline
+    from subwords.normalize.normalizer import Normalizer, Pipeline
     from subwords.scale.job import Run
     from subwords.tokenizer import Tokenizer
 
-__all__ = ["WordRules", "check_counts", "count", "counted", "counts_of", "normalizer_or_none", "rules_like", "words_of"]
 
 BLOCK = 1 << 20  # bytes per read; each thread holds a few blocks in memory
 
@@ -52,10 +48,10 @@ class WordRules(NamedTuple):
     def words(self) -> SplitterEngine | Pipeline:
         """The object that splits text into words, as its encoding does."""
         if not self.user_defined:
-            return words_of(self.splitter, self.normalizer)
+            return word_source(self.splitter, self.normalizer)
         steps = self.normalizer.steps if self.normalizer else ()
         split, steps = kept_whole(self.user_defined, self.splitter.rule, steps)
-        return words_of(make_splitter(split), normalizer_or_none(steps))
+        return word_source(make_splitter(split), normalizer_or_none(steps))
 
 
 def rules_like(tokenizer: Tokenizer) -> WordRules:
@@ -281,7 +277,7 @@ def weighted_counts(
     All texts are counted once, then those whose other occurrences have a certain bit in binary, times that bit: so each
     text is split a few times, not once for each occurrence.
     """
-    items = [(text_of(key), times_of(key, value)) for key, value in source.items()]
+    items = [(decode_text(key), times_of(key, value)) for key, value in source.items()]
     texts = [(text, times - 1) for text, times in items if text and times]
 
     def of(chosen: list[str]) -> WordCounts:
@@ -315,10 +311,10 @@ def normalizer_or_none(rule: NormalizerLike) -> Normalizer | None:
     return made if made.steps else None
 
 
-def words_of(rule: Splitter, before: Normalizer | None) -> SplitterEngine | Pipeline:
+def word_source(rule: Splitter, before: Normalizer | None) -> SplitterEngine | Pipeline:
     """Return the object that splits text into words: the splitter, with the normalizer before it if there is one."""
     if before is None:
         return SplitterEngine.of(rule)
-    from subwords.normalize.pipeline import Pipeline
+    from subwords.normalize.normalizer import Pipeline
 
     return Pipeline(before, rule)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import codecs
 import re
-from collections.abc import Iterator
-from typing import Any, TypeAlias
+from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from functools import cache
+from typing import Any, NamedTuple, TypeAlias
 
-from subwords.components.byte_alphabet import CHARACTERS, tokens_from_text
-from subwords.components.decoder import (
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.kernels import layout
+from subwords.spec.decoder import (
     BPEDecoder,
     DecoderSequence,
     Metaspace,
@@ -18,20 +24,8 @@ from subwords.components.decoder import (
     Strip,
     WordPieceDecoder,
 )
-
-__all__ = [
-    "BYTE_TOKEN",
-    "CLEANED",
-    "Alone",
-    "begins_with_space",
-    "bytes_of_letters",
-    "changed",
-    "flat_steps",
-    "is_byte_token",
-    "kept_range",
-    "piece_bytes",
-    "stripped",
-]
+from subwords.spec.vocab import CHARACTERS, Vocab, tokens_from_text
+from subwords.support.errors import InputError
 
 # Steps that change each token alone, given whether it is the first or the last; a `Replace` only of a string.
 Alone: TypeAlias = BPEDecoder | Metaspace | Replace | ReplaceTokens | SpaceDecoder | Strip | WordPieceDecoder
@@ -88,7 +82,7 @@ def flat_steps(decoder: Any) -> Iterator[Any]:
         yield from flat_steps(step)
 
 
-def changed(step: Alone, tokens: list[str]) -> list[str]:
+def apply_step(step: Alone, tokens: list[str]) -> list[str]:
     """Return the tokens of a text after a step; as the stages of `token_stages.py`, without places."""
     match step:
         case WordPieceDecoder(prefix, cleanup):
@@ -137,3 +131,223 @@ def stripped(step: Strip, token: str) -> str:
     """Return what remains of a token."""
     begin, stop = kept_range(step, token)
     return token[begin:stop]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Ids to bytes, for every model.
+
+
+def decode_bytes(vocab: Vocab, ids: Iterable[int] | NDArray[np.integer[Any]]) -> bytes:
+    """Return the joined token bytes of the ids."""
+    flat, spans = as_ids(ids), vocab.spans
+    size = decoded_size(flat, spans)
+    assert size is not None, "no flags"
+    return join_id_bytes(flat, size, spans, vocab.data).tobytes()
+
+
+def decoded_size(ids: NDArray[np.int64], spans: NDArray[np.int64]) -> int | None:
+    """Return the number of bytes of ids, see `kernels/text/decode.py`; None if a break separates single bytes."""
+    from subwords.kernels.named import size_of_ids
+
+    size = size_of_ids.by_size(len(ids))(ids, spans)
+    if size < 0 and size != layout.NO_SIZE:
+        at = -1 - size
+        raise InputError(f"expected ids from 0 to {len(spans) - 1}; ids[{at}] is {ids[at]}")
+    return None if size < 0 else size
+
+
+def join_id_bytes(
+    ids: NDArray[np.int64], size: int, spans: NDArray[np.int64], data: NDArray[np.uint8]
+) -> NDArray[np.uint8]:
+    """Return the `size` bytes of valid ids."""
+    from subwords.kernels.named import join_ids
+
+    out = np.empty(size + layout.LANES, np.uint8)
+    join_ids.by_size(size)(ids, spans, data, out)
+    return out[:size]
+
+
+def as_ids(ids: Iterable[int] | NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+    """Return ids as a one-dimensional int64 array; InputError for anything else."""
+    if not isinstance(ids, np.ndarray):
+        if isinstance(ids, (str, bytes, bytearray, memoryview, Mapping, AbstractSet)):
+            raise InputError(f"expected a list or an array of ids, not {type(ids).__name__}")
+        try:
+            ids = np.array(list(ids))
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InputError(f"expected integer ids: {error}") from None
+    if ids.size == 0:
+        return np.zeros(0, np.int64)
+    if ids.ndim != 1:
+        raise InputError(f"expected one list of ids, not an array of {ids.ndim} dimensions")
+    if ids.dtype.kind not in "iu":
+        raise InputError(f"expected integer ids, not {ids.dtype}")
+    if ids.dtype == np.uint64 and ids.max() >= 2**63:
+        raise InputError(f"expected ids below 2**63; one is {ids.max()}")
+    return np.ascontiguousarray(ids, np.int64)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Texts with the ids that each character comes from.
+
+Place: TypeAlias = tuple[int, int]  # the positions of ids: the first, and the last plus one
+Match: TypeAlias = tuple[int, int, bool]  # start and end of a part of a text, and whether it is a match
+
+_REPLACEMENT = "\ufffd"
+_STRAY = range(0xDC80, 0xDD00)  # what surrogateescape writes for a byte
+
+
+class Traced(NamedTuple):
+    """A text and, for each character, the place of its ids."""
+
+    text: str
+    places: list[Place]
+
+    def part(self, start: int, stop: int) -> Traced:
+        """Return a part of the text."""
+        return Traced(self.text[start:stop], self.places[start:stop])
+
+
+class Token(NamedTuple):
+    """A token in a list of tokens; `place` is that of its ids, also if it has no characters."""
+
+    text: str
+    places: list[Place]
+    place: Place
+
+    @staticmethod
+    def of(text: str, place: Place) -> Token:
+        """Return a token whose characters all have its place."""
+        return Token(text, [place] * len(text), place)
+
+
+NOTHING = Traced("", [])
+
+
+def as_token(text: Traced) -> Token:
+    """Return a text as a token."""
+    return Token(text.text, text.places, (text.places[0][0], text.places[-1][1]) if text.places else (0, 1))
+
+
+def join_texts(parts: Iterable[Traced | Token]) -> Traced:
+    """Return the texts in a row."""
+    found = [part for part in parts if part[0]]
+    if len(found) < 2:
+        return Traced(found[0][0], found[0][1]) if found else NOTHING
+    return Traced("".join([part[0] for part in found]), [place for part in found for place in part[1]])
+
+
+def matches_of(pattern: str, text: str) -> list[Match]:
+    """Return the parts of a text: occurrences of `pattern`, found as in `str.replace`, and the text between them."""
+    if not pattern:
+        found: list[Match] = [(0, 0, True)]
+        for i in range(len(text)):
+            found += [(i, i + 1, False), (i + 1, i + 1, True)]
+        return found
+    found, done = [], 0
+    while (at := text.find(pattern, done)) >= 0:
+        found += [(done, at, False), (at, at + len(pattern), True)]
+        done = at + len(pattern)
+    return [*found, (done, len(text), False)]
+
+
+def replaced(traced: Traced | Token, matches: Iterable[Match], content: str, place: Place = (0, 1)) -> Traced:
+    """Return a text with its matches replaced; `place` is that of what is inserted into an empty text.
+
+    What replaces characters has their places, what is inserted that of the character before it.
+    """
+    text, places = traced[0], traced[1]
+    parts = []
+    for start, stop, matching in matches:
+        if not matching:
+            parts.append(Traced(text[start:stop], places[start:stop]))
+            continue
+        if start < stop:
+            where = (places[start][0], places[stop - 1][1])
+        else:
+            where = places[max(0, start - 1)] if places else place
+        parts.append(Traced(content, [where] * len(content)))
+    return join_texts(parts)
+
+
+class Utf8:
+    """Bytes that arrive in pieces, to characters. errors: as in `bytes.decode`, "replace" or "surrogateescape".
+
+    Every byte that is not part of a character becomes U+FFFD with "surrogateescape"; with "replace", a truncated
+    character does as a whole.
+    """
+
+    __slots__ = ("_data", "_errors", "_places")
+
+    def __init__(self, errors: str) -> None:
+        self._errors = errors
+        self._data = b""
+        self._places: list[Place] = []
+
+    def feed(self, data: bytes, place: Place) -> Traced:
+        """Take bytes; return the characters that are complete."""
+        return self.feed_all(data, [place] * len(data))
+
+    def text(self, data: bytes) -> str:
+        """Take bytes as `feed` does, with errors="replace", for callers that need no places."""
+        if not self._data and data.isascii():
+            return data.decode()
+        data = self._data + data
+        text, used = codecs.utf_8_decode(data, self._errors, False)
+        self._data = data[used:]
+        self._places = [(0, 0)] * len(self._data)
+        return text
+
+    def feed_all(self, data: bytes, places: list[Place]) -> Traced:
+        """Take bytes with a place each; return the characters that are complete."""
+        if not self._data and data.isascii():
+            return Traced(data.decode(), places)
+        self._data += data
+        self._places += places
+        return self._decoded(final=False)
+
+    def finish(self) -> Traced:
+        """Return what remains; more bytes may follow, as a new text."""
+        return self._decoded(final=True) if self._data else NOTHING
+
+    def _decoded(self, *, final: bool) -> Traced:
+        text, used = codecs.utf_8_decode(self._data, self._errors, final)
+        places = self._places
+        found, at = [], 0
+        for size in _character_sizes(text, self._data):
+            found.append((places[at][0], places[at + size - 1][1]))
+            at += size
+        self._data, self._places = self._data[used:], places[used:]
+        return Traced(text if self._errors == "replace" else text.translate(_stray_bytes()), found)
+
+
+@cache
+def _stray_bytes() -> dict[int, str]:
+    return dict.fromkeys(_STRAY, _REPLACEMENT)
+
+
+def _character_sizes(text: str, data: bytes) -> list[int]:
+    """Return the number of bytes that each character of a decoded text stands for."""
+    if text.isascii():
+        return [1] * len(text)
+    sizes: list[int] = []
+    at = 0
+    for char in text:
+        if ord(char) in _STRAY:
+            size = 1
+        elif char == _REPLACEMENT and data[at : at + 3] != b"\xef\xbf\xbd":
+            size = _truncated(data[at : at + 4])
+        else:
+            size = len(char.encode())
+        sizes.append(size)
+        at += size
+    return sizes
+
+
+def _truncated(data: bytes) -> int:
+    """Return the number of bytes at the start of `data` that one U+FFFD replaces."""
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        return error.end
+    raise AssertionError("these bytes were replaced")

@@ -12,8 +12,19 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.components.byte_alphabet import CHARACTERS, tokens_from_text
-from subwords.components.decoder import (
+from subwords.engine.decode.decoding import (
+    Alone,
+    apply_step,
+    begins_with_space,
+    decoded_size,
+    flat_steps,
+    is_byte_token,
+    join_id_bytes,
+    piece_bytes,
+    stripped,
+)
+from subwords.kernels import layout
+from subwords.spec.decoder import (
     BPEDecoder,
     ByteDecoder,
     ByteFallback,
@@ -26,20 +37,7 @@ from subwords.components.decoder import (
     Strip,
     WordPieceDecoder,
 )
-from subwords.components.vocab import Vocab
-from subwords.engine.decode.decode_ids import joined, size_of
-from subwords.engine.decode.decoding import (
-    Alone,
-    begins_with_space,
-    changed,
-    flat_steps,
-    is_byte_token,
-    piece_bytes,
-    stripped,
-)
-from subwords.kernels import layout
-
-__all__ = ["Joined", "joined_of"]
+from subwords.spec.vocab import CHARACTERS, Vocab, tokens_from_text
 
 # What replaces the text that the first id, or the last, gives elsewhere: its number of characters and another text; and
 # whether the next id is then the first one.
@@ -104,10 +102,10 @@ class Joined:
 
     def of_array(self, ids: NDArray[np.int64]) -> str | None:
         """Return the text of ids; InputError for an id out of range, with its position."""
-        size = size_of(ids, self.spans)
+        size = decoded_size(ids, self.spans)
         if size is None:
             return None
-        data = joined(ids, size, self.spans, self.tokens.data).data
+        data = join_id_bytes(ids, size, self.spans, self.tokens.data).data
         try:
             found = str(data, "utf-8")
         except UnicodeDecodeError:
@@ -252,7 +250,7 @@ def _is_alone(step: Any) -> bool:
 
 def _applied(steps: Sequence[Any], tokens: list[str]) -> list[str]:
     for step in steps:
-        tokens = changed(step, tokens)
+        tokens = apply_step(step, tokens)
     return tokens
 
 

@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any, NoReturn
+from functools import cached_property
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.engine.decode.decode_ids import as_ids
-from subwords.engine.decode.source import Source
-from subwords.engine.decode.traced import joined
-from subwords.errors import InputError
+from subwords.engine.decode.decoding import (
+    BYTE_TOKEN,
+    as_ids,
+    bytes_of_letters,
+    decode_bytes,
+    flat_steps,
+    join_texts,
+    piece_bytes,
+)
+from subwords.engine.decode.stages import IdSource, TokenSource
+from subwords.spec.decoder import ByteDecoder, ByteFallback, Decoder, SentencePieceDecoder
+from subwords.spec.vocab import Vocab
+from subwords.support.checks import check_flag
+from subwords.support.errors import InputError
 
-__all__ = ["DecodeStream", "text_and_spans", "text_of"]
+if TYPE_CHECKING:
+    from subwords.engine.added_tokens import AddedTokens
+    from subwords.engine.decode.joined import Joined
+    from subwords.spec.tokenizer import TokenizerSpec
+
 
 _NO_IDS = np.zeros(0, np.int64)
 
@@ -40,7 +56,7 @@ class DecodeStream:
 
     def __init__(
         self,
-        source: Source,
+        source: IdSource,
         skipped: AbstractSet[int] = frozenset(),
         prompt: NDArray[np.int64] = _NO_IDS,
         shown: str = "",
@@ -65,7 +81,7 @@ class DecodeStream:
             return "" if ids in self._skipped else self._source.text(ids)
         if self._is_finished:
             raise InputError("expected no ids after finish(): tok.stream() returns a new stream")
-        text = joined([self._source.feed(index, (at, at + 1)) for at, index in self._checked(ids)]).text
+        text = join_texts([self._source.feed(index, (at, at + 1)) for at, index in self._checked(ids)]).text
         return self._new(text) if self._shown else text
 
     def _new(self, text: str) -> str:
@@ -125,7 +141,7 @@ class DecodeStream:
             yield text
 
 
-def text_of(source: Source, ids: NDArray[np.int64], skipped: AbstractSet[int] = frozenset()) -> str:
+def text_of_ids(source: IdSource, ids: NDArray[np.int64], skipped: AbstractSet[int] = frozenset()) -> str:
     """Return the text of ids; InputError for an id out of range, with its position."""
     outside = (ids < 0) | (ids >= source.size)
     if outside.any():
@@ -136,7 +152,7 @@ def text_of(source: Source, ids: NDArray[np.int64], skipped: AbstractSet[int] = 
 
 
 def text_and_spans(
-    source: Source, ids: NDArray[np.int64], skipped: AbstractSet[int] = frozenset()
+    source: IdSource, ids: NDArray[np.int64], skipped: AbstractSet[int] = frozenset()
 ) -> tuple[str, NDArray[np.int64]]:
     """Return the text of ids and the range of its characters that each id gives; see `Tokenizer.decode_with_spans`."""
     parts = []
@@ -145,8 +161,181 @@ def text_and_spans(
             raise InputError(f"expected ids from 0 to {source.size - 1}; ids[{at}] is {index}")
         if index not in skipped:
             parts.append(source.feed(index, (at, at + 1)))
-    whole = joined([*parts, source.finish()])
+    whole = join_texts([*parts, source.finish()])
     # Characters are in the order of their ids; a normalizer may report a neighbor's place.
     first, stop = np.maximum.accumulate(np.array(whole.places, np.int64).reshape(-1, 2), axis=0).T
     order = np.arange(len(ids))
     return whole.text, np.stack([np.searchsorted(stop, order, "right"), np.searchsorted(first, order, "right")], 1)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The bytes that each token adds to a text.
+
+
+class TokenBytes:
+    """The bytes of ids under a decoder (D7); `tokens` by id, "" for ids without a token, which add nothing."""
+
+    def __init__(self, decoder: Decoder, tokens: Sequence[str]) -> None:
+        self._decoder, self._tokens = decoder, tokens
+        self._steps = [*flat_steps(decoder)]
+        self._neighbours = [*islice(self._letters(), 2)]
+
+    def of(self, index: int) -> bytes:
+        """Return the bytes that an id adds to a text."""
+        token, decoder = self._tokens[index], self._decoder
+        if not token:
+            return b""
+        if isinstance(decoder, SentencePieceDecoder) and not decoder.steps:
+            return piece_bytes(decoder, token)
+        if any(isinstance(step, ByteFallback) for step in self._steps) and BYTE_TOKEN.fullmatch(token):
+            return bytes([int(token[3:5], 16)])
+        if any(isinstance(step, ByteDecoder) and step.byte_level for step in self._steps):
+            return bytes_of_letters(token)
+        other = next((id for id in self._neighbours if id != index), None)
+        around = [index] if other is None else [other, index, other]
+        text, spans = text_and_spans(TokenSource(decoder, self._tokens), as_ids(around))
+        start, stop = spans[len(around) // 2].tolist()
+        return text[start:stop].encode()
+
+    def _letters(self) -> Iterator[int]:
+        """Yield ids of tokens that alone are ASCII letters: tokens between two of them are not at a border."""
+        for index, token in enumerate(self._tokens):
+            if token.isascii() and any(map(str.isalpha, token)) and not BYTE_TOKEN.fullmatch(token):
+                text, _ = text_and_spans(TokenSource(self._decoder, self._tokens), as_ids([index]))
+                if text.isalpha():
+                    yield index
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Ids to text, for every tokenizer: whole, in a stream, with spans; and the bytes of one id.
+
+Ids: TypeAlias = Iterable[int] | NDArray[np.integer[Any]]
+
+ERRORS = ("replace", "strict", "ignore", "backslashreplace", "surrogateescape")
+MOST_AS_LIST = 1 << 9  # ids of an array: with more, a list of them costs more than the call of two kernels
+
+
+def _no_fast_path(ids: object) -> None:
+    """Always return None: the general path decodes."""
+
+
+class IdDecoder:
+    """Decodes the ids of a tokenizer; its tables are built on first use."""
+
+    def __init__(self, spec: TokenizerSpec, added: AddedTokens) -> None:
+        self._spec, self._decoder, self._added = spec, spec.decoder, added
+
+    def joined_bytes(self, ids: Ids) -> bytes:
+        """Return the bytes of ids; InputError names an invalid id and its position."""
+        if self._decoder is not None:
+            return self._streamed(as_ids(ids), skip_special_tokens=False).encode()
+        return decode_bytes(self._texts_of_ids, ids)
+
+    @cached_property
+    def fast_path(self) -> Callable[[Any], str | None]:
+        """The fast decoder of a list of ids, errors replaced; it returns None for lists that it does not decode."""
+        return _no_fast_path if self._joined is None else self._joined.fast_path
+
+    def text(self, ids: Ids, errors: str, skip_special_tokens: bool) -> str:
+        """Return the text of ids; see `Tokenizer.decode`."""
+        check_flag("skip_special_tokens", skip_special_tokens)
+        if not isinstance(errors, str) or errors not in ERRORS:
+            raise InputError(f"expected errors to be one of {', '.join(map(repr, ERRORS))}, not {errors!r:.60}")
+        if self._decoder is not None:
+            from subwords.spec.decoder import replaces_bytes
+
+            if errors != "replace" and replaces_bytes(self._decoder):
+                raise InputError(f"expected errors='replace', not {errors!r:.60}: this decoder handles bytes itself")
+        joined = self._visible if skip_special_tokens else self._joined
+        flat = as_ids(ids)
+        found = None
+        if joined is not None:
+            found = joined.fast_path(flat.tolist()) if len(flat) <= MOST_AS_LIST else None
+            found = joined.of_array(flat) if found is None else found
+        if found is not None:
+            return found
+        if self._decoder is not None:
+            return self._streamed(flat, skip_special_tokens)
+        if skip_special_tokens:
+            flat = flat[~np.isin(flat, list(self._added.special_ids))]
+        data = self.joined_bytes(flat)
+        try:
+            return data.decode("utf-8", errors)
+        except UnicodeDecodeError as error:
+            raise InputError(
+                f"ids are not whole characters: byte {error.start} of the text is not UTF-8; errors='replace' "
+                f"writes U+FFFD there"
+            ) from None
+
+    def token_bytes(self, index: int) -> bytes:
+        """Return the bytes that an id adds to a text; see `Tokenizer.token_bytes`."""
+        if isinstance(index, bool) or not hasattr(index, "__index__"):
+            raise InputError(f"expected an id as an int, not {type(index).__name__}")
+        place = index.__index__()
+        found = self._texts_of_ids[place]  # refuses an id that does not exist
+        return found if self._decoder is None else self._bytes_of_ids.of(place)
+
+    def stream(self, prompt: Ids, skip_special_tokens: bool) -> DecodeStream:
+        """Return an incremental decoder; see `Tokenizer.stream`."""
+
+        skipped = self._skipped(skip_special_tokens)
+        if isinstance(prompt, tuple) and not prompt:
+            return DecodeStream(self._source(), skipped)
+        before = as_ids(prompt)
+        return DecodeStream(self._source(), skipped, before, self.text(before, "replace", skip_special_tokens))
+
+    def with_spans(self, ids: Ids, skip_special_tokens: bool) -> tuple[str, NDArray[np.int64]]:
+        """Return the text of ids and the characters of each; see `Tokenizer.decode_with_spans`."""
+
+        return text_and_spans(self._source(), as_ids(ids), self._skipped(skip_special_tokens))
+
+    def _streamed(self, ids: NDArray[np.int64], skip_special_tokens: bool) -> str:
+
+        return text_of_ids(self._source(), ids, self._skipped(skip_special_tokens))
+
+    def _skipped(self, skip_special_tokens: bool) -> frozenset[int]:
+        check_flag("skip_special_tokens", skip_special_tokens)
+        return self._added.special_ids if skip_special_tokens else frozenset()
+
+    def _source(self) -> IdSource:
+        if self._decoder is None:
+            from subwords.engine.decode.stages import ByteSource
+
+            return ByteSource(self._texts_of_ids)
+        from subwords.engine.decode.stages import TokenSource
+
+        return TokenSource(self._decoder, self._tokens)
+
+    @cached_property
+    def _joined(self) -> Joined | None:
+        from subwords.engine.decode.joined import joined_of
+
+        return joined_of(self._decoder, self._texts_of_ids if self._decoder is None else self._tokens)
+
+    @cached_property
+    def _visible(self) -> Joined | None:
+        """The same, with special tokens left out."""
+        return None if self._joined is None else self._joined.without(self._added.special_ids)
+
+    @cached_property
+    def _bytes_of_ids(self) -> TokenBytes:
+
+        assert self._decoder is not None
+        return TokenBytes(self._decoder, self._tokens)
+
+    @cached_property
+    def _tokens(self) -> list[str]:
+        """The tokens that a decoder gets, by id: as a tokenizer.json spells them; added tokens as text has them."""
+        tokens = [*self._spec.spellings]
+        for token, text in self._added.written.items():
+            tokens[token.id] = text
+        return tokens
+
+    @cached_property
+    def _texts_of_ids(self) -> Vocab:
+        """The vocabulary, with added tokens that match normalized text replaced by their normalized form."""
+        written = {token.id: text for token, text in self._added.written.items() if text != token.content}
+        if not written:
+            return self._spec.model.vocab
+        tokens = enumerate(self._spec.model.vocab)
+        return Vocab([written[index].encode() if index in written else token for index, token in tokens])

@@ -8,43 +8,47 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.bpe.model import BPE
-from subwords.components.model import Model
-from subwords.components.normalizer import Bert, Prepend, Replace, SentencePiece
-from subwords.components.roles import roles_by_name
-from subwords.components.space_rule import SPACE
-from subwords.components.splitter import NAMED
-from subwords.components.template import Inserted
-from subwords.errors import FormatError
-from subwords.families import family_of
-from subwords.formats.gguf.container import BOOL, FLOAT32, INT8, INT32, STRING, UINT32, written
-from subwords.formats.gguf.overlaps import check_added
-from subwords.formats.gguf.pre import PRE, name_of
+from subwords.formats.checks import makes_all
 from subwords.formats.gguf.read import (
+    BOOL,
     BYTE,
     CONTROL,
+    FLOAT32,
+    INT8,
+    INT32,
     NORMAL,
+    PRE,
     PREFIX,
     ROLES,
+    STRING,
+    UINT32,
     UNKNOWN,
     UNUSED,
     USER_DEFINED,
+    check_added,
+    gguf_bytes,
+    name_of,
 )
-from subwords.formats.json_node import shown
-from subwords.formats.makes_all import makes_all
-from subwords.spec import TokenizerSpec
+from subwords.formats.json_node import show_json
+from subwords.models.bpe.model import BPE
+from subwords.models.families import family_of
+from subwords.models.unigram.model import Unigram
+from subwords.models.wordpiece.model import WordPiece
+from subwords.spec.model import Model
+from subwords.spec.normalizer import Bert, Prepend, Replace, SentencePiece
+from subwords.spec.roles import roles_by_name
+from subwords.spec.splitter import NAMED, SPACE
+from subwords.spec.template import Inserted
+from subwords.spec.tokenizer import TokenizerSpec
 from subwords.split.splitter import Splitter
-from subwords.unigram.model import Unigram
-from subwords.wordpiece.model import WordPiece
-
-__all__ = ["write"]
+from subwords.support.errors import FormatError
 
 _Entry = tuple[str, int, Any]
 _SPACED = Replace(" ", SPACE)
 _ARCHITECTURES = {"bpe": "llama", "wordpiece": "bert", "unigram": "t5"}  # by family
 
 
-def write(spec: TokenizerSpec) -> bytes:
+def write_gguf(spec: TokenizerSpec) -> bytes:
     """Return a GGUF file of the vocabulary, without tensors; a twin of llama.cpp's source gives the same ids.
 
     Raises FormatError for what llama.cpp would do differently: most splitters, all normalizers of byte-level BPE, flags
@@ -56,7 +60,7 @@ def write(spec: TokenizerSpec) -> bytes:
     """
     check_added(spec.added_tokens, normalizes=bool(spec.normalizer))
     model = spec.model
-    writers: dict[str, Any] = {"bpe": _llama_or_gpt2, "wordpiece": _bert, "unigram": _t5}
+    writers: dict[str, Any] = {"bpe": _llama_or_gpt2, "wordpiece": _write_bert, "unigram": _t5}
     family = family_of(model).name
     if family not in writers or (family == "bpe" and any(model.marks)):
         raise FormatError("GGUF holds BPE without prefix and suffix, WordPiece and Unigram; write a .json file")
@@ -65,7 +69,7 @@ def write(spec: TokenizerSpec) -> bytes:
     entries: list[_Entry] = [("general.architecture", STRING, architecture), *own, *_roles(spec, architecture)]
     if spec.chat_template is not None:
         entries.append(("tokenizer.chat_template", STRING, spec.chat_template))
-    return written(entries)
+    return gguf_bytes(entries)
 
 
 def _types(spec: TokenizerSpec, texts: Sequence[str], *, bytes_too: bool = False) -> NDArray[np.int32]:
@@ -87,11 +91,11 @@ def _unk_id(model: Model) -> int | None:
     return None if model.byte_level else model.unk_id
 
 
-def _tokens(kind: str, pre: str, texts: Sequence[str], types: NDArray[np.int32]) -> list[_Entry]:
+def _token_strings(kind: str, pre: str, texts: Sequence[str], types: NDArray[np.int32]) -> list[_Entry]:
     named = [text or f"[PAD{i}]" for i, text in enumerate(texts)]
     if len(set(named)) < len(named):
         twice = next(text for text in named if named.count(text) > 1)
-        raise FormatError(f"expected distinct tokens in a GGUF file; {shown(twice)} has two ids")
+        raise FormatError(f"expected distinct tokens in a GGUF file; {show_json(twice)} has two ids")
     return [
         (f"{PREFIX}model", STRING, kind),
         (f"{PREFIX}pre", STRING, pre),
@@ -159,10 +163,10 @@ def _gpt2(spec: TokenizerSpec, model: BPE) -> list[_Entry]:
     bpe.write_model(model, texts)  # raises FormatError for merges without a total order
     merges = [(left, right) for left, right, result in model.merges.tolist() if result not in model.special_ids]
     if odd := next((texts[i] for pair in merges for i in pair if " " in texts[i]), None):
-        raise FormatError(f"GGUF holds merges of tokens without spaces, not of {shown(odd)}")
+        raise FormatError(f"GGUF holds merges of tokens without spaces, not of {show_json(odd)}")
     pre = _pre(spec, model)
     return [
-        *_tokens("gpt2", pre, texts, _types(spec, texts)),
+        *_token_strings("gpt2", pre, texts, _types(spec, texts)),
         (f"{PREFIX}merges", STRING, [f"{texts[left]} {texts[right]}" for left, right in merges]),
     ]
 
@@ -188,7 +192,7 @@ def _pre(spec: TokenizerSpec, model: BPE) -> str:
     if PRE[name].whole_words:
         for token in spec.added_tokens:
             if token.special and len(Splitter(rule).split(token.content)) == 1:
-                raise FormatError(f"llama.cpp would find the special token {shown(token.content)} in ordinary text")
+                raise FormatError(f"llama.cpp would find the special token {show_json(token.content)} in ordinary text")
     return name
 
 
@@ -196,8 +200,7 @@ def _pre(spec: TokenizerSpec, model: BPE) -> str:
 
 
 def _llama(spec: TokenizerSpec, model: BPE) -> list[_Entry]:
-    from subwords.formats.sentencepiece.pieces import cut_rule
-    from subwords.formats.sentencepiece.proto import Kind
+    from subwords.formats.sentencepiece.read import Kind, cut_rule
     from subwords.formats.sentencepiece.write import check_splitter
 
     if model.words_only or model.whole_words or model.unused_ids or model.user_ids:
@@ -215,8 +218,8 @@ def _llama(spec: TokenizerSpec, model: BPE) -> list[_Entry]:
     if spec.splitter != model.space_rule:
         check_splitter(Splitter(spec.splitter), finest, pieces)
     return [
-        *_tokens("llama", "default", texts, types),
-        (f"{PREFIX}scores", FLOAT32, _scores(model)),
+        *_token_strings("llama", "default", texts, types),
+        (f"{PREFIX}scores", FLOAT32, _merge_scores(model)),
         (f"{PREFIX}add_space_prefix", BOOL, _is_prefixed(spec)),
     ]
 
@@ -235,7 +238,7 @@ def _is_prefixed(spec: TokenizerSpec) -> bool:
     )
 
 
-def _scores(model: BPE) -> NDArray[np.float32]:
+def _merge_scores(model: BPE) -> NDArray[np.float32]:
     """Return scores that give llama.cpp the model's merges: it merges whatever joins to a token, best score first.
 
     Pairs that join to one token have one score. Inside a token the merges have a fixed order, so only one of these
@@ -268,7 +271,7 @@ def _grouped(merges: NDArray[np.int64], ranks: NDArray[np.int64]) -> NDArray[np.
 
 
 def _t5(spec: TokenizerSpec, model: Unigram) -> list[_Entry]:
-    from subwords.formats.sentencepiece.pieces import cut_rule
+    from subwords.formats.sentencepiece.read import cut_rule
     from subwords.formats.sentencepiece.write import check_splitter
 
     if model.byte_fallback or model.unk_id is None or model.user_ids:
@@ -297,7 +300,7 @@ def _t5(spec: TokenizerSpec, model: Unigram) -> list[_Entry]:
     check_splitter(Splitter(spec.splitter), finest, pieces)
     charsmaps = [(f"{PREFIX}precompiled_charsmap", INT8, np.frombuffer(charsmap, np.int8))] if charsmap else []
     return [
-        *_tokens("t5", "default", texts, types),
+        *_token_strings("t5", "default", texts, types),
         (f"{PREFIX}scores", FLOAT32, scores),
         (f"{PREFIX}add_space_prefix", BOOL, prefixed),
         (f"{PREFIX}remove_extra_whitespaces", BOOL, merging),
@@ -308,7 +311,7 @@ def _t5(spec: TokenizerSpec, model: Unigram) -> list[_Entry]:
 # ------------------------------------------------------------------ WordPiece
 
 
-def _bert(spec: TokenizerSpec, model: WordPiece) -> list[_Entry]:
+def _write_bert(spec: TokenizerSpec, model: WordPiece) -> list[_Entry]:
     if model.prefix != "##" or spec.splitter != NAMED["bert"]:
         raise FormatError('llama.cpp has BERT\'s WordPiece only; expected the prefix "##" and the splitter "bert"')
     match spec.normalizer:
@@ -323,7 +326,7 @@ def _bert(spec: TokenizerSpec, model: WordPiece) -> list[_Entry]:
     types = _types(spec, texts)
     named = [_spaced(text, kind) for text, kind in zip(texts, types.tolist(), strict=True)]
     return [
-        *_tokens("bert", "default", named, types),
+        *_token_strings("bert", "default", named, types),
         (f"{PREFIX}normalizer.lowercase", BOOL, lowercase),
         (f"{PREFIX}normalizer.strip_accents", BOOL, lowercase if strips is None else strips),
     ]
@@ -335,5 +338,5 @@ def _spaced(text: str, kind: int) -> str:
         return text
     spaced = text[2:] if text.startswith("##") else SPACE + text
     if not spaced or (text.startswith("##") and (spaced.startswith(SPACE) or spaced[0] + spaced[-1] == "[]")):
-        raise FormatError(f"a GGUF file cannot hold the token {shown(text)}: it would be read as another")
+        raise FormatError(f"a GGUF file cannot hold the token {show_json(text)}: it would be read as another")
     return spaced

@@ -10,15 +10,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.bpe.model import BPE
-from subwords.components.added_token import AddedToken
-from subwords.components.byte_alphabet import CHARACTERS, tokens_from_text, tokens_to_text
-from subwords.components.vocab import Vocab
-from subwords.errors import FormatError, InputError
-from subwords.formats.hf.vocabulary import quoted, texts_by_id, unyielded_ids, utf8, written_texts, written_vocab
-from subwords.formats.json_node import Node, shown
-
-__all__ = ["read_model", "token_texts", "write_model", "write_vocab"]
+from subwords.formats.hf.vocabulary import (
+    encode_vocabulary,
+    quoted,
+    texts_by_id,
+    unyielded_ids,
+    written_texts,
+    written_vocab,
+)
+from subwords.formats.json_node import Node, show_json
+from subwords.models.bpe.model import BPE
+from subwords.spec.added_token import AddedToken
+from subwords.spec.vocab import CHARACTERS, Vocab, tokens_from_text, tokens_to_text
+from subwords.support.errors import FormatError, InputError
 
 _COMMA, _BETWEEN = ",\n        ", "\n      ],\n      [\n        "
 
@@ -92,7 +96,7 @@ def _read_merges(node: Node, vocab: dict[str, int], prefix: str) -> NDArray[np.i
     if entries and isinstance(entries[0], str) and entries[0].startswith("#version"):
         entries = entries[1:]
     try:
-        left, right = _parts(entries)
+        left, right = _merge_sides(entries)
         ids = vocab.__getitem__
         rest = [_without(token, prefix) for token in right] if prefix else right
         columns = [list(map(ids, left)), list(map(ids, right)), list(map(ids, map(add, left, rest)))]
@@ -107,7 +111,7 @@ def _read_merges(node: Node, vocab: dict[str, int], prefix: str) -> NDArray[np.i
     return merges
 
 
-def _parts(entries: list[Any]) -> tuple[Sequence[str], Sequence[str]]:
+def _merge_sides(entries: list[Any]) -> tuple[Sequence[str], Sequence[str]]:
     """Return the left and the right tokens of merges, "left right" or [left, right] each; ValueError for others."""
     if set(map(type, entries)) <= {str}:  # all at once: lists of two would cost as much as everything else
         flat = " ".join(entries).split(" ") if entries else []
@@ -137,15 +141,17 @@ def _refuse_merge(node: Node, vocab: dict[str, int], prefix: str) -> None:
         try:
             joined = parts[0] + _without(parts[1], prefix)
         except ValueError:
-            raise entry.wrong(f"a right token that begins with the prefix {shown(prefix)}", _listed(parts)) from None
+            raise entry.wrong(
+                f"a right token that begins with the prefix {show_json(prefix)}", _listed(parts)
+            ) from None
         for token in (*parts, joined):
             if token not in vocab:
-                came = f"{_listed(parts)}: {shown(token)} is not a token"
+                came = f"{_listed(parts)}: {show_json(token)} is not a token"
                 raise entry.wrong("two tokens whose concatenation is a token", came) from None
 
 
 def _listed(parts: list[Any]) -> str:
-    return f"[{', '.join(map(shown, parts))}]"
+    return f"[{', '.join(map(show_json, parts))}]"
 
 
 def _token_bytes(
@@ -154,7 +160,7 @@ def _token_bytes(
     """Return the bytes of every id, b"" for ids without a token, and the ids of `_odd_ids`."""
     texts = texts_by_id(vocab, added)
     if not byte_level:
-        return utf8(node, texts), frozenset()
+        return encode_vocabulary(node, texts), frozenset()
     literal = {token.id: token.content for token in added if not _is_of_model(token, vocab, merges)}
     spelled = ["" if i in literal else text for i, text in enumerate(texts)]
     odd: frozenset[int] = frozenset()
@@ -178,9 +184,9 @@ def _odd_ids(node: Node, texts: Sequence[str], merges: NDArray[np.int64]) -> fro
     """Return the tokens that no bytes spell. HF keeps them, and no text yields them; here no merge may use them."""
     found = frozenset(i for i, text in enumerate(texts) if not CHARACTERS.issuperset(text))
     if used := found & {*merges[np.isin(merges, list(found))].tolist()}:
-        came = f"{shown(texts[min(used)])} in a merge"
+        came = f"{show_json(texts[min(used)])} in a merge"
         raise node.wrong("tokens of a byte-level model", f"{came}: its characters stand for no bytes")
-    utf8(node, [texts[i] for i in found])
+    encode_vocabulary(node, [texts[i] for i in found])
     return found
 
 
@@ -226,7 +232,7 @@ def _check_writable(model: BPE) -> None:
         raise FormatError(f"tokenizer.json cannot hold this model: it has {name}")
     if model.ranks is None:
         return
-    from subwords.bpe.piece_scores import is_ordered, ties
+    from subwords.models.bpe.merges import is_ordered, ties
 
     for tied in ties(model):
         if not is_ordered(model, tied):

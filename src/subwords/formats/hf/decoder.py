@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from subwords.components.decoder import (
+from subwords.formats.json_node import Node
+from subwords.spec.decoder import (
     CTC,
     BPEDecoder,
     ByteDecoder,
@@ -22,11 +23,8 @@ from subwords.components.decoder import (
     Strip,
     WordPieceDecoder,
 )
-from subwords.components.oniguruma import from_oniguruma, to_oniguruma
-from subwords.errors import FormatError, InputError
-from subwords.formats.json_node import Node
-
-__all__ = ["from_decoder", "to_decoder"]
+from subwords.spec.oniguruma import from_oniguruma, to_oniguruma
+from subwords.support.errors import FormatError, InputError
 
 MOST = 2**63 - 1  # characters; longer than any token
 DEEPEST = 100
@@ -65,7 +63,7 @@ def to_decoder(decoder: Decoder) -> dict[str, Any] | None:
 
 
 def _from_step(node: Node, depth: int = 0) -> DecoderStep:
-    kind = _kind(node)
+    kind = _decoder_type(node)
     match kind:
         case "Sequence":
             if depth == DEEPEST:
@@ -93,7 +91,7 @@ def _from_step(node: Node, depth: int = 0) -> DecoderStep:
     raise node.unsupported(", ".join(KINDS))
 
 
-def _kind(node: Node) -> str | None:
+def _decoder_type(node: Node) -> str | None:
     """Return the type of a decoder; if HF does not have this type, the one that its fields determine, as in HF."""
     kind = node["type"].value
     if isinstance(kind, str) and kind in KINDS:
@@ -119,7 +117,7 @@ def _replace(node: Node) -> Replace | ReplaceTokens:
     content = node["content"].string()
     if "String" in pattern.object():
         return Replace(pattern["String"].string(), content)
-    if named := _named(pattern["Regex"].string(), content):
+    if named := _step_of_regex(pattern["Regex"].string(), content):
         return named
     text = from_oniguruma(pattern["Regex"].string())
     try:
@@ -129,7 +127,7 @@ def _replace(node: Node) -> Replace | ReplaceTokens:
     return Replace(text, content, regex=True)
 
 
-def _named(pattern: str, content: str) -> ReplaceTokens | None:
+def _step_of_regex(pattern: str, content: str) -> ReplaceTokens | None:
     """Return the step that implements this regex, if there is one."""
     if not (pattern.startswith(r"\A(?:") and pattern.endswith(r")\z")):
         return None

@@ -13,14 +13,12 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
 
-from subwords.components.roles import ROLES, checked_roles, roles_by_name
-from subwords.errors import FormatError, InputError, SubwordsWarning
-from subwords.formats.hf.unused import unused
-from subwords.formats.json_node import Node, is_unicode, parse, shown
-from subwords.formats.recognize import BESIDE, TEMPLATES
-from subwords.spec import TokenizerSpec
-
-__all__ = ["CHANGING", "CONFIG", "TEMPLATE", "read", "write"]
+from subwords.formats import BESIDE, TEMPLATES
+from subwords.formats.hf.tokenizer_json import unused
+from subwords.formats.json_node import Node, is_unicode, parse_json, show_json
+from subwords.spec.roles import ROLES, checked_roles, roles_by_name
+from subwords.spec.tokenizer import TokenizerSpec
+from subwords.support.errors import FormatError, InputError, SubwordsWarning
 
 CONFIG, MAP, TEMPLATE, ADDED = BESIDE
 CHANGING = (TEMPLATE, ADDED)  # what else would change a tokenizer in this folder
@@ -34,7 +32,7 @@ _OURS = (*_KEY.values(), "additional_special_tokens", "tokenizer_class", "backen
 _NO_LIMIT = int(1e30)  # what transformers writes for a model without a longest input
 
 
-def read(spec: TokenizerSpec, files: Mapping[str, bytes], folder: str, *, complete: bool) -> TokenizerSpec:
+def read_folder_files(spec: TokenizerSpec, files: Mapping[str, bytes], folder: str, *, complete: bool) -> TokenizerSpec:
     """Return a spec with what a folder's other files say; absent files say nothing.
 
     They name roles and a chat template, and may name tokens that the vocabulary lacks, which get the next ids. `folder`
@@ -66,17 +64,17 @@ def read(spec: TokenizerSpec, files: Mapping[str, bytes], folder: str, *, comple
         {
             "roles": checked_roles(found, len(spec.model.vocab)),
             "chat_template": _template(files, config, folder),
-            "foreign": replace(spec.foreign, config=_kept(config, spec), chat_templates=_templates(files, folder)),
+            "foreign": replace(spec.foreign, config=_kept_json(config, spec), chat_templates=_templates(files, folder)),
         }
     )
 
 
-def _kept(config: Node, spec: TokenizerSpec) -> tuple[tuple[str, str], ...]:
+def _kept_json(config: Node, spec: TokenizerSpec) -> tuple[tuple[str, str], ...]:
     """Return the JSON of what is written back as it is."""
     kept = {}
     for key in config.object():
         if not is_unicode(key):
-            raise config.wrong("keys without lone surrogates", shown(key))
+            raise config.wrong("keys without lone surrogates", show_json(key))
         kept[key] = config[key].verbatim()
     if not isinstance(config["chat_template"].value, list):  # templates with names
         kept.pop("chat_template", None)
@@ -147,7 +145,7 @@ def _extended(spec: TokenizerSpec, contents: Sequence[str], flags: Mapping[str, 
 
 
 def _parsed(files: Mapping[str, bytes], name: str, folder: str) -> Node:
-    return parse(files[name], f"{folder}/{name}") if name in files else Node(f"{folder}/{name}", "", {})
+    return parse_json(files[name], f"{folder}/{name}") if name in files else Node(f"{folder}/{name}", "", {})
 
 
 def _contents(node: Node) -> list[str]:
@@ -196,7 +194,7 @@ def _default(templates: list[dict[str, str]]) -> str | None:
     return next((entry["template"] for entry in templates if entry["name"] == "default"), None)
 
 
-def write(spec: TokenizerSpec) -> dict[str, bytes]:
+def write_folder_files(spec: TokenizerSpec) -> dict[str, bytes]:
     """Return the files beside tokenizer.json, by name.
 
     Raises FormatError if the token of a role is not a special token: transformers would make it one, and text that
@@ -207,7 +205,8 @@ def write(spec: TokenizerSpec) -> dict[str, bytes]:
     for role, index in roles.items():
         if index not in special:
             raise FormatError(
-                f"the {role} token, id {index} ({shown(spec.model.vocab[index].decode('utf-8', 'replace'))}), is not a "
+                f"the {role} token, id {index} "
+                f"({show_json(spec.model.vocab[index].decode('utf-8', 'replace'))}), is not a "
                 f"special token, and transformers would make it one; use with_tokens([...]) first"
             )
     named: dict[str, Any] = {key: special[roles[role]] for role, key in _KEY.items() if role in roles}

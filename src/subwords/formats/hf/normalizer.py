@@ -6,7 +6,8 @@ import base64
 from collections.abc import Callable
 from typing import Any
 
-from subwords.components.normalizer import (
+from subwords.formats.json_node import Node
+from subwords.spec.normalizer import (
     NAMED,
     SPACED,
     Bert,
@@ -23,11 +24,8 @@ from subwords.components.normalizer import (
     Strip,
     StripAccents,
 )
-from subwords.components.oniguruma import from_oniguruma, to_oniguruma
-from subwords.errors import FormatError
-from subwords.formats.json_node import Node
-
-__all__ = ["from_normalizer", "to_normalizer"]
+from subwords.spec.oniguruma import from_oniguruma, to_oniguruma
+from subwords.support.errors import FormatError
 
 DEEPEST = 100
 
@@ -43,10 +41,10 @@ def from_normalizer(node: Node) -> Steps:
 
     Source: HF tokenizers 0.23, including what it refuses.
     """
-    return () if node.value is None else _steps(node)
+    return () if node.value is None else _normalizer_steps(node)
 
 
-def _steps(node: Node) -> Steps:
+def _normalizer_steps(node: Node) -> Steps:
     kind = node["type"].value
     # As in HF: a type that is unknown or missing is told by the fields.
     if not isinstance(kind, str) or kind not in _READERS:
@@ -62,10 +60,10 @@ def _sequence(node: Node) -> Steps:
     parts.array()
     if node.depth > DEEPEST:
         raise parts.wrong(f"at most {DEEPEST} nested sequences")
-    return tuple(step for part in parts.items() for step in _steps(part))
+    return tuple(step for part in parts.items() for step in _normalizer_steps(part))
 
 
-def _bert(node: Node) -> Steps:
+def _bert_normalizer(node: Node) -> Steps:
     accents = node["strip_accents"]
     return (
         Bert(
@@ -88,7 +86,7 @@ def _replace(node: Node) -> Steps:
 
 def _map(node: Node) -> bytes:
     """Return the precompiled map in a base64 string."""
-    from subwords.components.precompiled_map import read_charsmap
+    from subwords.spec.normalizer import read_charsmap
 
     text = node.string()
     try:
@@ -103,8 +101,8 @@ def _map(node: Node) -> bytes:
 
 
 _READERS: dict[str, Callable[[Node], Steps]] = {
-    "Bert": _bert,
-    "BertNormalizer": _bert,
+    "Bert": _bert_normalizer,
+    "BertNormalizer": _bert_normalizer,
     "ByteLevel": lambda _: (ByteLevel(),),
     "Lowercase": lambda _: (Lowercase(),),
     "NFC": lambda _: (Form("NFC"),),
@@ -137,14 +135,14 @@ def to_normalizer(steps: Steps) -> dict[str, Any] | None:
     >>> to_normalizer((Strip(), Lowercase()))["normalizers"][0]
     {'type': 'Strip', 'strip_left': True, 'strip_right': True}
     """
-    parts = (_parts(step) if isinstance(step, SentencePiece) else (step,) for step in steps)
+    parts = (_sentencepiece_steps(step) if isinstance(step, SentencePiece) else (step,) for step in steps)
     nodes = [_node(step) for part in parts for step in part]
     if len(nodes) == 1:
         return nodes[0]
     return {"type": "Sequence", "normalizers": nodes} if nodes else None
 
 
-def _parts(step: SentencePiece) -> Steps:
+def _sentencepiece_steps(step: SentencePiece) -> Steps:
     """Return HF's steps for SentencePiece's normalizer.
 
     Hazard: HF applies the map to grapheme clusters, so combining marks after a mapped character may change the result.

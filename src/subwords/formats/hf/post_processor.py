@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from subwords.components.template import LARGEST, Inserted, Piece, Slot, Template, bert
-from subwords.errors import InputError
-from subwords.formats.json_node import Node, shown
-
-__all__ = ["from_post_processor", "to_post_processor"]
+from subwords.formats.json_node import Node, show_json
+from subwords.spec.template import MOST_TEMPLATE_IDS, Inserted, Piece, Slot, Template, bert
+from subwords.support.errors import InputError
 
 DEEPEST = 100
 
@@ -25,7 +23,7 @@ def from_post_processor(node: Node) -> Template | None:
     >>> from_post_processor(Node("a.json", "post_processor", value)) == bert(101, 102)
     True
     """
-    steps = [(step, _read(step)) for step in _steps(node)] if node.value is not None else []
+    steps = [(step, _read_template(step)) for step in _processor_steps(node)] if node.value is not None else []
     plain = Template()
     framing = [(step, got) for step, got in steps if (got.single, got.pair) != (plain.single, plain.pair)]
     if len(framing) > 1:
@@ -35,17 +33,17 @@ def from_post_processor(node: Node) -> Template | None:
     return None if template == plain else template
 
 
-def _steps(node: Node, depth: int = 0) -> Iterator[Node]:
+def _processor_steps(node: Node, depth: int = 0) -> Iterator[Node]:
     if node["type"].value != "Sequence":
         yield node
         return
     if depth == DEEPEST:
         raise node.wrong(f"at most {DEEPEST} nested sequences", "one more")
     for item in node["processors"].items():
-        yield from _steps(item, depth + 1)
+        yield from _processor_steps(item, depth + 1)
 
 
-def _read(node: Node) -> Template:
+def _read_template(node: Node) -> Template:
     kind = node["type"].value
     read = _READERS.get(kind) if isinstance(kind, str) else None
     if read is None:
@@ -56,9 +54,9 @@ def _read(node: Node) -> Template:
     return read(node)
 
 
-def _bert(node: Node) -> Template:
+def _bert_template(node: Node) -> Template:
     # HF distinguishes BertProcessing and RobertaProcessing by their fields, not by `type`.
-    (cls, cls_id), (sep, sep_id) = _token(node["cls"]), _token(node["sep"])
+    (cls, cls_id), (sep, sep_id) = _template_token(node["cls"]), _template_token(node["sep"])
     if node["trim_offsets"].value is None or node["add_prefix_space"].value is None:
         return bert(cls_id, sep_id, cls, sep)
     start, stop = Inserted(cls, (cls_id,), (cls,)), Inserted(sep, (sep_id,), (sep,))
@@ -77,11 +75,11 @@ def _byte_level(node: Node) -> Template:
     return Template(trims=_trims(node))
 
 
-def _token(node: Node) -> tuple[str, int]:
+def _template_token(node: Node) -> tuple[str, int]:
     if len(node.array()) != 2:
         raise node.wrong("a token and its id")
     token, index = node.items()
-    return token.string(), index.integer(LARGEST)
+    return token.string(), index.integer(MOST_TEMPLATE_IDS)
 
 
 def _processing(node: Node) -> Template:
@@ -94,7 +92,7 @@ def _processing(node: Node) -> Template:
 
 
 def _special(node: Node) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    ids = tuple(item.integer(LARGEST) for item in node["ids"].items())
+    ids = tuple(item.integer(MOST_TEMPLATE_IDS) for item in node["ids"].items())
     tokens = tuple(item.string() for item in node["tokens"].items())
     node["id"].string()
     if len(ids) != len(tokens):
@@ -106,25 +104,25 @@ def _piece(node: Node, named: dict[str, tuple[tuple[int, ...], tuple[str, ...]]]
     if len(node.object()) != 1:
         raise node.wrong("a Sequence or a SpecialToken")
     (kind,) = node.object()
-    name, type_id = node[kind]["id"].string(), node[kind]["type_id"].integer(LARGEST)
+    name, type_id = node[kind]["id"].string(), node[kind]["type_id"].integer(MOST_TEMPLATE_IDS)
     if kind == "Sequence" and name in ("A", "B"):
         return Slot("A" if name == "A" else "B", type_id)
     if kind != "SpecialToken":
-        raise node.wrong("a Sequence, A or B, or a SpecialToken", f"{shown(kind)} {shown(name)}")
+        raise node.wrong("a Sequence, A or B, or a SpecialToken", f"{show_json(kind)} {show_json(name)}")
     if name not in named:
         raise node[kind]["id"].wrong("one of the special_tokens")
     return Inserted(name, *named[name], type_id)
 
 
 _READERS: dict[str, Callable[[Node], Template]] = {
-    "BertProcessing": _bert,
+    "BertProcessing": _bert_template,
     "ByteLevel": _byte_level,
-    "RobertaProcessing": _bert,
+    "RobertaProcessing": _bert_template,
     "TemplateProcessing": _processing,
 }
 
 
-_SHAPES = ((("sep", "cls"), _bert), (("single", "pair", "special_tokens"), _processing))
+_SHAPES = ((("sep", "cls"), _bert_template), (("single", "pair", "special_tokens"), _processing))
 
 
 def to_post_processor(template: Template | None) -> dict[str, Any] | None:

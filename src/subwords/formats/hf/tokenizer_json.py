@@ -3,34 +3,357 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Literal
 
-from subwords.components import splitter as splitters
-from subwords.components.model import Model
-from subwords.components.splitter import ByteChars
-from subwords.errors import FormatError, InputError
-from subwords.families import family_of
 from subwords.formats.hf import bpe
-from subwords.formats.hf.padding import from_padding, from_truncation, to_padding, to_truncation
 from subwords.formats.hf.post_processor import from_post_processor, to_post_processor
 from subwords.formats.hf.pre_tokenizer import from_pre_tokenizer, to_pre_tokenizer
 from subwords.formats.hf.vocabulary import (
     added_entries,
     appended_ids,
+    encode_vocabulary,
     model_kind,
     read_added,
     read_vocab,
-    utf8,
 )
-from subwords.formats.json_node import Node, parse
-from subwords.spec import Foreign, TokenizerSpec
+from subwords.formats.json_node import Node, parse_json
+from subwords.models.families import family_of
+from subwords.spec import splitter as splitters
+from subwords.spec.model import Model
+from subwords.spec.normalizer import Bert, Prepend
+from subwords.spec.padding import LARGEST, LONGEST, Padding, Truncation
+from subwords.spec.roles import ROLES
+from subwords.spec.splitter import ByteChars, Prefix
+from subwords.spec.template import MOST_TEMPLATE_IDS
+from subwords.spec.tokenizer import Foreign, TokenizerSpec
 from subwords.split.splitter import Splitter
+from subwords.support.errors import FormatError, InputError
 
 if TYPE_CHECKING:
-    from subwords.components.decoder import Decoder
-    from subwords.components.normalizer import Steps
+    from subwords.spec.decoder import Decoder
+    from subwords.spec.normalizer import Steps
 
-__all__ = ["read", "write"]
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Rewrites a tokenizer.json of version 2.0 as one of version 1.0.
+#
+# Source: what HF tokenizers 1.0.0rc3 writes. That version is not final: unclear cases are refused here.
+
+_CHILDREN = {"normalizer": "normalizers", "pre_tokenizer": "pretokenizers", "decoder": "decoders"}
+_BYTES = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
+_AT_DELIMITERS = {"type": "Split", "behavior": "MergedWithNext", "invert": False}
+_DEEPEST = 100
+
+
+def as_version_1(top: Node) -> Node:
+    """Return the file as version 1.0 writes it; FormatError with the place for what 2.0 does not allow or leaves open.
+
+    >>> from subwords.formats.json_node import Node
+    >>> model = {"type": "BPE", "byte_level": True, "vocab": {}, "merges": []}
+    >>> as_version_1(Node("a.json", "", {"version": "2.0", "model": model}))["pre_tokenizer"]["type"].value
+    'ByteLevel'
+    """
+    model = top["model"]
+    if model["type"].value is None:
+        raise model["type"].wrong("the type of the model, which version 2.0 requires")
+    for slot, children in _CHILDREN.items():
+        _check_types(top[slot], children)
+    normalizer, before = _normalizer(top)
+    words = [*before, *([top["pre_tokenizer"].value] if top["pre_tokenizer"].value is not None else [])]
+    if model["type"].value == "BPE":
+        _check_bpe(model)
+        words += [_BYTES] if model["byte_level"].boolean() else []
+    changed = {
+        "version": "1.0",
+        "normalizer": normalizer,
+        "pre_tokenizer": words[0]
+        if len(words) == 1
+        else {"type": "Sequence", "pretokenizers": words}
+        if words
+        else None,
+        "post_processor": _post_processor(top),
+    }
+    kept = {key: value for key, value in top.object().items() if key != "role_to_token"}
+    return Node(top.file, top.path, kept | changed)
+
+
+def roles_of(node: Node, ids: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+    """Return the roles of `role_to_token`; `ids` are those of all tokens."""
+    if node.value is None:
+        return ()
+    found = []
+    for key in node.object():
+        role = key.removesuffix("_token")
+        if role not in ROLES:
+            raise node[key].unsupported(f"the roles {', '.join(ROLES)}")
+        if node[key].string() not in ids:
+            raise node[key].wrong("a token of the vocabulary")
+        found.append((role, ids[node[key].string()]))
+    return tuple(sorted(found))
+
+
+def _check_types(node: Node, children: str, depth: int = 0) -> None:
+    if node.value is None and not depth:
+        return
+    kind = node["type"].string()
+    if kind in ("ByteLevel", "Metaspace") and children == "pretokenizers":
+        raise node.unsupported("a Split, and byte_level or a MetaspaceNormalizer, in version 2.0")
+    if kind == "Sequence":
+        if depth == _DEEPEST:
+            raise node.wrong(f"at most {_DEEPEST} nested sequences", "one more")
+        for item in node[children].items():
+            _check_types(item, children, depth + 1)
+
+
+def _check_bpe(model: Node) -> None:
+    if "dropout" in model.object():
+        raise model["dropout"].unsupported("no dropout in version 2.0")
+    model["byte_level"].boolean()
+    if any(isinstance(entry, str) for entry in model["merges"].array()):
+        raise model["merges"].wrong("pairs of tokens in version 2.0", "strings")
+
+
+# ------------------------------------------------------------------ MetaspaceNormalizer
+
+
+def _normalizer(top: Node) -> tuple[Any, list[Any]]:
+    """Return the normalizer without its MetaspaceNormalizer, and what does the same before words are split."""
+    node = top["normalizer"]
+    steps = [] if node.value is None else _flat(node)
+    delimiting = [step for step in steps if step["type"].value == "MetaspaceNormalizer"]
+    if not delimiting:
+        return node.value, []
+    if len(delimiting) > 1 or delimiting[0] is not steps[-1]:
+        raise delimiting[0].unsupported("it as the last normalizer")
+    for token in top["added_tokens"].items() if top["added_tokens"].value is not None else ():
+        if token["normalized"].boolean(False):
+            raise token["normalized"].wrong("false beside a MetaspaceNormalizer")
+    rest = [step.value for step in steps[:-1]]
+    normalizer = rest[0] if len(rest) == 1 else {"type": "Sequence", "normalizers": rest} if rest else None
+    return normalizer, _delimiting(steps[-1], top["pre_tokenizer"])
+
+
+def _flat(node: Node) -> list[Node]:
+    if node["type"].value != "Sequence":
+        return [node]
+    return [step for item in node["normalizers"].items() for step in _flat(item)]
+
+
+def _delimiting(step: Node, following: Node) -> list[Any]:
+    replacement = step["replacement"].character()
+    scheme = step["prepend"].choice(("always", "first", "never"))
+    metaspace = {"type": "Metaspace", "replacement": replacement, "prepend_scheme": scheme, "split": False}
+    if not step["drop_whitespace"].boolean():
+        return [metaspace]
+    # Words without whitespace between them: only the delimiters separate them.
+    if scheme != "always" or following.value != {"pattern": {"String": replacement}, **_AT_DELIMITERS}:
+        raise step["drop_whitespace"].wrong('false, or prepend "always" and a Split at the delimiter')
+    return [{"type": "WhitespaceSplit"}, metaspace]
+
+
+# ------------------------------------------------------------------ TemplateProcessing
+
+
+def _post_processor(top: Node) -> Any:
+    node = top["post_processor"]
+    if node.value is None:
+        return None
+    if node["type"].value != "TemplateProcessing":
+        raise node.unsupported("null or TemplateProcessing in version 2.0")
+    names = _token_names(top)
+    tokens: dict[str, Any] = {}
+    found = {key: [_piece(item, names, tokens) for item in node[key].items()] for key in ("single", "pair")}
+    return {"type": "TemplateProcessing", **found, "special_tokens": tokens}
+
+
+def _token_names(top: Node) -> dict[int, str]:
+    """Return the token of every id; damaged vocabularies are refused later."""
+    vocab = top["model"]["vocab"].value
+    if isinstance(vocab, list):
+        texts = [entry[0] if isinstance(entry, list) and entry else None for entry in vocab]
+        found = {i: text for i, text in enumerate(texts) if isinstance(text, str)}
+    else:
+        found = {i: text for text, i in top["model"]["vocab"].object().items() if type(i) is int}
+    for token in top["added_tokens"].items() if top["added_tokens"].value is not None else ():
+        if type(token["id"].value) is int:
+            found[token["id"].value] = token["content"].string()
+    return found
+
+
+def _piece(node: Node, names: Mapping[int, str], tokens: dict[str, Any]) -> Any:
+    type_id = node.get("type_id", 0).integer(MOST_TEMPLATE_IDS)
+    if node.object().keys() - {"seq", "ids", "type_id"} or ("seq" in node.object()) == ("ids" in node.object()):
+        raise node.wrong("either seq or ids, and perhaps a type_id")
+    if "seq" in node.object():
+        return {"Sequence": {"id": node["seq"].choice(("A", "B")), "type_id": type_id}}
+    ids = [item.integer(MOST_TEMPLATE_IDS) for item in node["ids"].items()]
+    if not ids:
+        raise node["ids"].wrong("at least one id")
+    for item in node["ids"].items():
+        if item.value not in names:
+            raise item.wrong("the id of a token")
+    texts = [names[i] for i in ids]
+    name = "".join(texts)
+    while tokens.get(name, {"ids": ids})["ids"] != ids:
+        name += " "
+    tokens[name] = {"id": name, "ids": ids, "tokens": texts}
+    return {"SpecialToken": {"id": name, "type_id": type_id}}
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Settings of a folder that change ids in transformers, and that are not used here.
+
+_PLAIN = {"", "PreTrainedTokenizer", "PreTrainedTokenizerBase", "TokenizersBackend"}  # they build no pipeline
+# Classes whose pipeline is the one with which a vocab.txt, and vocab.json with merges.txt, are read here.
+_BERT = {"BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer", "MobileBertTokenizer"}
+_SAME = {"WordPiece": _BERT, "BPE": {"GPT2Tokenizer", "CLIPTokenizer", "OpenAIGPTTokenizer"}}
+# The value that changes nothing; any other value changes ids with some class.
+_NEUTRAL: dict[str, Any] = {
+    "add_bos_token": False,
+    "add_eos_token": False,
+    "do_basic_tokenize": True,
+    "extra_ids": 0,
+    "keep_accents": False,
+    "legacy": True,
+    "never_split": [],
+    "remove_space": True,
+    "sp_model_kwargs": {},
+    "split_special_tokens": False,
+    "src_lang": None,
+    "tgt_lang": None,
+}
+_BERT_S = {
+    "do_lower_case": "lowercase",
+    "strip_accents": "strip_accents",
+    "tokenize_chinese_chars": "handle_chinese_chars",
+}
+
+
+def unused(spec: TokenizerSpec, config: Mapping[str, Any], added: Mapping[str, Any], *, complete: bool) -> list[str]:
+    """Return the settings of tokenizer_config.json and the tokens of added_tokens.json that a spec does not have.
+
+    complete: whether the spec is that of a tokenizer.json, which says all the rest itself.
+
+    Source: transformers 5.24, by comparison.
+    """
+    found = [f"{key}={json.dumps(value)}" for key, value in _settings(spec, config, complete=complete)]
+    missing = [f"{content} {index}" for content, index in added.items() if spec.index_of(content) != index]
+    return [*found, *([f"added_tokens.json ({', '.join(missing[:5])})"] if missing else [])]
+
+
+def _settings(spec: TokenizerSpec, config: Mapping[str, Any], *, complete: bool) -> Iterator[tuple[str, Any]]:
+    name = str(config.get("tokenizer_class") or "").removesuffix("Fast")
+    byte_level = spec.model.byte_level
+    if complete:
+        if config.get("split_special_tokens"):
+            yield "split_special_tokens", True
+        if config.get("add_prefix_space") and byte_level and name not in _PLAIN and not _has_prefix(spec):
+            yield "add_prefix_space", True
+        return
+    if name not in _PLAIN | _SAME.get(type(spec.model).__name__, set()):
+        yield "tokenizer_class", config["tokenizer_class"]
+    for key, neutral in _NEUTRAL.items():
+        if config.get(key, neutral) not in (neutral, None):
+            yield key, config[key]
+    if config.get("add_prefix_space", _has_prefix(spec)) != _has_prefix(spec):
+        yield "add_prefix_space", config["add_prefix_space"]
+    yield from _of_bert(spec, config, name)
+
+
+def _of_bert(spec: TokenizerSpec, config: Mapping[str, Any], name: str) -> Iterator[tuple[str, Any]]:
+    step = next((step for step in spec.normalizer if isinstance(step, Bert)), None)
+    if step is None:
+        if config.get("do_lower_case"):
+            yield "do_lower_case", True
+        return
+    given = ({"do_lower_case": True} if name in _BERT else {}) | {key: config[key] for key in _BERT_S if key in config}
+    for key, value in given.items():
+        if value is not None and value != getattr(step, _BERT_S[key]):
+            yield key, value
+
+
+def _has_prefix(spec: TokenizerSpec) -> bool:
+    """Whether a space is inserted before a text."""
+    prepends = any(isinstance(step, Prepend) or getattr(step, "add_dummy_prefix", False) for step in spec.normalizer)
+    return prepends or any(isinstance(step, Prefix) for step in spec.splitter)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Read and write the padding and truncation of a tokenizer.json.
+
+STRATEGIES = {"LongestFirst": "longest_first", "OnlyFirst": "only_first", "OnlySecond": "only_second"}
+
+
+def from_padding(node: Node) -> Padding | None:
+    """Return the padding of a file, None for null; FormatError if invalid.
+
+    >>> value = {"strategy": {"Fixed": 8}, "pad_id": 1, "pad_type_id": 0, "pad_token": "<pad>"}
+    >>> from_padding(Node("a.json", "padding", value)).length
+    8
+    """
+    if node.value is None:
+        return None
+    strategy, multiple = node["strategy"], node["pad_to_multiple_of"]
+    length = None
+    if strategy.value != "BatchLongest":
+        if not isinstance(strategy.value, dict) or list(strategy.value) != ["Fixed"]:
+            raise strategy.wrong('"BatchLongest" or {"Fixed": length}')
+        length = strategy["Fixed"].integer(LONGEST)
+    return Padding(
+        length=length,
+        direction=_direction(node),
+        multiple_of=None if multiple.value is None else multiple.integer(LONGEST),
+        pad_id=node["pad_id"].integer(LARGEST),
+        pad_type_id=node["pad_type_id"].integer(LARGEST),
+        pad_token=node["pad_token"].string(),
+    )
+
+
+def to_padding(padding: Padding | None) -> dict[str, Any] | None:
+    """Return the `padding` of a file."""
+    if padding is None:
+        return None
+    return {
+        "strategy": "BatchLongest" if padding.length is None else {"Fixed": padding.length},
+        "direction": padding.direction.title(),
+        "pad_to_multiple_of": padding.multiple_of,
+        "pad_id": padding.pad_id,
+        "pad_type_id": padding.pad_type_id,
+        "pad_token": padding.pad_token,
+    }
+
+
+def from_truncation(node: Node) -> Truncation | None:
+    """Return the truncation of a file, None for null; FormatError if invalid.
+
+    >>> value = {"direction": "Left", "max_length": 512, "strategy": "OnlyFirst", "stride": 0}
+    >>> from_truncation(Node("a.json", "truncation", value)).strategy
+    'only_first'
+    """
+    if node.value is None:
+        return None
+    strategy: Any = STRATEGIES[node["strategy"].choice(tuple(STRATEGIES))]
+    lengths = node["max_length"].integer(LONGEST), node["stride"].integer(LONGEST)
+    return Truncation(lengths[0], strategy, lengths[1], _direction(node))
+
+
+def to_truncation(truncation: Truncation | None) -> dict[str, Any] | None:
+    """Return the `truncation` of a file."""
+    if truncation is None:
+        return None
+    return {
+        "direction": truncation.direction.title(),
+        "max_length": truncation.max_length,
+        "strategy": truncation.strategy.title().replace("_", ""),
+        "stride": truncation.stride,
+    }
+
+
+def _direction(node: Node) -> Literal["left", "right"]:
+    found = node.get("direction", "Right").choice(("Left", "Right"))
+    return "left" if found == "Left" else "right"
+
 
 _KEYS = (
     *("version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer", "post_processor"),
@@ -44,7 +367,7 @@ _JOINED = {
 _SPELLED = ("post_processor", "decoder")  # components whose original JSON is kept
 
 
-def read(data: bytes, name: str) -> TokenizerSpec:
+def read_tokenizer_json(data: bytes, name: str) -> TokenizerSpec:
     """Return the spec of a tokenizer.json; `name` is the file's name in messages.
 
     Raises FormatError with the place for damaged and unsupported files.
@@ -57,16 +380,14 @@ def read(data: bytes, name: str) -> TokenizerSpec:
     >>> read(b'{"model": %s}' % model, "ab.json").model.merges.tolist()
     [[0, 1, 2]]
     """
-    top = parse(data, name)
+    top = parse_json(data, name)
     _check_kind(top)
-    kind = _kind(top["model"])
+    kind = _model_type(top["model"])
     version, roles = top["version"], top["role_to_token"]
     if version.value not in (None, "1.0", "2.0"):
         raise version.wrong('"1.0" or "2.0"')
     is_new = version.value == "2.0"
     if is_new:
-        from subwords.formats.hf.version_2 import as_version_1, roles_of
-
         top = as_version_1(top)
     splitter = _read_splitter(top["pre_tokenizer"])
     byte_level = any(isinstance(step, ByteChars) for step in splitter)
@@ -117,7 +438,7 @@ def _check_kind(top: Node) -> None:
                 raise FormatError(f"{top.place}: expected a tokenizer.json, not {what}")
 
 
-def _kind(model: Node) -> str:
+def _model_type(model: Node) -> str:
     if not isinstance(model.value, dict):
         raise model.wrong("the model of a tokenizer.json")
     kind = model_kind(model)
@@ -157,7 +478,7 @@ def _unknown_keys(top: Node) -> list[str]:
     """Return the keys at the top that nothing here uses; FormatError for lone surrogates, which no file can hold."""
     found = [key for key in top.object() if key not in _KEYS]
     for key in found:
-        utf8(top, [key])
+        encode_vocabulary(top, [key])
     return found
 
 
@@ -196,7 +517,7 @@ def _read_decoder(node: Node, model: Model) -> Decoder | None:
     return from_decoder(node)
 
 
-def write(spec: TokenizerSpec) -> bytes:
+def write_tokenizer_json(spec: TokenizerSpec) -> bytes:
     """Return the tokenizer.json of a spec, as HF tokenizers 0.23 would write it.
 
     Merges are written in order of rank; equal ranks are lost. Raises FormatError for what the format cannot hold.

@@ -9,14 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from subwords.components.added_token import AddedToken
-from subwords.components.vocab import Vocab
-from subwords.errors import FormatError
-from subwords.formats.hf.vocabulary import quoted, token_texts, unyielded_ids, utf8
-from subwords.formats.json_node import Node, shown
-from subwords.unigram.model import Unigram
-
-__all__ = ["read_model", "read_pieces", "token_texts", "write_model", "write_vocab"]
+from subwords.formats.hf.vocabulary import encode_vocabulary, quoted, unyielded_ids
+from subwords.formats.json_node import Node, show_json
+from subwords.models.unigram.model import Unigram
+from subwords.spec.added_token import AddedToken
+from subwords.spec.vocab import Vocab
+from subwords.support.errors import FormatError
 
 
 def read_pieces(node: Node) -> list[tuple[str, float]]:
@@ -31,9 +29,11 @@ def read_pieces(node: Node) -> list[tuple[str, float]]:
     for entry in node.items():
         pair = entry.array()
         if len(pair) != 2 or not isinstance(pair[0], str) or type(pair[1]) not in (int, float):
-            raise entry.wrong("a piece and its score", f"an array of {len(pair)}: {', '.join(map(shown, pair[:3]))}")
+            raise entry.wrong(
+                "a piece and its score", f"an array of {len(pair)}: {', '.join(map(show_json, pair[:3]))}"
+            )
         if not math.isfinite(pair[1]):
-            raise entry.wrong("a finite score", shown(pair[1]))
+            raise entry.wrong("a finite score", show_json(pair[1]))
         pieces.append((pair[0], float(pair[1])))
     return pieces
 
@@ -53,7 +53,7 @@ def read_model(node: Node, pieces: Sequence[tuple[str, float]], added: Sequence[
     unk = node["unk_id"]
     try:
         return Unigram(
-            Vocab(utf8(node["vocab"], texts)),
+            Vocab(encode_vocabulary(node["vocab"], texts)),
             np.array(scores + [0.0] * (size - len(scores))),
             None if unk.value is None else unk.integer(max(0, len(pieces) - 1)),
             byte_fallback=node["byte_fallback"].boolean(False),

@@ -14,21 +14,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from subwords.components.byte_alphabet import CHARACTERS
-from subwords.components.splitter import NAMED, Rule
-from subwords.errors import FormatError
-from subwords.formats.given import given_tokens
+from subwords.formats.checks import given_tokens, makes_all
 from subwords.formats.hf import bpe
-from subwords.formats.hf.vocabulary import read_vocab
-from subwords.formats.json_node import Node, parse, shown
-from subwords.spec import TokenizerSpec
+from subwords.formats.hf.vocabulary import quoted, read_vocab
+from subwords.formats.json_node import Node, parse_json, show_json
+from subwords.models.bpe.model import BPE
+from subwords.models.families import need
+from subwords.spec.added_token import AddedToken
+from subwords.spec.splitter import NAMED, Rule
+from subwords.spec.tokenizer import TokenizerSpec
+from subwords.spec.vocab import CHARACTERS
+from subwords.support.errors import FormatError
 
 if TYPE_CHECKING:
-    from subwords.components.decoder import Decoder
-    from subwords.components.normalizer import Steps
-    from subwords.components.template import Template
+    from subwords.spec.decoder import Decoder
+    from subwords.spec.normalizer import Steps
+    from subwords.spec.template import Template
 
-__all__ = ["read", "read_merges"]
 
 _END = "</w>"
 _CLIP = ("<|startoftext|>", "<|endoftext|>")
@@ -45,7 +47,7 @@ def read_merges(data: bytes, name: str) -> list[str]:
     return [line.removesuffix("\r") for line in lines if not line.startswith("#version")]
 
 
-def read(
+def read_vocab_merges(
     vocab: tuple[bytes, str],
     merges: tuple[bytes, str],
     *,
@@ -59,8 +61,8 @@ def read(
     Source: HF tokenizers 0.23, BPE.read_file and ByteLevelBPETokenizer; CLIPTokenizer and OpenAIGPTTokenizer of
     transformers 5.23.
     """
-    ids = read_vocab(parse(*vocab))
-    kind = _kind(ids, vocab[1])
+    ids = read_vocab(parse_json(*vocab))
+    kind = _kind_of_vocab(ids, vocab[1])
     if special_tokens is None:
         special_tokens = {token: ids[token] for token in kind.special_tokens if token in ids}
     added = given_tokens(special_tokens, {i: text.encode() for text, i in ids.items()}, vocab[1])
@@ -91,22 +93,22 @@ class _Kind(NamedTuple):
     decoder: Decoder | None = None
 
 
-def _kind(ids: Mapping[str, int], name: str) -> _Kind:
+def _kind_of_vocab(ids: Mapping[str, int], name: str) -> _Kind:
     """Tell by the vocabulary whether the model is byte-level, and whether it has a suffix."""
     missing = sorted(set(CHARACTERS) - ids.keys())
     if not any(token.endswith(_END) and len(token) > len(_END) for token in ids):
         _check_byte_level(ids, missing, name)
         return _Kind(NAMED["gpt2"])
     if missing:
-        from subwords.components.decoder import BPEDecoder
-        from subwords.components.normalizer import NAMED as NORMALIZERS
         from subwords.formats.vocab_txt import is_cased
+        from subwords.spec.decoder import BPEDecoder
+        from subwords.spec.normalizer import NAMED as NORMALIZERS
 
         steps = NORMALIZERS["bert-cased" if is_cased([*ids]) else "bert-uncased"]
         return _Kind(NAMED["bert"], False, _END, steps, "<unk>", ("<unk>",), decoder=BPEDecoder(_END))
-    from subwords.components.decoder import ByteDecoder, DecoderSequence, Replace, Strip
-    from subwords.components.normalizer import Form, Lowercase
-    from subwords.components.normalizer import Replace as ReplaceText
+    from subwords.spec.decoder import ByteDecoder, DecoderSequence, Replace, Strip
+    from subwords.spec.normalizer import Form, Lowercase
+    from subwords.spec.normalizer import Replace as ReplaceText
 
     _check_byte_level(ids, missing, name)
     steps = (Form("NFC"), ReplaceText(r"\s+", " ", regex=True), Lowercase())
@@ -127,8 +129,73 @@ def _framed(ids: Mapping[str, int]) -> Template | None:
 
 def _check_byte_level(ids: Mapping[str, int], missing: Sequence[str], name: str) -> None:
     if odd := next((token for token in ids if not CHARACTERS.issuperset(token)), None):
-        raise FormatError(f"{name}: expected tokens spelled in byte letters, as in byte-level BPE, not {shown(odd)}")
+        raise FormatError(
+            f"{name}: expected tokens spelled in byte letters, as in byte-level BPE, not {show_json(odd)}"
+        )
     if missing:
         raise FormatError(
-            f"{name}: expected byte-level BPE, with a token for each of 256 bytes; {shown(missing[0])} is missing"
+            f"{name}: expected byte-level BPE, with a token for each of 256 bytes; {show_json(missing[0])} is missing"
         )
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Write vocab.json and merges.txt, the two files of a byte-level BPE model.
+
+_VERSION = "#version"
+
+
+def write_vocab_and_merges(spec: TokenizerSpec) -> tuple[bytes, bytes]:
+    """Return the content of vocab.json and of merges.txt; HF's classes for GPT-2 give the same ids to ordinary text.
+
+    Special tokens become tokens of the vocabulary; the files do not say that they are special. Raises FormatError for
+    everything else that the files cannot hold.
+
+    Source: HF tokenizers 0.23, BPE.save and ByteLevelBPETokenizer.
+
+    >>> import subwords
+    >>> write(subwords.train(["ab ab"], vocab_size=257).spec)[1]
+    b'#version: 0.2\\na b\\n'
+    """
+    others = FormatError("vocab.json and merges.txt hold byte-level BPE only; write a tokenizer.json")
+    model = need(spec.model, BPE, others)
+    if model.marked:
+        raise FormatError("vocab.json and merges.txt are not written for models with a prefix or suffix (CLIP, GPT-1)")
+    if not model.byte_level:
+        raise others
+    _check_around(spec)
+    if not model.lossless:
+        raise FormatError("vocab.json and merges.txt need a token for each of 256 bytes; write a tokenizer.json")
+    if model.whole_words and not makes_all(model):
+        raise FormatError(
+            "vocab.json and merges.txt are read as merges only, and this model takes words that are tokens at once, "
+            "which its merges do not make; write a tokenizer.json"
+        )
+    texts = bpe.token_texts(model, spec.added_tokens)
+    bpe.write_model(model, texts)  # raises FormatError for merges without a total order
+    names = quoted(texts)
+    vocab = ",".join(f"{names[i]}:{i}" for i, text in enumerate(texts) if text)
+    pairs = [
+        (texts[left], texts[right]) for left, right, made in model.merges.tolist() if made not in model.special_ids
+    ]
+    if any(left.startswith(_VERSION) for left, _ in pairs):
+        raise FormatError(f"merges.txt cannot hold a merge of {_VERSION!r}: readers skip such lines")
+    merges = "".join(f"{left} {right}\n" for left, right in pairs)
+    return f"{{{vocab}}}".encode(), f"{_VERSION}: 0.2\n{merges}".encode()
+
+
+def _check_around(spec: TokenizerSpec) -> None:
+    """Raise FormatError for parts that the files do not hold and that change ids of ordinary text."""
+    if spec.splitter != NAMED["gpt2"]:
+        raise FormatError(
+            "vocab.json and merges.txt hold no splitter, and readers use GPT-2's; this tokenizer has another: write a "
+            "tokenizer.json"
+        )
+    if spec.normalizer:
+        raise FormatError("vocab.json and merges.txt hold no normalizer; write a tokenizer.json")
+    for token in spec.added_tokens:
+        plain = AddedToken(token.content, token.id, normalized=token.normalized)  # nothing is normalized here
+        if token != plain or not CHARACTERS.issuperset(token.content):
+            raise FormatError(
+                f"vocab.json holds special tokens without flags, in the letters of its alphabet; not "
+                f"{show_json(token.content)}: write a tokenizer.json"
+            )

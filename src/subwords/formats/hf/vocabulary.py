@@ -6,28 +6,12 @@ import json
 from collections.abc import Container, Iterable, Sequence
 from typing import Any
 
-from subwords.bpe.model import LARGEST_ID
-from subwords.components.added_token import AddedToken, check_added_tokens
-from subwords.components.model import Model
-from subwords.errors import FormatError, InputError
-from subwords.formats.given import has_gaps
-from subwords.formats.json_node import Node, shown
-
-__all__ = [
-    "added_entries",
-    "appended_ids",
-    "model_kind",
-    "quoted",
-    "read_added",
-    "read_vocab",
-    "texts_by_id",
-    "token_texts",
-    "unyielded_ids",
-    "utf8",
-    "write_vocab",
-    "written_texts",
-    "written_vocab",
-]
+from subwords.formats.checks import has_gaps
+from subwords.formats.json_node import Node, show_json
+from subwords.models.bpe.model import LARGEST_ID
+from subwords.spec.added_token import AddedToken, check_added_tokens
+from subwords.spec.model import Model
+from subwords.support.errors import FormatError, InputError
 
 _LARGEST_U32 = 2**32 - 1
 _FLAGS = ("single_word", "lstrip", "rstrip", "normalized")
@@ -65,12 +49,12 @@ def read_vocab(node: Node) -> dict[str, int]:
     if len(set(ids)) < len(vocab):
         first: dict[int, str] = {}
         text = next(text for text, i in vocab.items() if first.setdefault(i, text) != text)
-        raise _entry(node, text).wrong("an unused id", f"{vocab[text]}, the id of {shown(first[vocab[text]])}")
+        raise _entry(node, text).wrong("an unused id", f"{vocab[text]}, the id of {show_json(first[vocab[text]])}")
     return vocab
 
 
 def _entry(vocab: Node, text: str) -> Node:
-    return Node(vocab.file, f"{vocab.path}[{shown(text)}]", vocab.value[text])
+    return Node(vocab.file, f"{vocab.path}[{show_json(text)}]", vocab.value[text])
 
 
 def _check_density(node: Node, largest: int, count: int) -> None:
@@ -91,7 +75,7 @@ def read_added(node: Node, vocab: dict[str, int]) -> tuple[AddedToken, ...]:
         if known is not None:
             entry["id"].integer(_LARGEST_U32)  # ignored, and refused if HF refuses it
         elif i in taken:
-            raise entry["id"].wrong("a free id", f"{i}, the id of {shown(taken[i])}")
+            raise entry["id"].wrong("a free id", f"{i}, the id of {show_json(taken[i])}")
         _check_density(entry["id"], i, len(vocab) + len(node.array()))
         flags = {flag: entry[flag].boolean(False) for flag in ("special", *_FLAGS)}
         tokens.append(AddedToken(content, i, **flags))
@@ -117,12 +101,12 @@ def texts_by_id(vocab: dict[str, int], added: Iterable[AddedToken] = ()) -> list
     return texts
 
 
-def utf8(node: Node, texts: Iterable[str]) -> list[bytes]:
+def encode_vocabulary(node: Node, texts: Iterable[str]) -> list[bytes]:
     """Return the bytes of the tokens of a vocabulary."""
     try:
         return [text.encode() for text in texts]
     except UnicodeEncodeError as error:
-        raise node.wrong("tokens without lone surrogates", shown(error.object)) from None
+        raise node.wrong("tokens without lone surrogates", show_json(error.object)) from None
 
 
 # ------------------------------------------------------------------ writing
@@ -141,7 +125,7 @@ def token_texts(model: Model, added: Iterable[AddedToken]) -> list[str]:
     return written_texts([token.decode() for token in model.vocab], added)
 
 
-def write_vocab(_model: Model, texts: list[str], appended: set[int]) -> dict[str, str]:
+def vocab_json(_model: Model, texts: list[str], appended: set[int]) -> dict[str, str]:
     """Return the JSON of the last key of a `model` object, indented as HF does; `texts` are the tokens by id."""
     return {"vocab": written_vocab(texts, appended)}
 

@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from itertools import count
 from typing import Any
 
-from subwords.components.added_token import AddedToken
-from subwords.components.vocab import Vocab
-from subwords.formats.hf.vocabulary import texts_by_id, token_texts, unyielded_ids, utf8, write_vocab
+from subwords.formats.hf.vocabulary import encode_vocabulary, texts_by_id, unyielded_ids
 from subwords.formats.json_node import Node
-from subwords.wordlevel.model import WordLevel
-
-__all__ = ["read_model", "token_texts", "write_model", "write_vocab"]
+from subwords.models.wordlevel.model import WordLevel
+from subwords.spec.added_token import AddedToken
+from subwords.spec.vocab import Vocab
 
 
 def read_model(node: Node, vocab: dict[str, int], added: Sequence[AddedToken]) -> WordLevel:
@@ -26,7 +24,7 @@ def read_model(node: Node, vocab: dict[str, int], added: Sequence[AddedToken]) -
     >>> read_model(Node("a.json", "model", {"unk_token": "[UNK]"}), {"[UNK]": 0, "a": 1}, ()).unk_id
     0
     """
-    tokens = Vocab(utf8(node["vocab"], texts_by_id(vocab, added)))
+    tokens = Vocab(encode_vocabulary(node["vocab"], texts_by_id(vocab, added)))
     return WordLevel(tokens, vocab.get(node["unk_token"].string()), unyielded_ids(added, vocab))
 
 

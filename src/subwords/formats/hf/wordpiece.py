@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from subwords.components.added_token import AddedToken
-from subwords.components.vocab import Vocab
-from subwords.formats.hf.vocabulary import texts_by_id, token_texts, unyielded_ids, utf8, write_vocab
+from subwords.formats.hf.vocabulary import encode_vocabulary, texts_by_id, unyielded_ids
 from subwords.formats.json_node import Node
-from subwords.wordpiece.model import WordPiece
-
-__all__ = ["read_model", "token_texts", "write_model", "write_vocab"]
+from subwords.models.wordpiece.model import WordPiece
+from subwords.spec.added_token import AddedToken
+from subwords.spec.vocab import Vocab
 
 _LONGEST = 2**63 - 1  # characters; longer than any text
 _LARGEST = 2**64 - 1  # the largest value that HF reads
@@ -34,7 +32,7 @@ def read_model(node: Node, vocab: dict[str, int], added: Sequence[AddedToken]) -
     if unk.string() not in vocab:
         raise unk.wrong("a token of the vocabulary")
     return WordPiece(
-        Vocab(utf8(node["vocab"], texts_by_id(vocab, added))),
+        Vocab(encode_vocabulary(node["vocab"], texts_by_id(vocab, added))),
         vocab[unk.string()],
         prefix=node["continuing_subword_prefix"].string(),
         max_chars=min(node["max_input_chars_per_word"].integer(_LARGEST), _LONGEST),
@@ -46,8 +44,8 @@ def write_model(model: WordPiece, texts: list[str]) -> dict[str, Any]:
     """Return the `model` object with empty tokens; `vocab` is its last key. `texts` are the tokens by id.
 
     >>> from subwords.formats.hf.wordpiece import write_model
-    >>> from subwords.components.vocab import Vocab
-    >>> from subwords.wordpiece.model import WordPiece
+    >>> from subwords.spec.vocab import Vocab
+    >>> from subwords.models.wordpiece.model import WordPiece
     >>> list(write_model(WordPiece(Vocab([b"[UNK]"]), 0), ["[UNK]"]).values())
     ['WordPiece', '[UNK]', '##', 100, {}]
     """

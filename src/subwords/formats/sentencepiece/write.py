@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.bpe.model import BPE
-from subwords.components.model import Model
-from subwords.components.normalizer import NAMED as NORMALIZERS
-from subwords.components.normalizer import SPACED, SentencePiece, Steps
-from subwords.components.splitter import NAMED, Rule, Split
-from subwords.errors import FormatError
-from subwords.families import family_of
-from subwords.formats.makes_all import not_made
-from subwords.formats.sentencepiece.pieces import PieceTable, check, cut_rule
-from subwords.formats.sentencepiece.proto import Kind, Piece, model_class
-from subwords.formats.sentencepiece.read import spec_of
-from subwords.spec import TokenizerSpec
+from subwords.formats.checks import not_made
+from subwords.formats.sentencepiece.read import (
+    Kind,
+    PieceTable,
+    PieceType,
+    check_pieces,
+    cut_rule,
+    model_class,
+    spec_of,
+)
+from subwords.models.bpe.model import BPE
+from subwords.models.families import family_of
+from subwords.models.unigram.model import Unigram
+from subwords.spec.model import Model
+from subwords.spec.normalizer import NAMED as NORMALIZERS
+from subwords.spec.normalizer import SPACED, SentencePiece, Steps
+from subwords.spec.splitter import NAMED, Rule, Split
+from subwords.spec.tokenizer import TokenizerSpec
 from subwords.split.splitter import Splitter
-from subwords.unigram.model import Unigram
-
-__all__ = ["add_pieces", "check_splitter", "merge_scores", "rebuilt", "write"]
+from subwords.support.errors import FormatError, InputError
 
 # Rules that decide a cut between two characters from these two characters only.
 _LOCAL: tuple[Rule, ...] = (
@@ -32,11 +37,11 @@ _LOCAL: tuple[Rule, ...] = (
     *((Split(f"[^▁]*{run}|[^▁]+"),) for run in ("▁", "▁+")),
     (),
 )
-_YIELDED = (Piece.NORMAL, Piece.USER_DEFINED)
+_YIELDED = (PieceType.NORMAL, PieceType.USER_DEFINED)
 MOST_PIECES = 1 << 24  # 32-bit floats represent all integers up to here, so ranks stay distinct
 
 
-def write(spec: TokenizerSpec) -> bytes:
+def write_model_file(spec: TokenizerSpec) -> bytes:
     """Return the .model file of a tokenizer; SentencePiece loads it and gives the same ids.
 
     Supports tokenizers read from such a file, and Unigram and character-level BPE models with SentencePiece's
@@ -72,9 +77,9 @@ def rebuilt(spec: TokenizerSpec, table: PieceTable) -> Any:
 def add_pieces(message: Any, pieces: Sequence[bytes], table: PieceTable) -> None:
     """Add pieces to a message, with the types and scores of a table."""
     types = np.frombuffer(table.types, np.uint8).astype(np.int64)
-    check(message, pieces, types, table.scores)
+    check_pieces(message, pieces, types, table.scores)
     for piece, score, kind in zip(pieces, table.scores.tolist(), types.tolist(), strict=True):
-        message.pieces.add(piece=piece, score=score, **({} if kind == Piece.NORMAL else {"type": kind}))
+        message.pieces.add(piece=piece, score=score, **({} if kind == PieceType.NORMAL else {"type": kind}))
 
 
 def _described(spec: TokenizerSpec, message: Any) -> PieceTable:
@@ -83,7 +88,7 @@ def _described(spec: TokenizerSpec, message: Any) -> PieceTable:
     if ordinary := [token for token in spec.added_tokens if not token.special]:
         content = ordinary[0].content
         raise FormatError(f".model files hold special added tokens only; {content!r:.60} is not special")
-    kinds: dict[str, tuple[int, Any]] = {"unigram": (Kind.UNIGRAM, _scores), "bpe": (Kind.BPE, merge_scores)}
+    kinds: dict[str, tuple[int, Any]] = {"unigram": (Kind.UNIGRAM, _piece_scores), "bpe": (Kind.BPE, merge_scores)}
     kind, scores_of = kinds.get(family_of(model).name, (Kind.BPE, None))
     if scores_of is None or model.byte_level or any(model.marks):
         held = "Unigram and character-level BPE models only, without prefix and suffix"
@@ -101,7 +106,7 @@ def _described(spec: TokenizerSpec, message: Any) -> PieceTable:
     trainer.model_type = kind
     trainer.vocab_size, trainer.byte_fallback = len(pieces), model.byte_fallback
     trainer.user_defined_symbols.extend(pieces[i] for i in sorted(users))
-    control = {pieces[i]: i for i in np.flatnonzero(types == Piece.CONTROL).tolist()}
+    control = {pieces[i]: i for i in np.flatnonzero(types == PieceType.CONTROL).tolist()}
     trainer.unk_id = -1 if model.unk_id is None else model.unk_id
     if model.unk_id is not None:
         trainer.unk_piece = pieces[model.unk_id]
@@ -115,18 +120,18 @@ def _described(spec: TokenizerSpec, message: Any) -> PieceTable:
     return table
 
 
-def _scores(model: Unigram) -> NDArray[np.float32]:
+def _piece_scores(model: Unigram) -> NDArray[np.float32]:
     with np.errstate(over="ignore"):  # infinite scores raise FormatError later, in check()
         return model.scores.astype(np.float32)
 
 
 def _types(model: Model) -> NDArray[np.int64]:
-    types = np.full(len(model.vocab), Piece.NORMAL)
-    types[sorted(model.special_ids)] = Piece.CONTROL
-    types[sorted(model.user_ids)] = Piece.USER_DEFINED
-    types[model.byte_ids[model.byte_ids >= 0]] = Piece.BYTE
+    types = np.full(len(model.vocab), PieceType.NORMAL)
+    types[sorted(model.special_ids)] = PieceType.CONTROL
+    types[sorted(model.user_ids)] = PieceType.USER_DEFINED
+    types[model.byte_ids[model.byte_ids >= 0]] = PieceType.BYTE
     if model.unk_id is not None:
-        types[model.unk_id] = Piece.UNKNOWN
+        types[model.unk_id] = PieceType.UNKNOWN
     return types
 
 
@@ -201,3 +206,81 @@ def _check_merges(model: BPE, learned: NDArray[np.bool_]) -> None:
             f"expected merges that build every token from its characters, as SentencePiece does; they segment "
             f"{token!r} differently"
         )
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# A tokenizer that was read from a .model file, with fewer, more or other pieces.
+
+
+def lower_scores(least: float, count: int) -> list[float]:
+    """Return scores below `least`, each lower than the one before, that differ as 32-bit floats.
+
+    >>> lower_scores(-2.5, 2), lower_scores(-1e9, 2)
+    ([-4.0, -5.0], [-1000000064.0, -1000000128.0])
+    """
+    found, last = list[float](), np.float32(least)
+    for _ in range(count):
+        last = min(np.float32(math.floor(last) - 1), np.nextafter(last, np.float32(-np.inf)))
+        found.append(float(last))
+    return found
+
+
+def revised(
+    spec: TokenizerSpec,
+    pieces: Sequence[bytes],
+    origins: NDArray[np.int64],
+    fresh_scores: Mapping[int, float] | None = None,
+) -> TokenizerSpec | None:
+    """Return the spec of a .model file with these pieces; None if the spec is no longer that of its file.
+
+    origins: the old id of each piece, which keeps its type and score; -1 for new pieces, whose scores are
+    `fresh_scores` by id, or else below all others in order of their ids.
+    """
+    assert spec.foreign.sentencepiece is not None
+    table = PieceTable.of(spec.foreign.sentencepiece)
+    if rebuilt(spec, table) is None:
+        return None
+    fresh = origins < 0
+    old = np.frombuffer(table.types, np.uint8)
+    types = np.where(fresh, PieceType.NORMAL, old[origins]).astype(np.uint8)
+    scores = table.scores[origins]
+    merging = np.isin(old, (PieceType.NORMAL, PieceType.UNUSED))
+    if fresh_scores is None:
+        scores[fresh] = lower_scores(float(table.scores[merging].min(initial=0)), int(fresh.sum()))
+    else:
+        scores[[*fresh_scores]] = [*fresh_scores.values()]
+    message = model_class()()
+    message.ParseFromString(table.message)
+    trainer, places = message.trainer_spec, {origin: i for i, origin in enumerate(origins.tolist()) if origin >= 0}
+    for field in ("unk_id", "bos_id", "eos_id", "pad_id"):
+        index = getattr(trainer, field)
+        if index >= 0 and places.get(index, -1) != index:
+            setattr(trainer, field, places.get(index, -1))
+    if trainer.vocab_size != len(pieces):
+        trainer.vocab_size = len(pieces)
+    add_pieces(message, pieces, PieceTable(table.message, types.tobytes(), scores))
+    return spec_of(message)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# More pieces for a tokenizer that was read from a .model file.
+
+
+def with_pieces(spec: TokenizerSpec, pieces: Sequence[bytes], scores: Sequence[float] | None = None) -> TokenizerSpec:
+    """Return the spec with more pieces. Without scores, theirs are below all others: in BPE they merge last.
+
+    InputError if the spec is no longer that of its file.
+    """
+    assert spec.foreign.sentencepiece is not None
+    table = PieceTable.of(spec.foreign.sentencepiece)
+    if rebuilt(spec, table) is None:
+        raise InputError("expected a tokenizer as it was read from its .model file, not a changed copy: extend first")
+    message = model_class()()
+    message.ParseFromString(table.message)
+    add_pieces(message, list(spec.model.vocab), table)
+    types = np.frombuffer(table.types, np.uint8)
+    merging = np.isin(types, (PieceType.NORMAL, PieceType.UNUSED))
+    lower = lower_scores(float(table.scores[merging].min(initial=0)), len(pieces)) if scores is None else scores
+    for piece, score in zip(pieces, lower, strict=True):
+        message.pieces.add(piece=piece, score=score)
+    return spec_of(message)

@@ -19,27 +19,11 @@ pair's entry.
 from __future__ import annotations
 
 from subwords.kernels import layout
-from subwords.kernels.jit import (
-    I64,
-    U64,
-    I32s,
-    I64s,
-    Int,
-    U8s,
-    U32s,
-    U64s,
-    helper,
-    inlined,
-    kernel,
-    mix,
-    pointer,
-    prefetch,
-)
-from subwords.kernels.layout import MergeRules, SymbolWords
+from subwords.kernels.jit import HALF, I64, LOW, ONE, U64, ZERO, Int, helper, inlined, kernel, mix, pointer, prefetch
+from subwords.kernels.layout import I32s, I64s, MergeRules, SymbolWords, U8s, U32s, U64s
 from subwords.kernels.text.utf8 import decode_at
 
 FREE = U64(layout.NO_KEY)
-ZERO, ONE, HALF, LOW = U64(0), U64(1), U64(32), U64(0xFFFFFFFF)
 
 
 @kernel

@@ -8,10 +8,10 @@ because any of them may be the best pair of another region.
 from __future__ import annotations
 
 from subwords.kernels import layout
-from subwords.kernels.bpe.index import FREE, HALF, LOW, ZERO, kinds_of, pair_slot, run_at
-from subwords.kernels.bpe.pair_heap import Training, string_length
-from subwords.kernels.bpe.train import best, merge_places, name_token, settle
-from subwords.kernels.jit import F64, I64, U64, Int, advance, helper, inlined, kernel, pointer
+from subwords.kernels.bpe.index import FREE, kinds_of, pair_slot, run_at
+from subwords.kernels.bpe.pairs import TrainingPointers, string_length
+from subwords.kernels.bpe.train import best_entry, merge_places, move_pair_counts, name_token
+from subwords.kernels.jit import F64, HALF, I64, LOW, U64, ZERO, Int, advance, helper, inlined, kernel, pointer
 from subwords.kernels.layout import ParityTraining
 
 
@@ -20,7 +20,7 @@ def region(training, k):
     """The pointers of a region."""
     row = k * layout.REGION.width
     at = pointer(training.regions)
-    return Training(
+    return TrainingPointers(
         symbols=advance(pointer(training.symbols), at[row + layout.REGION.symbols_at]),
         starts=advance(
             pointer(training.starts), at[row + layout.REGION.runs_at] + k
@@ -135,8 +135,8 @@ def merge_everywhere(training, key, count, language):
             sizes[k] -= merged_away(t, at, left, right)
             place, words = I64(t.pairs[at + layout.PAIR.place]), I64(t.pairs[at + layout.PAIR.words])
             lefts, touched_left, rights, touched_right = merge_places(t, place, words, left, right, merged)
-            settle(t, left, right, merged, layout.TOKEN.left, lefts, touched_left)
-            settle(t, left, right, merged, layout.TOKEN.right, rights, touched_right)
+            move_pair_counts(t, left, right, merged, layout.TOKEN.left, lefts, touched_left)
+            move_pair_counts(t, left, right, merged, layout.TOKEN.right, rights, touched_right)
             t.pairs[at + layout.PAIR.count] = ZERO
 
 
@@ -167,7 +167,7 @@ def merge_in_parity(training: ParityTraining) -> Int:
         if language < 0:
             return layout.EXHAUSTED
         t = region(training, language)
-        at = best(t)
+        at = best_entry(t)
         if at < 0 or t.pairs[at + layout.PAIR.count] < U64(first.settings[layout.TRAIN.floor]):
             recent[2 * language + 1] = 1
             continue

@@ -11,9 +11,9 @@ and no place in the heap. When the heap is empty, the threshold is lowered and t
 from __future__ import annotations
 
 from subwords.kernels import layout
-from subwords.kernels.bpe.index import FREE, HALF, LOW, ONE, ZERO, allowed, kinds_of, pair_slot, run_at
-from subwords.kernels.bpe.pair_heap import Training, entry_at, pop, push, string_length
-from subwords.kernels.jit import I64, U64, Int, helper, inlined, kernel, pointer, prefetch
+from subwords.kernels.bpe.index import FREE, allowed, kinds_of, pair_slot, run_at
+from subwords.kernels.bpe.pairs import TrainingPointers, entry_at, pop_pair, push_pair, string_length
+from subwords.kernels.jit import HALF, I64, LOW, ONE, U64, ZERO, Int, helper, inlined, kernel, pointer, prefetch
 from subwords.kernels.layout import MergeTraining
 
 AHEAD = 16  # postings whose words are prefetched; as many elements follow the last one
@@ -43,7 +43,7 @@ def tie_of(t, at):
 
 
 @helper
-def best(t):
+def best_entry(t):
     """The table entry of the pair to merge next, or -1 when no live pair is left."""
     counters, heap = t.counters, t.heap
     while counters[layout.TALLY.heap_size] > 0:
@@ -55,16 +55,16 @@ def best(t):
             now = tie_of(t, at)
             if t.pairs[at + layout.PAIR.count] == count and now == tie:
                 return at
-            pop(t)
+            pop_pair(t)
             # Counts only fall and first positions only rise: a stale entry came early.
-            push(t, t.pairs[at + layout.PAIR.count], now, key)
+            push_pair(t, t.pairs[at + layout.PAIR.count], now, key)
         else:
-            pop(t)
+            pop_pair(t)
     return -1
 
 
 @inlined
-def note(t, neighbour, side, weight, touched):
+def note_neighbour(t, neighbour, side, weight, touched):
     """Count a new pair with this neighbour; the new number of different neighbours on that side."""
     row = layout.TOKEN.width * neighbour
     if t.tokens[row + layout.TOKEN.left_words + side] == 0:
@@ -101,7 +101,7 @@ def merge_places(t, place, number, left, right, merged):
         symbols[at + first] = layout.END
         symbols[at], symbols[stop - 1] = merged, merged
         if before != layout.END:
-            touched_left = note(t, before, layout.TOKEN.left, weight, touched_left)
+            touched_left = note_neighbour(t, before, layout.TOKEN.left, weight, touched_left)
             row = layout.BUFFER.width * lefts
             buffer[row + layout.BUFFER.neighbour], buffer[row + layout.BUFFER.in_word] = (
                 before,
@@ -110,7 +110,7 @@ def merge_places(t, place, number, left, right, merged):
             lefts += 1
         # If the pair follows again, its own turn notes the two tokens as neighbours.
         if after != layout.END and not (after == left and symbols[stop + first] == right):
-            touched_right = note(t, after, layout.TOKEN.right, weight, touched_right)
+            touched_right = note_neighbour(t, after, layout.TOKEN.right, weight, touched_right)
             row = layout.BUFFER.width * (t.buffer_size - 1 - rights)
             buffer[row + layout.BUFFER.neighbour], buffer[row + layout.BUFFER.in_word] = after, at
             rights += 1
@@ -118,7 +118,7 @@ def merge_places(t, place, number, left, right, merged):
 
 
 @helper
-def take_count(t, left, right, weight):
+def lower_pair_count(t, left, right, weight):
     """Lower a pair's count, if it is in the table."""
     at = pair_slot(t.pairs, t.mask, U64(left) << HALF | U64(right))
     if t.pairs[at + layout.PAIR.key] != FREE:
@@ -151,7 +151,7 @@ def open_pair(t, left, right, side, neighbour):
 
 
 @helper
-def settle(t, left, right, merged, side, filled, touched):
+def move_pair_counts(t, left, right, merged, side, filled, touched):
     """Move the counts of one side's old pairs to the new ones, and give the live ones their postings and heap entry."""
     tokens, step, live = t.tokens, 1 if side == layout.TOKEN.left else -1, 0
     # Prefetching the entries of the pairs gains nothing.
@@ -160,11 +160,11 @@ def settle(t, left, right, merged, side, filled, touched):
         neighbour = I64(t.touched[start + step * k])
         weight = U64(tokens[layout.TOKEN.width * neighbour + side])
         if side == layout.TOKEN.right:
-            take_count(t, right, neighbour, weight)
+            lower_pair_count(t, right, neighbour, weight)
             live += open_pair(t, merged, neighbour, side, neighbour)
         else:
             # Between two consecutive merged pairs, the pair (right, left) disappeared.
-            take_count(t, right if neighbour == merged else neighbour, left, weight)
+            lower_pair_count(t, right if neighbour == merged else neighbour, left, weight)
             live += open_pair(t, neighbour, merged, side, neighbour)
     # In the order of the buffer, which is that of the words: so postings ascend.
     if live > 0:
@@ -178,7 +178,7 @@ def settle(t, left, right, merged, side, filled, touched):
         row = layout.TOKEN.width * I64(t.touched[start + step * k])
         if tokens[row + side] != layout.MISSING:
             at = tokens[row + layout.TOKEN.last_left + side]
-            push(t, t.pairs[at + layout.PAIR.count], tie_of(t, at), t.pairs[at + layout.PAIR.key])
+            push_pair(t, t.pairs[at + layout.PAIR.count], tie_of(t, at), t.pairs[at + layout.PAIR.key])
         tokens[row + side] = 0
         tokens[row + layout.TOKEN.left_words + side] = 0
 
@@ -268,15 +268,15 @@ def merge_pair(t, at):
         t.classes[merged] = t.joined[I64(t.classes[left]) * t.kinds + I64(t.classes[right])]
     place, number = I64(t.pairs[at + layout.PAIR.place]), I64(t.pairs[at + layout.PAIR.words])
     lefts, touched_left, rights, touched_right = merge_places(t, place, number, left, right, merged)
-    settle(t, left, right, merged, layout.TOKEN.left, lefts, touched_left)
-    settle(t, left, right, merged, layout.TOKEN.right, rights, touched_right)
+    move_pair_counts(t, left, right, merged, layout.TOKEN.left, lefts, touched_left)
+    move_pair_counts(t, left, right, merged, layout.TOKEN.right, rights, touched_right)
     t.pairs[at + layout.PAIR.count] = ZERO
 
 
 @inlined
-def opened(training):
+def training_pointers(training):
     """The pointers of a training."""
-    return Training(
+    return TrainingPointers(
         symbols=pointer(training.words.symbols),
         starts=pointer(training.words.starts),
         weights=pointer(training.words.weights),
@@ -306,12 +306,12 @@ def opened(training):
 @kernel
 def start_heap(training: MergeTraining) -> Int:
     """Fill the heap with every pair of the table."""
-    t = opened(training)
+    t = training_pointers(training)
     t.counters[layout.TALLY.heap_size] = 0
     for entry in range(len(training.pairs) // layout.PAIR.width):
         at = entry * layout.PAIR.width
         if t.pairs[at + layout.PAIR.key] != FREE:
-            push(t, t.pairs[at + layout.PAIR.count], tie_of(t, at), t.pairs[at + layout.PAIR.key])
+            push_pair(t, t.pairs[at + layout.PAIR.count], tie_of(t, at), t.pairs[at + layout.PAIR.key])
     return 0
 
 
@@ -322,10 +322,10 @@ def merge_pairs(training: MergeTraining) -> Int:
     EXHAUSTED: no pair's count reaches settings[TRAIN.threshold]. PAUSED: settings[TRAIN.pause] merges are done.
     NEED_...: can be resumed after growing.
     """
-    t = opened(training)
+    t = training_pointers(training)
     room, heap_room = len(training.pairs) // layout.PAIR.width // 2, len(training.heap) // layout.HEAP.width
     while t.counters[layout.TALLY.tokens] < t.settings[layout.TRAIN.vocab_size]:
-        at = best(t)
+        at = best_entry(t)
         if at < 0:
             return layout.EXHAUSTED
         left, right = I64(t.pairs[at + layout.PAIR.key] >> HALF), I64(t.pairs[at + layout.PAIR.key] & LOW)

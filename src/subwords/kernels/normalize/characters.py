@@ -10,26 +10,28 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from subwords.kernels import layout
+from subwords.kernels.arithmetic import classify
 from subwords.kernels.jit import (
     I64,
+    ONE,
     U64,
-    I64s,
+    ZERO,
     Int,
-    U8s,
     char_at,
     copy64,
+    deposit,
     helper,
     inlined,
     kernel,
+    leading_zeros,
     pointer,
+    popcount,
     range_mask,
     trailing_zeros,
 )
-from subwords.kernels.layout import Normalized, Replacements
-from subwords.kernels.split.pack import low_bits, not_characters
+from subwords.kernels.layout import CharacterRuns, I64s, Normalized, Replacements, U8s
+from subwords.kernels.split.masks import low_bits, not_characters
 from subwords.kernels.text.utf8 import decode_at
-
-ZERO, ONE = U64(0), U64(1)
 
 
 class Output(NamedTuple):
@@ -42,7 +44,7 @@ class Output(NamedTuple):
     limit: int  # bytes of the input that may be read
 
 
-class Replacing(NamedTuple):
+class ReplacementPointers(NamedTuple):
     """The pointers of `Replacements`."""
 
     plain: object
@@ -68,7 +70,7 @@ def keep(w, j, p, i, size):
 
 
 @inlined
-def put(w, j, arena, start, size, at):
+def put_replacement(w, j, arena, start, size, at):
     """Write a replacement of the character at p[at]; the place after it. LANES bytes may be overwritten."""
     copy64(w.text, j, arena, start)
     for k in range(layout.LANES, size):
@@ -137,7 +139,7 @@ def map_valid(m, w, p, i, j, starts):
                 j = keep(w, j, p, run, at - run)
             if entry == layout.STOP:
                 return at, j, False
-            j = put(w, j, m.arena, entry >> layout.ENTRY_SHIFT, entry & layout.LONGEST_ENTRY, at)
+            j = put_replacement(w, j, m.arena, entry >> layout.ENTRY_SHIFT, entry & layout.LONGEST_ENTRY, at)
             run = at + width(p, at)
     at += width(p, at)
     return at, keep(w, j, p, run, at - run), True
@@ -154,7 +156,7 @@ def map_any(m, w, p, i, j, stop):
             j = keep(w, j, p, run, i - run)
             if entry == layout.STOP:
                 return i, j, False
-            j = put(w, j, m.arena, entry >> layout.ENTRY_SHIFT, entry & layout.LONGEST_ENTRY, i)
+            j = put_replacement(w, j, m.arena, entry >> layout.ENTRY_SHIFT, entry & layout.LONGEST_ENTRY, i)
             run = i + length
         i += length
     return i, keep(w, j, p, run, i - run), True
@@ -183,7 +185,7 @@ def map_text(m, w, p, i, j, stop):
 
 
 @inlined
-def opened_output(text, out):
+def output_pointers(text, out):
     """The pointers and limits of a `Normalized`."""
     return Output(pointer(out.text), pointer(out.source), len(out.source) > 0, len(out.text), len(text))
 
@@ -192,8 +194,8 @@ def opened_output(text, out):
 def map_texts(text: U8s, bounds: I64s, replacements: Replacements, out: Normalized, progress: I64s) -> Int:
     """Replace characters in text[bounds[t] : bounds[t + 1]]: DONE, NEED_OUT, or UNKNOWN at a STOP."""
     p, b, s, ends = pointer(text), pointer(bounds), pointer(progress), pointer(out.ends)
-    m = Replacing(pointer(replacements.plain), pointer(replacements.entries), pointer(replacements.arena))
-    w = opened_output(text, out)
+    m = ReplacementPointers(pointer(replacements.plain), pointer(replacements.entries), pointer(replacements.arena))
+    w = output_pointers(text, out)
     t, i, j, status = s[layout.PROGRESS.text], s[layout.PROGRESS.byte], s[layout.PROGRESS.out], layout.DONE
     while t < len(bounds) - 1 and status == layout.DONE:
         i, j, status = map_text(m, w, p, i, j, b[t + 1])
@@ -268,3 +270,210 @@ def last_safe(text: U8s, at: Int, safe: U8s) -> Int:
                     return i
         i -= 1
     return 0
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Blocks of 64 bytes of text: which characters need a look, because a string of the map may begin there.
+#
+# `classes` has it for every code point. A character of class CHARACTER.plain is copied. One of class CHARACTER.first
+# or CHARACTER.both needs a look if the next one may come second (CHARACTER.second, CHARACTER.both or
+# CHARACTER.mapped_second); one of a higher class than CHARACTER.second always needs one.
+
+LEAF, FAR_UNIT, VALUE, LABEL = U64(1 << 8), U64(1 << 9), U64((1 << 31) - 1), U64(1 << 31 | 0xFF)
+NONE = -1
+
+
+class RulePointers(NamedTuple):
+    """The pointers of `Rules`."""
+
+    classes: object
+    units: object
+    values: object
+    arena: object
+    users: object
+    pieces: object
+    settings: object
+    ranges: object
+    kinds: object
+
+
+class NormalizedOutput(NamedTuple):
+    """The output, and scratch."""
+
+    text: object
+    source: object  # int64: where the characters that a byte stands for begin
+    tracked: bool  # whether `source` is written
+    room: int  # bytes of text
+    limit: int  # bytes of the input that may be read
+    stream: object
+
+
+@inlined
+def rule_pointers(rules):
+    """The pointers of rules."""
+    return RulePointers(
+        classes=pointer(rules.classes),
+        units=pointer(rules.units),
+        values=pointer(rules.values),
+        arena=pointer(rules.arena),
+        users=pointer(rules.users),
+        pieces=pointer(rules.pieces),
+        settings=pointer(rules.settings),
+        ranges=pointer(rules.ranges),
+        kinds=pointer(rules.kinds),
+    )
+
+
+@inlined
+def target_pointers(text, stream, out):
+    """The pointers and limits of the output."""
+    return NormalizedOutput(
+        text=pointer(out.text),
+        source=pointer(out.source),
+        tracked=len(out.source) > 0,
+        room=len(out.text),
+        limit=len(text),
+        stream=pointer(stream),
+    )
+
+
+@helper
+def map_hit(r, p, i, stop, most):
+    """The longest string of the map at p[i] among the `most` shortest: (its value or NONE, its length)."""
+    unit, node, hits, value, length, k = U64(r.units[0]), U64(0), 0, I64(NONE), I64(0), i
+    node ^= unit >> U64(10) << ((unit & FAR_UNIT) >> U64(6))
+    while k < stop and hits < most and p[k] != 0:
+        node ^= U64(p[k])
+        unit = U64(r.units[I64(node)])
+        if unit & LABEL != U64(p[k]):
+            break
+        node ^= unit >> U64(10) << ((unit & FAR_UNIT) >> U64(6))
+        k += 1
+        if unit & LEAF != ZERO:
+            value, length = I64(U64(r.units[I64(node)]) & VALUE), k - i
+            hits += 1
+    return value, length
+
+
+@inlined
+def ascii_events(r, p, i, size, stop):
+    """The ASCII bytes that need a look."""
+    events = ZERO
+    for k in range(r.settings[layout.RULE.ranges]):
+        events |= range_mask(p, i, r.ranges[2 * k], r.ranges[2 * k + 1])
+    if r.settings[layout.RULE.joins_high] != 0 and i + size < stop and p[i + size] >= 0x80:
+        events |= ONE << U64(size - 1)
+    return events & low_bits(size)
+
+
+@helper
+def char_events(r, w, p, i, starts, after):
+    """The first bytes of the valid characters that need a look; `after`: whether what follows may come second."""
+    q, n = w.stream, popcount(starts)
+    if range_mask(p, i, 0xF0, 0xFF) & starts != ZERO:
+        k, rest = I64(0), starts
+        while rest != ZERO:
+            q[k] = r.classes[char_at(p, i + trailing_zeros(rest))]
+            rest &= rest - ONE
+            k += 1
+    else:
+        classify(q, 0, r.classes, p, i, starts)
+    seconds = range_mask(q, 0, layout.CHARACTER.both, layout.CHARACTER.mapped_second) >> ONE
+    if after:
+        seconds |= ONE << U64(n - 1)
+    else:
+        seconds &= ~(ONE << U64(n - 1))
+    found = (
+        range_mask(q, 0, layout.CHARACTER.mapped_second, layout.CHARACTER.mapped_space)
+        | range_mask(q, 0, layout.CHARACTER.first, layout.CHARACTER.both) & seconds
+    )
+    return deposit(found & low_bits(n), starts)
+
+
+@helper
+def events_at(r, w, p, i, size, stop):
+    """The bytes of p[i : i + size] that need a look, and where the block ends; (0, i) near the end of the input."""
+    if i + 2 * layout.LANES + 3 > w.limit:
+        return ZERO, i
+    if range_mask(p, i, 0x80, 0xFF) & low_bits(size) == ZERO:
+        return ascii_events(r, p, i, size, stop), i + size
+    starts = valid_starts(p, i, size)
+    if starts == ZERO:
+        return ZERO, i
+    last = i + 63 - leading_zeros(starts)
+    upto = last + width(p, last)
+    after = upto < stop and (p[upto] >= 0x80 or r.settings[layout.RULE.joins_ascii] != 0)
+    return char_events(r, w, p, i, starts, after), upto
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Normalization of many texts at once: runs of characters of one set become another text; see `characters.py`.
+#
+# A run of one byte that is the content already stays in the text around it: most spaces of most texts are such runs.
+
+
+class RunPointers(NamedTuple):
+    """The pointers of `Runs`."""
+
+    members: object
+    low: int
+    content: object
+    size: int  # bytes of the content
+
+
+@helper
+def run_end(r, p, i, stop):
+    """The end of the run of members that begins at p[i], and how many there are; (place, 0) if p[i] is not a member."""
+    count = I64(0)
+    while i < stop:
+        code, length = decode_at(p, i, stop)
+        if r.members[code if code >= 0 else layout.INVALID] == 0:
+            break
+        count += 1
+        i += length
+    return i, count
+
+
+@helper
+def replace_runs(r, w, p, i, j, stop):
+    """Write a text up to `stop`: (place, place in the result, status). text[kept:i] is still to be copied."""
+    kept = i
+    while i < stop:
+        lead = I64(p[i])
+        if lead < 0x80 and r.members[lead] == 0:
+            i += 1
+            continue
+        after, count = run_end(r, p, i, stop)
+        if count == 0:
+            _, length = decode_at(p, i, stop)
+            i += length
+            continue
+        stays = count < r.low or (r.size == 1 and after == i + 1 and lead == I64(r.content[0]))
+        if not stays:
+            if j + (i - kept) + r.size + 2 * layout.LANES > w.room:
+                return kept, j, layout.NEED_OUT
+            j = keep(w, j, p, kept, i - kept)
+            j = put_replacement(w, j, r.content, 0, r.size, after - 1)
+            kept = after
+        i = after
+    if j + (stop - kept) + layout.LANES > w.room:
+        return kept, j, layout.NEED_OUT
+    return stop, keep(w, j, p, kept, stop - kept), layout.DONE
+
+
+@kernel
+def run_texts(text: U8s, bounds: I64s, runs: CharacterRuns, out: Normalized, progress: I64s) -> Int:
+    """Replace the runs in text[bounds[t] : bounds[t + 1]]: DONE or NEED_OUT."""
+    p, b, s, ends = pointer(text), pointer(bounds), pointer(progress), pointer(out.ends)
+    r = RunPointers(
+        pointer(runs.members), pointer(runs.low)[0], pointer(runs.content), len(runs.content) - layout.LANES
+    )
+    w = output_pointers(text, out)
+    t, i, j, status = s[layout.PROGRESS.text], s[layout.PROGRESS.byte], s[layout.PROGRESS.out], layout.DONE
+    while t < len(bounds) - 1 and status == layout.DONE:
+        i, j, status = replace_runs(r, w, p, i, j, b[t + 1])
+        if status == layout.DONE:
+            t += 1
+            ends[t] = j
+    s[layout.PROGRESS.text], s[layout.PROGRESS.byte], s[layout.PROGRESS.out] = t, i, j
+    return status

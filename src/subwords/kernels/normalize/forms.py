@@ -14,10 +14,10 @@ from typing import NamedTuple
 from subwords.kernels import layout
 from subwords.kernels.jit import (
     I64,
+    ONE,
     U64,
-    I64s,
+    ZERO,
     Int,
-    U8s,
     char_at,
     helper,
     inlined,
@@ -26,13 +26,12 @@ from subwords.kernels.jit import (
     range_mask,
     trailing_zeros,
 )
-from subwords.kernels.layout import Items, NormalForm, Normalized
-from subwords.kernels.normalize.characters import keep, opened_output, valid_starts, width
+from subwords.kernels.layout import I64s, Items, NormalForm, Normalized, U8s
+from subwords.kernels.normalize.characters import keep, output_pointers, valid_starts, width
 from subwords.kernels.text.utf8 import decode_at
 
 STRETCH = 4096  # bytes that are copied at once, more or less
 CLASS, WEIGHT = 32, 40  # lowest bits in an item
-ZERO, ONE = U64(0), U64(1)
 
 
 class Forming(NamedTuple):
@@ -57,7 +56,7 @@ def class_of(item):
 
 
 @helper
-def gather(f, p, i, stop):
+def gather_items(f, p, i, stop):
     """Decompose the characters from p[i] to the next that STARTS: (place, number of items; -1: no room)."""
     begin, n = i, I64(0)
     while i < stop:
@@ -115,7 +114,7 @@ def order(f, n):
 
 
 @helper
-def composed(f, first, second):
+def find_composition(f, first, second):
     """The composition of two characters, or -1."""
     key = U64(first) << U64(layout.PAIR_SHIFT) | U64(second)
     low, high = I64(0), I64(f.count)
@@ -138,7 +137,7 @@ def compose(f, n):
     for k in range(n):
         item = f.items[k]
         if starter >= 0 and last < class_of(item):
-            code = composed(f, f.items[starter] & code_of, item & code_of)
+            code = find_composition(f, f.items[starter] & code_of, item & code_of)
             if code >= 0:
                 f.items[starter] = ((f.items[starter] >> WEIGHT) + (item >> WEIGHT)) << WEIGHT | code
                 continue
@@ -153,7 +152,7 @@ def compose(f, n):
 
 
 @helper
-def encode_at(q, j, code):
+def put_code_point(q, j, code):
     """Write a character as UTF-8, or the byte that INVALID + byte stands for, and return its length."""
     if code < 0x80 or code >= layout.INVALID:
         q[j] = code & 255
@@ -170,7 +169,7 @@ def encode_at(q, j, code):
 
 
 @helper
-def emit(f, w, p, at, n, j):
+def write_items(f, w, p, at, n, j):
     """Write items, which stand for the characters from p[at] on; the place after them.
 
     An item of weight 0 stands for the character before, as in HF, also if marks were sorted.
@@ -179,7 +178,7 @@ def emit(f, w, p, at, n, j):
     for k in range(n):
         item = f.items[k]
         weight = item >> WEIGHT
-        length = encode_at(w.text, j, item & ((I64(1) << CLASS) - 1))
+        length = put_code_point(w.text, j, item & ((I64(1) << CLASS) - 1))
         if w.tracked:
             for b in range(length):
                 w.source[j + b] = at if weight > 0 else before
@@ -194,7 +193,7 @@ def emit(f, w, p, at, n, j):
 @helper
 def form_stretch(f, w, p, i, j, stop):
     """Write the characters from p[i] to the next that STARTS: (place, place in the result, status)."""
-    after, n = gather(f, p, i, stop)
+    after, n = gather_items(f, p, i, stop)
     if n < 0:
         return i, j, layout.NEED_SCRATCH
     if j + 4 * n > w.room:
@@ -202,7 +201,7 @@ def form_stretch(f, w, p, i, j, stop):
     order(f, n)
     if f.count > 0:
         n = compose(f, n)
-    return after, emit(f, w, p, i, n, j), layout.DONE
+    return after, write_items(f, w, p, i, n, j), layout.DONE
 
 
 @inlined
@@ -278,7 +277,7 @@ def form_texts(text: U8s, bounds: I64s, form: NormalForm, room: Items, out: Norm
         spare=pointer(room.spare),
         room=len(room.items),
     )
-    w = opened_output(text, out)
+    w = output_pointers(text, out)
     t, i, j, status = s[layout.PROGRESS.text], s[layout.PROGRESS.byte], s[layout.PROGRESS.out], layout.DONE
     while t < len(bounds) - 1 and status == layout.DONE:
         i, j, status = form_text(f, w, p, i, j, b[t + 1])

@@ -10,26 +10,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from subwords.kernels import layout
-from subwords.kernels.jit import (
-    I64,
-    U64,
-    I64s,
-    Int,
-    U8s,
-    copy64,
-    helper,
-    inlined,
-    kernel,
-    pointer,
-    trailing_zeros,
-)
-from subwords.kernels.layout import Normalized, Rules
-from subwords.kernels.normalize.blocks import events_at, map_hit, opened_rules, opened_target
-from subwords.kernels.normalize.characters import char_before
+from subwords.kernels.jit import I64, ONE, ZERO, Int, copy64, helper, inlined, kernel, pointer, trailing_zeros
+from subwords.kernels.layout import I64s, Normalized, Rules, U8s
+from subwords.kernels.normalize.characters import char_before, events_at, map_hit, rule_pointers, target_pointers
 from subwords.kernels.text.utf8 import decode_at
 
 SHORT = 5  # bytes of a grapheme
-ZERO, ONE = U64(0), U64(1)
 
 
 class Seen(NamedTuple):
@@ -257,7 +243,7 @@ def put_events(r, w, kinds, p, begin, upto, events, stop, at):
 
 
 @helper
-def put_text(r, w, kinds, p, begin, stop, at):
+def put_grapheme_text(r, w, kinds, p, begin, stop, at):
     """Write a text, or as much of it as there is room for."""
     while at.i < stop and at.j + r.settings[layout.RULE.longest] + 4 * layout.LANES <= w.room:
         if at.i < at.alone:
@@ -280,7 +266,7 @@ def grapheme_texts(text: U8s, bounds: I64s, rules: Rules, stream: U8s, out: Norm
     takes; that of other bytes is INNER.
     """
     p, b, s, ends = pointer(text), pointer(bounds), pointer(progress), pointer(out.ends)
-    r, w, kinds = opened_rules(rules), opened_target(text, stream, out), pointer(rules.kinds)
+    r, w, kinds = rule_pointers(rules), target_pointers(text, stream, out), pointer(rules.kinds)
     t, at = (
         s[layout.PROGRESS.text],
         Place(
@@ -293,7 +279,7 @@ def grapheme_texts(text: U8s, bounds: I64s, rules: Rules, stream: U8s, out: Norm
     )
     status = layout.DONE
     while t < len(bounds) - 1:
-        at = put_text(r, w, kinds, p, b[t], b[t + 1], at)
+        at = put_grapheme_text(r, w, kinds, p, b[t], b[t + 1], at)
         if at.i < b[t + 1]:
             status = layout.NEED_OUT
             break

@@ -7,26 +7,13 @@ the character is kept. Most characters begin neither: blocks.py finds the others
 from __future__ import annotations
 
 from subwords.kernels import layout
-from subwords.kernels.jit import (
-    I64,
-    U64,
-    I64s,
-    Int,
-    U8s,
-    copy64,
-    helper,
-    inlined,
-    kernel,
-    pointer,
-    trailing_zeros,
-)
-from subwords.kernels.layout import Normalized, Rules
-from subwords.kernels.normalize.blocks import events_at, map_hit, opened_rules, opened_target
+from subwords.kernels.jit import I64, ONE, ZERO, Int, copy64, helper, inlined, kernel, pointer, trailing_zeros
+from subwords.kernels.layout import I64s, Normalized, Rules, U8s
+from subwords.kernels.normalize.characters import events_at, map_hit, rule_pointers, target_pointers
 from subwords.kernels.text.utf8 import decode_at
-from subwords.kernels.trie.double_array import ROOT, child, piece_of
+from subwords.kernels.trie import ROOT, child, piece_of
 
 MOST_HITS, MOST_USER_HITS = 32, 64  # as in SentencePiece: matches beyond this number are ignored
-ZERO, ONE = U64(0), U64(1)
 NONE = -1
 
 # ------------------------------------------------------------------ one place
@@ -191,7 +178,7 @@ def put_slowly(r, w, p, i, upto, j, stop, spaced):
 
 
 @helper
-def put_text(r, w, p, i, stop, j, spaced):
+def put_spaced_text(r, w, p, i, stop, j, spaced):
     """Write a text from p[i] on: (place, place in the result, whether a space came last)."""
     done = True
     while i < stop and done:
@@ -210,7 +197,7 @@ def put_text(r, w, p, i, stop, j, spaced):
 
 
 @helper
-def opened(r, w, p, i, stop, j):
+def begin_text(r, w, p, i, stop, j):
     """Begin a text: (place, place in the result, whether spaces are removed next)."""
     if r.settings[layout.RULE.begins] == 0:
         return i, j, False
@@ -255,7 +242,7 @@ def rule_texts(text: U8s, bounds: I64s, rules: Rules, stream: U8s, out: Normaliz
     the source of each end.
     """
     p, b, s, ends = pointer(text), pointer(bounds), pointer(progress), pointer(out.ends)
-    r, w = opened_rules(rules), opened_target(text, stream, out)
+    r, w = rule_pointers(rules), target_pointers(text, stream, out)
     t, i, j, spaced, begun, filled = (
         s[layout.PROGRESS.text],
         s[layout.PROGRESS.byte],
@@ -271,9 +258,9 @@ def rule_texts(text: U8s, bounds: I64s, rules: Rules, stream: U8s, out: Normaliz
             status = layout.NEED_OUT
             break
         if not begun:
-            i, j, spaced = opened(r, w, p, i, stop, j)
+            i, j, spaced = begin_text(r, w, p, i, stop, j)
             begun, filled = True, i < stop
-        i, j, spaced = put_text(r, w, p, i, stop, j, spaced)
+        i, j, spaced = put_spaced_text(r, w, p, i, stop, j, spaced)
         if i < stop:
             status = layout.NEED_OUT
             break

@@ -15,13 +15,13 @@ end (S4).
 from __future__ import annotations
 
 from subwords.kernels import layout
+from subwords.kernels.arithmetic import write_bits
 from subwords.kernels.jit import (
     I64,
+    ONE,
     U64,
-    I64s,
+    ZERO,
     Int,
-    U8s,
-    U32s,
     fold_mask,
     helper,
     inlined,
@@ -31,20 +31,19 @@ from subwords.kernels.jit import (
     range_mask,
     trailing_zeros,
 )
-from subwords.kernels.packing import write_bits
+from subwords.kernels.layout import I64s, U8s, U32s
 from subwords.kernels.split.masks import (
     Classes,
     carried,
     classify_high,
     contraction_length,
     is_space_at,
+    low_bits,
     move_bit,
     scan_texts,
 )
-from subwords.kernels.split.pack import low_bits
 from subwords.kernels.text.utf8 import decode_at
 
-ZERO, ONE = U64(0), U64(1)
 LAST = U64(63)
 OTHER_ENDS, NEWLINE_ENDS, TEXT_ENDS = 0, 1, 2  # what comes after a gap
 
@@ -144,7 +143,7 @@ def after_character(first, inner, pending):
 
 
 @helper
-def scan(p, start, stop, classes, tail, ends, count, capacity):
+def scan_cl100k(p, start, stop, classes, tail, ends, count, capacity):
     """Write the ends of the words of p[start:stop], relative to `start`; stop early when `ends` is nearly full.
 
     classes: by code point, and then `group` and `whole`.
@@ -221,7 +220,7 @@ def split_cl100k(text: U8s, start: Int, stop: Int, classes: U8s, tail: U8s, ends
     The text is done if the last one is its end. `tail` is scratch of LANES bytes; `ends` has room for LANES + 1 words
     or more. Same words as the machine of the rule.
     """
-    return scan(pointer(text), start, stop, pointer(classes), pointer(tail), pointer(ends), 0, len(ends) - 1)
+    return scan_cl100k(pointer(text), start, stop, pointer(classes), pointer(tail), pointer(ends), 0, len(ends) - 1)
 
 
 @kernel
@@ -231,4 +230,4 @@ def split_cl100k_many(text: U8s, bounds: I64s, first: Int, classes: U8s, tail: U
     Returns the index of the first text without room. text_ends[i - first + 1] is the number of words up to the
     end of text i.
     """
-    return scan_texts(scan, text, bounds, first, classes, tail, ends, text_ends)
+    return scan_texts(scan_cl100k, text, bounds, first, classes, tail, ends, text_ends)

@@ -14,36 +14,24 @@ No rule looks backward, so a scan can start at any word's end (S4).
 from __future__ import annotations
 
 from subwords.kernels import layout
-from subwords.kernels.jit import (
-    U64,
-    I64s,
-    Int,
-    U8s,
-    U32s,
-    fold_mask,
-    helper,
-    kernel,
-    pointer,
-    range_mask,
-    trailing_zeros,
-)
-from subwords.kernels.packing import write_bits
+from subwords.kernels.arithmetic import write_bits
+from subwords.kernels.jit import ONE, U64, ZERO, Int, fold_mask, helper, kernel, pointer, range_mask, trailing_zeros
+from subwords.kernels.layout import I64s, U8s, U32s
 from subwords.kernels.split.masks import (
     Classes,
     classify_high,
     contraction_length,
     is_space_at,
+    low_bits,
     move_bit,
     scan_texts,
 )
-from subwords.kernels.split.pack import low_bits
 
-ZERO, ONE = U64(0), U64(1)
 LAST = U64(63)
 
 
 @helper
-def scan(p, start, stop, classes, tail, ends, count, capacity):
+def scan_gpt2(p, start, stop, classes, tail, ends, count, capacity):
     """Write the ends of the words of p[start:stop], relative to `start`; stop early when `ends` is nearly full."""
     was_letter, was_number, was_other, was_space, was_blank = ZERO, ZERO, ZERO, ZERO, ZERO
     moved_off, moved_on = ONE, ZERO  # starts that the previous block removes from this one or adds; 0 is not a word end
@@ -108,7 +96,7 @@ def split_gpt2(text: U8s, start: Int, stop: Int, classes: U8s, tail: U8s, ends: 
     The text is done if the last one is its end. `tail` is scratch of LANES bytes; `ends` has room for LANES + 1 words
     or more. Same words as `reference.bpe.split_bytes`.
     """
-    return scan(pointer(text), start, stop, pointer(classes), pointer(tail), pointer(ends), 0, len(ends) - 1)
+    return scan_gpt2(pointer(text), start, stop, pointer(classes), pointer(tail), pointer(ends), 0, len(ends) - 1)
 
 
 @kernel
@@ -118,4 +106,4 @@ def split_gpt2_many(text: U8s, bounds: I64s, first: Int, classes: U8s, tail: U8s
     Returns the index of the first text without room. text_ends[i - first + 1] is the number of words up to the
     end of text i.
     """
-    return scan_texts(scan, text, bounds, first, classes, tail, ends, text_ends)
+    return scan_texts(scan_gpt2, text, bounds, first, classes, tail, ends, text_ends)

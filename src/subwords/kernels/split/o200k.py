@@ -23,12 +23,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from subwords.kernels import layout
+from subwords.kernels.arithmetic import write_bits
 from subwords.kernels.jit import (
     I64,
+    ONE,
     U64,
+    ZERO,
     Int,
-    U8s,
-    U32s,
     fold_mask,
     helper,
     kernel,
@@ -36,13 +37,11 @@ from subwords.kernels.jit import (
     range_mask,
     trailing_zeros,
 )
-from subwords.kernels.packing import write_bits
+from subwords.kernels.layout import U8s, U32s
 from subwords.kernels.split.cl100k import after_character, gap_starts, number_starts
-from subwords.kernels.split.masks import carried, contraction_length, is_space_at, move_bit
-from subwords.kernels.split.pack import low_bits
+from subwords.kernels.split.masks import carried, contraction_length, is_space_at, low_bits, move_bit
 from subwords.kernels.text.utf8 import decode_at
 
-ZERO, ONE = U64(0), U64(1)
 LAST = U64(63)
 
 
@@ -62,7 +61,7 @@ class Cased(NamedTuple):
 
 
 @helper
-def add_class(found, member, bits):
+def add_classes(found, member, bits):
     """Put `bits` into the masks of their class."""
     letters, uppers, caseless, marks, numbers, spaces, lone, inner, rest, rest_class = found
     if member == layout.SPACE:
@@ -79,10 +78,10 @@ def add_class(found, member, bits):
 
 
 @helper
-def classify_high(p, i, stop, classes, high, found):
+def classify_each(p, i, stop, classes, high, found):
     """Add the non-ASCII characters of a block to its masks, one character at a time."""
     carried = low_bits(found.rest)
-    found = add_class(found, found.rest_class, carried)
+    found = add_classes(found, found.rest_class, carried)
     lone, inner = ZERO, carried
     high &= ~carried
     rest, rest_class = I64(0), I64(0)
@@ -93,7 +92,7 @@ def classify_high(p, i, stop, classes, high, found):
         if code >= 0:
             member = I64(classes[code])
         bits = low_bits(length) << U64(k)
-        found = add_class(found, member, bits)
+        found = add_classes(found, member, bits)
         if member == layout.SPACE and not is_space_at(p, i + k + length, stop, classes):
             lone |= ONE << U64(k)
         inner |= bits & (bits - ONE)
@@ -142,7 +141,7 @@ def marks_of_others(marks, others, was_other, after_space, newlines, runs, joini
 
 
 @helper
-def scan(p, start, stop, classes, tail, ends, count, capacity):
+def scan_o200k(p, start, stop, classes, tail, ends, count, capacity):
     """Write the ends of the words of p[start:stop], relative to `start`; stop early when `ends` is nearly full.
 
     Also stops before a block with a place that needs more. classes: by code point, and then the size of groups of
@@ -170,7 +169,7 @@ def scan(p, start, stop, classes, tail, ends, count, capacity):
         ascii_blanks, caseless, marks, lone, inner = blanks, ZERO, ZERO, ZERO, ZERO
         if high != ZERO or rest > 0:
             found = Cased(letters, uppers, ZERO, ZERO, numbers, blanks, ZERO, ZERO, rest, rest_class)
-            found = classify_high(p, i, stop, classes, high, found)
+            found = classify_each(p, i, stop, classes, high, found)
             letters, uppers, caseless, marks, numbers, blanks, lone, inner, rest, rest_class = found
         others, gaps = ~(letters | numbers | blanks), blanks & ~newlines
         after_other = others << ONE | was_other
@@ -229,4 +228,4 @@ def split_o200k(text: U8s, start: Int, stop: Int, classes: U8s, tail: U8s, ends:
     The text is done if the last one is its end. `tail` is scratch of LANES bytes; `ends` has room for LANES + 1 words
     or more. Same words as the machine of the rule; none from a place on that needs more.
     """
-    return scan(pointer(text), start, stop, pointer(classes), pointer(tail), pointer(ends), 0, len(ends) - 1)
+    return scan_o200k(pointer(text), start, stop, pointer(classes), pointer(tail), pointer(ends), 0, len(ends) - 1)

@@ -18,13 +18,15 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from subwords.kernels import layout
+from subwords.kernels.arithmetic import write_bits
 from subwords.kernels.jit import (
+    HALF,
     I64,
+    LOW,
+    ONE,
     U64,
-    I64s,
+    ZERO,
     Int,
-    U8s,
-    U32s,
     advance,
     helper,
     inlined,
@@ -33,21 +35,19 @@ from subwords.kernels.jit import (
     pointer,
     trailing_zeros,
 )
-from subwords.kernels.layout import Transducer
-from subwords.kernels.packing import write_bits
-from subwords.kernels.split.pack import Packed, pack, plain_length, unpack, unpack_runs
-from subwords.kernels.split.safe_cuts import Cuts, add_cuts, join_runs, last_border
+from subwords.kernels.layout import I64s, Transducer, U8s, U32s
+from subwords.kernels.split.masks import Packed, pack, plain_length, unpack, unpack_runs
+from subwords.kernels.split.words import CutFilter, add_cuts, join_runs, last_border
 from subwords.kernels.text.utf8 import decode_at
 
 SHORT, SHORT_CUT = 192, 48  # bytes of a text that is not worth a stream, without and with cuts
-ZERO, ONE, LOW, HALF = U64(0), U64(1), U64(0xFFFFFFFF), U64(32)
 BORDERS = U64((1 << layout.TOP_BORDER + 1) - 1)
 SAVES_BIT, EMITS_BIT, USES_BIT = U64(layout.SAVES), U64(layout.EMITS_SAVED), U64(layout.USES_SAVED)
 RARE = SAVES_BIT | EMITS_BIT
 NONE = -1
 
 
-class Opened(NamedTuple):
+class TransducerPointers(NamedTuple):
     """The pointers of a `Transducer`."""
 
     pairs: object
@@ -58,7 +58,7 @@ class Opened(NamedTuple):
     packed: Packed
     parts: object  # uint64: borders of four parts: a word that is ignored, and one for each group of GROUP characters
     borders: object  # uint64: borders of a whole stream
-    cuts: Cuts
+    cuts: CutFilter
     runs: object  # uint64: where a RUN ends in a stream
     has_runs: object
     recent: object  # uint32: where the last GROUP characters began, for `walk`
@@ -292,7 +292,7 @@ def walk(m, p, start, i, stop, ends, count):
 
 
 @helper
-def scan(m, p, start, stop, ends, count, capacity):
+def scan_transducer(m, p, start, stop, ends, count, capacity):
     """Write the ends of the words of p[start:stop], relative to `start`; stop early when `ends` is nearly full."""
     i, ended, first = start, start == stop, count
     short = SHORT_CUT if m.packed.with_members else SHORT
@@ -318,7 +318,7 @@ def scan(m, p, start, stop, ends, count, capacity):
 
 
 @inlined
-def opened(transducer):
+def transducer_pointers(transducer):
     """The pointers of a transducer."""
     cuts, second, words = transducer.cuts, pointer(transducer.second), pointer(transducer.words)
     packed = Packed(
@@ -331,7 +331,7 @@ def opened(transducer):
         masks=advance(words, 6 * layout.PART_WORDS),
         bases=advance(words, 6 * layout.PART_WORDS + layout.BLOCKS),
     )
-    return Opened(
+    return TransducerPointers(
         pairs=pointer(transducer.pairs),
         second=second,
         table=pointer(transducer.entries),
@@ -340,7 +340,7 @@ def opened(transducer):
         packed=packed,
         parts=words,
         borders=advance(words, 4 * layout.PART_WORDS),
-        cuts=Cuts(pointer(cuts.bits), U64(max(len(cuts.bits), 1) - 1), pointer(cuts.found), pointer(cuts.codes)),
+        cuts=CutFilter(pointer(cuts.bits), U64(max(len(cuts.bits), 1) - 1), pointer(cuts.found), pointer(cuts.codes)),
         runs=advance(words, 6 * layout.PART_WORDS + 2 * layout.BLOCKS),
         has_runs=len(transducer.runs) > 0,
         recent=pointer(transducer.recent),
@@ -353,7 +353,9 @@ def split_text(text: U8s, start: Int, stop: Int, transducer: Transducer, ends: U
 
     `ends` has room for LEAST_ENDS words or more. Same words as the transducer applied step by step.
     """
-    return scan(opened(transducer), pointer(text), start, stop, pointer(ends), I64(0), len(ends))
+    return scan_transducer(
+        transducer_pointers(transducer), pointer(text), start, stop, pointer(ends), I64(0), len(ends)
+    )
 
 
 @kernel
@@ -363,7 +365,13 @@ def split_texts(text: U8s, bounds: I64s, first: Int, transducer: Transducer, end
     Returns the index of the first text without room. text_ends[i - first + 1] is the number of words up to the
     end of text i.
     """
-    m, p, b, e, mark = opened(transducer), pointer(text), pointer(bounds), pointer(ends), pointer(text_ends)
+    m, p, b, e, mark = (
+        transducer_pointers(transducer),
+        pointer(text),
+        pointer(bounds),
+        pointer(ends),
+        pointer(text_ends),
+    )
     count, i = I64(0), first
     mark[0] = 0
     while i + 1 < len(bounds):
@@ -371,7 +379,7 @@ def split_texts(text: U8s, bounds: I64s, first: Int, transducer: Transducer, end
         full = count + (stop - start) + 2 * layout.LANES > len(ends)
         if full or stop - b[first] > layout.MOST_BYTES or i - first + 1 >= len(text_ends):
             break
-        more = scan(m, p, start, stop, e, count, len(ends))
+        more = scan_transducer(m, p, start, stop, e, count, len(ends))
         for k in range(count, more if i > first else count):
             e[k] += start - b[first]
         count = more

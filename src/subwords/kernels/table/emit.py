@@ -13,33 +13,15 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from subwords.kernels import layout
-from subwords.kernels.jit import (
-    I64,
-    U64,
-    copy16,
-    helper,
-    inlined,
-    pointer,
-    prefetch,
-    store64,
-)
-from subwords.kernels.table.keys import (
-    LENGTH,
-    RUN_KEY,
-    UNKNOWN_KEY,
-    begin_of,
-    differs,
-    end_of,
-    same_bytes,
-)
+from subwords.kernels.jit import HALF, I64, LOW, U64, ZERO, copy16, helper, inlined, pointer, prefetch, store64
+from subwords.kernels.table.keys import LENGTH, RUN_KEY, UNKNOWN_KEY, begin_of, differs, end_of, same_bytes
 
-ZERO, ONE, HALF, LOW = U64(0), U64(1), U64(32), U64(0xFFFFFFFF)
 INSIDE = 4
 IDS_COUNT = U64(60)  # the owner's bits of SLOT.key_high
 ELSEWHERE = U64(15)
 
 
-class Table(NamedTuple):
+class TablePointers(NamedTuple):
     """The pointers and limits of a `WordTable`."""
 
     slots: object
@@ -55,10 +37,10 @@ class Table(NamedTuple):
 
 
 @inlined
-def opened(table, counters):
+def table_pointers(table, counters):
     """The table's pointers and limits."""
     count = len(table.slots) // layout.SLOT.width
-    return Table(
+    return TablePointers(
         slots=pointer(table.slots),
         mask=U64(count - 1),
         seeds=pointer(table.seeds),
@@ -73,7 +55,7 @@ def opened(table, counters):
 
 
 @helper
-def find(table, text, at, length, low, high, slot):
+def find_slot(table, text, at, length, low, high, slot):
     """The slot that holds the key, or the free slot for it."""
     slots = table.slots
     while slots[slot * layout.SLOT.width + layout.SLOT.key_high] != ZERO:
@@ -247,7 +229,7 @@ def resolve_odd(table, text, start, ends, first, keys):
                 table.bytes, I64(slots[slot * layout.SLOT.width + layout.SLOT.value_high] >> HALF), text, at, length
             )
         ):
-            slot = find(table, text, at, length, low, high, slot)
+            slot = find_slot(table, text, at, length, low, high, slot)
             keys[k + 2] = U64(slot)
             if high & LENGTH == ZERO and slots[slot * layout.SLOT.width + layout.SLOT.key_high] == ZERO:
                 keys[k + 1] = UNKNOWN_KEY

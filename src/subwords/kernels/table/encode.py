@@ -12,23 +12,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from subwords.kernels import layout
-from subwords.kernels.jit import (
-    I64,
-    U64,
-    I32s,
-    I64s,
-    Int,
-    U8s,
-    U64s,
-    advance,
-    helper,
-    inlined,
-    kernel,
-    pointer,
-    spliced,
-    store64,
-)
-from subwords.kernels.layout import WordTable
+from subwords.kernels.jit import HALF, I64, U64, ZERO, Int, advance, helper, inlined, kernel, pointer, spliced, store64
+from subwords.kernels.layout import I32s, I64s, U8s, U64s, WordTable
 from subwords.kernels.table.emit import (
     char_row,
     emit_mixed,
@@ -36,28 +21,20 @@ from subwords.kernels.table.emit import (
     emit_slot,
     emit_words,
     fill_gaps,
-    find,
+    find_slot,
     insert,
-    opened,
     resolve_odd,
+    table_pointers,
 )
-from subwords.kernels.table.keys import (
-    RUN_KEY,
-    UNKNOWN_KEY,
-    begin_of,
-    end_of,
-    make_keys,
-    make_run_keys,
-)
+from subwords.kernels.table.keys import RUN_KEY, UNKNOWN_KEY, begin_of, end_of, make_keys, make_run_keys
 
-ZERO, HALF = U64(0), U64(32)
 LONGEST_KEPT = 1 << 20  # bytes of a word; a longer one is not stored
 MIXED = 8  # words of a block with ids in the arena; with more, the branch is often mispredicted in the next block
 WARY = -1
 FEW = 16  # words of a small block
 
 
-class Family(NamedTuple):
+class SegmentFunctions(NamedTuple):
     """The functions of a family of models.
 
     `segment(model, counters, text, at, length, out, count)` writes the ids of a word from out[count] on and returns
@@ -81,7 +58,7 @@ def emit_new(family, model, table, text, at, length, key, out, count):
         status, n = segment(model, counters, text, at, length, out, count)
         return (layout.DONE if status == layout.ONCE else status), count + n
     low, high = key[0], U64(length) if key[1] == UNKNOWN_KEY else key[1]
-    slot = find(table, text, at, length, low, high, I64(key[2]))
+    slot = find_slot(table, text, at, length, low, high, I64(key[2]))
     # COUNTER.alone words do not use the table: its ids may be wrong here (see `Family.settle`).
     if table.slots[slot * layout.SLOT.width + layout.SLOT.key_high] != ZERO and counters[layout.COUNTER.alone] <= 0:
         return layout.DONE, emit_slot(table.slots, table.ids, slot * layout.SLOT.width, out, count)
@@ -251,12 +228,12 @@ def encode_all(family, model, table, text, size, start, ends, words, text_ends, 
 def add_tokens(data: U8s, ends: I64s, values: I32s, into: WordTable, wide: U64s, counters: I64s) -> Int:
     """Enter the words data[ends[w - 1] : ends[w]], each as one id, into a table that has room for all."""
     text, e, v, keys = pointer(data), pointer(ends), pointer(values), pointer(wide)
-    table = opened(into, counters)
+    table = table_pointers(into, counters)
     for w in range(len(ends)):
         make_keys(table.slots, table.mask, table.seeds, text, len(data), 0, e, w, w + 1, keys)
         at = e[w - 1] if w > 0 else 0
         low, high = keys[0], keys[1]
-        slot = find(table, text, at, e[w] - at, low, high, I64(keys[2]))
+        slot = find_slot(table, text, at, e[w] - at, low, high, I64(keys[2]))
         if table.slots[slot * layout.SLOT.width + layout.SLOT.key_high] == ZERO:
             insert(table, text, at, e[w] - at, low, high, slot, advance(v, w), 1)
     return 0

@@ -11,14 +11,14 @@ collide.
 from __future__ import annotations
 
 from subwords.kernels import layout
-from subwords.kernels.jit import I64, U64, Int, U64s, advance, helper, inlined, kernel, load64, mix, pointer, prefetch
+from subwords.kernels.jit import I64, U64, ZERO, Int, advance, helper, inlined, kernel, load64, mix, pointer, prefetch
+from subwords.kernels.layout import U64s
 
 LENGTH = U64(0xF) << U64(56)  # zero in the key high of a long word
 MARKED = U64(layout.INLINE + 1) << U64(56)  # a key high from here on is still to be made
 OWNED = U64(4)  # bits of key high that are the owner's
 UNKNOWN_KEY = U64(1 << 55)  # as key high, a length that no word has: a word that is not in the table
 RUN_KEY = U64(1 << 54)  # the same: the row of a RUN is its place, RUN_KEY, and its length
-ZERO = U64(0)
 
 
 @helper

@@ -7,7 +7,8 @@ lowest bits). SPAN_BYTE: a single byte of a character. SPAN_BREAK: no bytes, and
 from __future__ import annotations
 
 from subwords.kernels import layout
-from subwords.kernels.jit import I64, I64s, Int, U8s, copy64, inlined, kernel, pointer
+from subwords.kernels.jit import I64, Int, copy64, inlined, kernel, pointer
+from subwords.kernels.layout import I64s, U8s
 
 FLAGS = layout.SPAN_BYTE | layout.SPAN_BREAK
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from subwords.kernels import layout
-from subwords.kernels.jit import I64, I32s, I64s, Int, U8s, U32s, helper, inlined, kernel, pointer
-from subwords.kernels.layout import Frame, IdSizes, IdWords, Origins, Placed, Row, Source
+from subwords.kernels.jit import I64, Int, helper, inlined, kernel, pointer
+from subwords.kernels.layout import Frame, I32s, I64s, IdSizes, IdWords, Origins, Placed, Row, Source, U8s, U32s
 from subwords.kernels.text.utf8 import decode_at
 
 NONE = -1
@@ -30,7 +30,7 @@ class Ways(NamedTuple):
 
 
 @inlined
-def opened(origins, source):
+def origin_pointers(origins, source):
     """The pointers, and which of them are used."""
     return Ways(
         word_begins=pointer(origins.word_begins),
@@ -60,7 +60,7 @@ def put_place(ways, begin, end, base, stop, spans, byte_spans, k):
 
 
 @inlined
-def size_of(sizes, known, marks, index, first, rest):
+def covered_size(sizes, known, marks, index, first, rest):
     """The bytes of a word that an id covers, at the word's first byte or not, if `rest` bytes remain; or NONE.
 
     UNKNOWN_RUN stays what it is.
@@ -136,7 +136,7 @@ def place_ids(
     word_ends, id_ends = pointer(words.word_ends), pointer(words.id_ends)
     s, marks, known = pointer(sizes.sizes), pointer(sizes.marks), len(sizes.sizes)
     spans, byte_spans, numbers, odd = pointer(out.spans), pointer(out.byte_spans), pointer(out.words), pointer(out.odd)
-    ways, bounds, apart = opened(origins, source), pointer(source.bounds), len(words.begins) > 0
+    ways, bounds, apart = origin_pointers(origins, source), pointer(source.bounds), len(words.begins) > 0
     f, p, kinds, unknown = pointer(start), pointer(words.text), pointer(sizes.kinds), pointer(out.unknown)
     # The size of an unknown run is only looked for in text that is there.
     runs, length, room, n = (
@@ -162,7 +162,7 @@ def place_ids(
             while at < end and fine:
                 size = I64(NONE)
                 if k < last:
-                    size = size_of(s, known, marks, I64(i[k]), first, end - at)
+                    size = covered_size(s, known, marks, I64(i[k]), first, end - at)
                 if size == layout.UNKNOWN_RUN and runs and end <= length:
                     size = unknown_size(kinds, p, at, end)
                     if note_unknown(unknown, n, room, k, at, size):

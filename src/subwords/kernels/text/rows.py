@@ -7,10 +7,10 @@ is what is rare: names with escapes, lone surrogates, values nested deeper than 
 from __future__ import annotations
 
 from subwords.kernels import layout
-from subwords.kernels.jit import I64, U64, I64s, Int, U8s, copy64, helper, kernel, pointer, range_mask, trailing_zeros
+from subwords.kernels.jit import I64, ONE, U64, ZERO, Int, copy64, helper, kernel, pointer, range_mask, trailing_zeros
+from subwords.kernels.layout import I64s, U8s
 
 DEEPEST = 60
-ZERO, ONE = U64(0), U64(1)
 TAB, FEED, RETURN, BLANK, QUOTE, COMMA, MINUS, DOT, SLASH = 9, 10, 13, 32, 34, 44, 45, 46, 47
 NAUGHT, NINE, COLON, OPEN_LIST, BACKSLASH, SHUT_LIST, OPEN, SHUT = 48, 57, 58, 91, 92, 93, 123, 125
 SHUTS = 2  # a closing bracket minus the opening one, of both kinds
@@ -261,7 +261,7 @@ def value_end(p, i, stop):
 
 
 @helper
-def is_name(p, i, end, q, length):
+def matches_name(p, i, end, q, length):
     """Whether the string p[i:end] is q[:length]; 0 if not, 1 if so, -1 if it has escapes."""
     same = end - i == length
     for k in range(end - i):
@@ -273,7 +273,7 @@ def is_name(p, i, end, q, length):
 
 
 @helper
-def row_text(p, i, stop, q, length, o, at):
+def copy_row_text(p, i, stop, q, length, o, at):
     """The place after the object at p[i], and after the text of the field q[:length]; the first is -1 if undecided."""
     found, written = False, at
     if byte_at(p, i, stop) != OPEN:
@@ -287,7 +287,7 @@ def row_text(p, i, stop, q, length, o, at):
         # Back from the colon to the closing quote of the name: only whitespace is between.
         while p[end] != QUOTE:
             end -= 1
-        i, known = after_space(p, i, stop), is_name(p, name, end, q, length)
+        i, known = after_space(p, i, stop), matches_name(p, name, end, q, length)
         if known == 0:
             i = value_end(p, i, stop)
         # A name with escapes, a second field of this name, or another value than a string: Python decides.
@@ -325,7 +325,7 @@ def field_texts(data: U8s, name: U8s, out: U8s, ends: I64s, counters: I64s) -> I
     while at < stop:
         start = after_space(p, at, stop)
         if byte_at(p, start, stop) != FEED and start < stop:
-            end, next_written = row_text(p, start, stop, q, len(name), o, written)
+            end, next_written = copy_row_text(p, start, stop, q, len(name), o, written)
             if end >= 0:
                 end = after_space(p, end, stop)
             if end < 0 or (end < stop and p[end] != FEED):

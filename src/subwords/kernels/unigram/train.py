@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from subwords.kernels import layout
 from subwords.kernels.arithmetic import ln
-from subwords.kernels.jit import F64, I64, F64s, I64s, Int, advance, helper, inlined, kernel, pointer
-from subwords.kernels.layout import BestPath, ForwardBackward, LatticeWords, PiecePlaces, Pieces
+from subwords.kernels.jit import F64, I64, Int, advance, helper, inlined, kernel, pointer
+from subwords.kernels.layout import BestPath, F64s, ForwardBackward, I64s, LatticeWords, PiecePlaces, Pieces
 from subwords.kernels.unigram.suffixes import LENGTH
 
 # Probabilities of long words underflow. So where one falls below LOW, it and those that follow are multiplied by RAISE,
@@ -20,7 +20,7 @@ HIGH = 2.0**1000
 
 
 @inlined
-def raised(values, first, last):
+def raise_values(values, first, last):
     """Multiply values by RAISE, unless one of them is too large for that; whether it was done."""
     most = F64(0.0)
     for i in range(first, last):
@@ -39,7 +39,7 @@ def go_forward(lo, n, ln_, p, a, marks, reach):
         a[i] = F64(0.0)
     a[0] = F64(1.0)
     for i in range(n):
-        marks[i] = a[i] < LOW and raised(a, i, min(n, i + reach) + 1)
+        marks[i] = a[i] < LOW and raise_values(a, i, min(n, i + reach) + 1)
         before, piece = a[i], I64(lo[i])
         while piece >= 0:
             link = ln_[piece]

@@ -11,28 +11,16 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from subwords.kernels import layout
-from subwords.kernels.jit import (
-    I64,
-    U64,
-    I32s,
-    I64s,
-    Int,
-    U8s,
-    U32s,
-    helper,
-    inlined,
-    kernel,
-    pointer,
-)
-from subwords.kernels.layout import TrieNodes, WordPieceModel, WordPieceWorkspace
-from subwords.kernels.table.emit import opened
-from subwords.kernels.table.encode import Family, encode_all, never_fleeting, settled
-from subwords.kernels.trie.edges import AFTER, CHILD, FREE, ROOT, edge_slot
+from subwords.kernels.jit import I64, U64, Int, helper, inlined, kernel, pointer
+from subwords.kernels.layout import I32s, I64s, TrieNodes, U8s, U32s, WordPieceModel, WordPieceWorkspace
+from subwords.kernels.table.emit import table_pointers
+from subwords.kernels.table.encode import SegmentFunctions, encode_all, never_fleeting, settled
+from subwords.kernels.trie import AFTER, CHILD, FREE, ROOT, edge_slot
 
 NO_NODE = -1
 
 
-class Model(NamedTuple):
+class WordPiecePointers(NamedTuple):
     """The pointers of a `WordPieceModel`."""
 
     edges: object  # trie/edges.py
@@ -52,7 +40,7 @@ def child_of(model, node, byte):
 
 
 @helper
-def pop(model, node, out, count, n):
+def write_pops(model, node, out, count, n):
     """Write the pops of a node from out[count + n] on; the new n."""
     first = I64(model.pops[node])
     for k in range(I64(model.pop_counts[node])):
@@ -70,7 +58,7 @@ def match_word(model, text, at, length, out, count):
         while child == NO_NODE:
             if model.fails[node] == NO_NODE:
                 return 0
-            n = pop(model, node, out, count, n)
+            n = write_pops(model, node, out, count, n)
             node = I64(model.fails[node])
             child = child_of(model, node, text[at + k])
         node = child
@@ -78,7 +66,7 @@ def match_word(model, text, at, length, out, count):
     while node != AFTER:
         if model.fails[node] == NO_NODE:
             return 0
-        n = pop(model, node, out, count, n)
+        n = write_pops(model, node, out, count, n)
         node = I64(model.fails[node])
     return n
 
@@ -96,7 +84,7 @@ def too_long(text, at, length, most):
 
 
 @helper
-def segment(model, counters, text, at, length, out, count):
+def segment_wordpiece_word(model, counters, text, at, length, out, count):
     """Write the ids of a word from out[count] on: (DONE, their number)."""
     n = 0
     if not too_long(text, at, length, model.settings[layout.WORDPIECE.most_chars]):
@@ -108,9 +96,9 @@ def segment(model, counters, text, at, length, out, count):
 
 
 @inlined
-def opened_model(model):
+def wordpiece_pointers(model):
     """The pointers of a model."""
-    return Model(
+    return WordPiecePointers(
         edges=pointer(model.edges),
         mask=U64(len(model.edges) - 1),
         fails=pointer(model.fails),
@@ -137,9 +125,9 @@ def encode_wordpiece(
 
     Same ids as `reference.wordpiece.encode_word`, word by word.
     """
-    model, table = opened_model(workspace.model), opened(workspace.table, workspace.counters)
+    model, table = wordpiece_pointers(workspace.model), table_pointers(workspace.table, workspace.counters)
     p, e, t, o, keys = pointer(text), pointer(ends), pointer(text_ends), pointer(out), pointer(workspace.scratch.keys)
-    family = Family(segment, settled, never_fleeting)
+    family = SegmentFunctions(segment_wordpiece_word, settled, never_fleeting)
     return encode_all(family, model, table, p, len(text), start, e, words, t, texts, keys, o, len(out), filled)
 
 
@@ -150,7 +138,7 @@ def build_links(order: I64s, ids: I32s, nodes: TrieNodes, links: WordPieceModel)
     ids[i] is the id of string i.
     """
     parents, labels, strings = pointer(nodes.parents), pointer(nodes.labels), pointer(nodes.strings)
-    model, names, rank = opened_model(links), pointer(ids), pointer(order)
+    model, names, rank = wordpiece_pointers(links), pointer(ids), pointer(order)
     f, first, n = model.fails, model.pops, model.pop_counts
     filled, room = I64(0), I64(len(links.popped))
     for k in range(len(order)):

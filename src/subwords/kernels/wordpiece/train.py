@@ -8,14 +8,25 @@ from __future__ import annotations
 from subwords.kernels import layout
 from subwords.kernels.arithmetic import ln
 from subwords.kernels.bpe.index import may_merge
-from subwords.kernels.bpe.pair_heap import string_length
+from subwords.kernels.bpe.pairs import string_length
 from subwords.kernels.bpe.train import join_strings
 from subwords.kernels.jit import I64, U64, Int, helper, inlined, kernel, mix, pointer
 from subwords.kernels.layout import ScoreTraining
-from subwords.kernels.wordpiece.best import best_gain
-from subwords.kernels.wordpiece.heap import EPOCH, Scoring, cool, entry_at, fill_heap, keep_log, score_token
-from subwords.kernels.wordpiece.index import NOWHERE, add_record, record_slot
-from subwords.kernels.wordpiece.words import merge_word, weight_at
+from subwords.kernels.wordpiece.heap import (
+    EPOCH,
+    NOWHERE,
+    Scoring,
+    add_record,
+    best_gain,
+    cool,
+    fill_heap,
+    keep_log,
+    merge_arena_word,
+    record_slot,
+    score_entry_at,
+    score_token,
+    weight_at,
+)
 
 
 @helper
@@ -26,7 +37,7 @@ def best_pair(t):
         t.counters[layout.TALLY.chosen] = NOWHERE
         return chosen
     if t.settings[layout.TRAIN.score] != layout.LIKELIHOOD:
-        return entry_at(t, 0).record if t.counters[layout.TALLY.heap_size] > 0 else I64(-1 - layout.EXHAUSTED)
+        return score_entry_at(t, 0).record if t.counters[layout.TALLY.heap_size] > 0 else I64(-1 - layout.EXHAUSTED)
     # Gains in the heap are those at TALLY.total_before: the older they are, the more entries `best_gain` looks at.
     if (
         t.counters[layout.TALLY.total_before] - t.counters[layout.TALLY.total]
@@ -77,7 +88,7 @@ def length_of(t, start, stop):
 
 
 @helper
-def name_token(t, left, right):
+def name_piece(t, left, right):
     """The id of the merged token: a new one, or that of a token with the same string (B5)."""
     start, stop = I64(t.counters[layout.TALLY.strings_used]), join_strings(t, left, right)
     slot = name_slot(t, start, stop)
@@ -111,7 +122,7 @@ def rewrite(t, word, left, right, merged, lefts, rights):
     n, doubles = I64(t.arena[word + layout.HEADER.length]), t.settings[layout.TRAIN.score] == layout.LIKELIHOOD
     if doubles:
         count_doubles(t, word, -1)
-    lefts, rights = merge_word(t, word, left, right, merged, lefts, rights)
+    lefts, rights = merge_arena_word(t, word, left, right, merged, lefts, rights)
     if doubles:
         count_doubles(t, word, 1)
     # Each merge makes the word one token shorter. If left == right, the token loses two for each merge.
@@ -124,7 +135,7 @@ def rewrite(t, word, left, right, merged, lefts, rights):
 
 
 @helper
-def take_count(t, left, right, weight):
+def lower_record_count(t, left, right, weight):
     """Lower a pair's count, if it has a record."""
     record = t.finder[record_slot(t.finder, t.mask, left << 32 | right) + 1]
     if record != NOWHERE:
@@ -132,7 +143,7 @@ def take_count(t, left, right, weight):
 
 
 @helper
-def open_pair(t, left, right, side, neighbour):
+def open_record(t, left, right, side, neighbour):
     """Add a record of a new pair, with room for its postings, if it reaches the threshold."""
     row = layout.TOKEN.width * neighbour
     weight, record = t.tokens[row + side], I64(NOWHERE)
@@ -146,7 +157,7 @@ def open_pair(t, left, right, side, neighbour):
 
 
 @helper
-def settle(t, left, right, merged, side, filled):
+def move_record_counts(t, left, right, merged, side, filled):
     """Move the counts of one side's old pairs to the new ones, and give the live ones their postings."""
     step = 1 if side == layout.TOKEN.left else -1
     start = 0 if side == layout.TOKEN.left else t.buffer_size - 1
@@ -156,11 +167,11 @@ def settle(t, left, right, merged, side, filled):
         if t.tokens[row + layout.TOKEN.left_words + side] > 0:  # its first entry
             if side == layout.TOKEN.left:
                 # Between two consecutive merged pairs, the pair (right, left) disappeared.
-                take_count(t, right if neighbour == merged else neighbour, left, t.tokens[row + side])
-                open_pair(t, neighbour, merged, side, neighbour)
+                lower_record_count(t, right if neighbour == merged else neighbour, left, t.tokens[row + side])
+                open_record(t, neighbour, merged, side, neighbour)
             else:
-                take_count(t, right, neighbour, t.tokens[row + side])
-                open_pair(t, merged, neighbour, side, neighbour)
+                lower_record_count(t, right, neighbour, t.tokens[row + side])
+                open_record(t, merged, neighbour, side, neighbour)
             t.tokens[row + layout.TOKEN.left_words + side] = 0
         record = t.tokens[row + layout.TOKEN.last_left + side]
         if record != NOWHERE:
@@ -176,17 +187,17 @@ def settle(t, left, right, merged, side, filled):
 
 
 @helper
-def merge_pair(t, record):
+def merge_record(t, record):
     """Merge the pair of this record everywhere; False if the token existed before: then the index is invalid."""
     row, tokens = layout.RECORD.width * record, t.counters[layout.TALLY.tokens]
     left, right = t.records[row + layout.RECORD.key] >> 32, t.records[row + layout.RECORD.key] & 0xFFFFFFFF
-    merged = name_token(t, left, right)
+    merged = name_piece(t, left, right)
     t.counters[layout.TALLY.merges] += 1
     place, lefts, rights = t.records[row + layout.RECORD.place], 0, 0
     for k in range(place, place + t.records[row + layout.RECORD.words]):
         lefts, rights = rewrite(t, I64(t.postings[k]), left, right, merged, lefts, rights)
-    settle(t, left, right, merged, layout.TOKEN.left, lefts)
-    settle(t, left, right, merged, layout.TOKEN.right, rights)
+    move_record_counts(t, left, right, merged, layout.TOKEN.left, lefts)
+    move_record_counts(t, left, right, merged, layout.TOKEN.right, rights)
     t.records[row + layout.RECORD.count] = 0
     if merged < tokens:
         return False
@@ -200,7 +211,7 @@ def merge_pair(t, record):
 
 
 @inlined
-def opened(training):
+def scoring_pointers(training):
     """The pointers of a training."""
     return Scoring(
         arena=pointer(training.arena),
@@ -225,7 +236,7 @@ def opened(training):
 @kernel
 def enter_names(training: ScoreTraining) -> Int:
     """Enter the strings of all tokens in the table of names, and write their TOKEN.span."""
-    t = opened(training)
+    t = scoring_pointers(training)
     for token in range(t.counters[layout.TALLY.tokens]):
         start, stop = (
             t.tokens[layout.TOKEN.width * token + layout.TOKEN.string],
@@ -239,7 +250,7 @@ def enter_names(training: ScoreTraining) -> Int:
 @kernel
 def start_scores(training: ScoreTraining) -> Int:
     """Score every record and fill the heap."""
-    fill_heap(opened(training))
+    fill_heap(scoring_pointers(training))
     return 0
 
 
@@ -251,7 +262,7 @@ def merge_scored(training: ScoreTraining) -> Int:
     counters[TALLY.chosen] to one of the `choices`. NEED_PAIRS, NEED_INDEX: the words must be read again. All can be
     resumed.
     """
-    t = opened(training)
+    t = scoring_pointers(training)
     room = len(training.records) // layout.RECORD.width
     while t.counters[layout.TALLY.tokens] < t.settings[layout.TRAIN.vocab_size]:
         if t.counters[layout.TALLY.merges] >= t.settings[layout.TRAIN.pause]:
@@ -271,6 +282,6 @@ def merge_scored(training: ScoreTraining) -> Int:
             # Kept for the next call: Python may have made the choice.
             t.counters[layout.TALLY.chosen] = record
             return layout.NEED_STRINGS
-        if not merge_pair(t, record):
+        if not merge_record(t, record):
             return layout.NEED_INDEX
     return layout.DONE

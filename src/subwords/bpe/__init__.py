@@ -1,1 +1,0 @@
-"""Byte-pair encoding: model, training and encoding."""

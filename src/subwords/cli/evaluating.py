@@ -1,0 +1,446 @@
+"""evaluate, compare and sweep: how good tokenizers are on a corpus."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from subwords.cli.adapting import corpus_of
+from subwords.cli.console import (
+    INPUT,
+    SIZE,
+    SOURCE,
+    TOKENIZER,
+    check_output,
+    choice,
+    json_option,
+    load_tokenizer,
+    named_values,
+    quiet_option,
+    source_argument,
+    tokenizer_argument,
+    utf8_argument,
+)
+from subwords.cli.options import (
+    add_options,
+    command,
+    print_table,
+    reading_from,
+    reading_options,
+    table_options,
+    threads_option,
+)
+from subwords.support.errors import FormatError
+from subwords.support.files import atomic_write
+
+if TYPE_CHECKING:
+    from subwords.study.auditing import Audit
+
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+def _options(function: _Command) -> _Command:
+    """Add the options that `evaluate` and `compare` share."""
+    options: list[Callable[[_Command], _Command]] = [
+        click.option(
+            "--by", type=utf8_argument, metavar="COLUMN", help='Group the documents: by a column of rows, or "file".'
+        ),
+        click.option("--parallel", is_flag=True, help="Document k of every group says the same: compare their tokens."),
+        click.option(
+            "--reference", type=utf8_argument, metavar="GROUP", help="Costs are relative to it.  [default: the first]"
+        ),
+        click.option("--order", type=float, default=2.5, show_default=True, help="The order of Renyi's entropy."),
+        click.option("--confidence", type=float, default=0.95, show_default=True, help="The level of the intervals."),
+        click.option("--resamples", type=click.IntRange(min=0), default=1000, show_default=True, help="For intervals."),
+        click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the resamples."),
+        reading_options,
+    ]
+    return add_options(function, options)
+
+
+_plot = click.option(
+    "--plot", type=click.Path(path_type=Path), metavar="FILE", help="Also draw a plot: .pdf, .svg or .png."
+)
+
+
+@command()
+@tokenizer_argument
+@click.argument("sources", type=SOURCE, nargs=-1, required=True, metavar="[NAME=]SOURCE...")
+@_options
+@click.option(
+    "--gold",
+    type=INPUT,
+    metavar="FILE",
+    help="Words with their morphemes, a line each: the word, a tab, the morphemes with spaces between.",
+)
+@_plot
+@table_options
+def evaluate(
+    tokenizer: str,
+    sources: tuple[str, ...],
+    plot: Path | None,
+    latex: bool,
+    quiet: bool,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Measure a tokenizer on a corpus: compression, use of the vocabulary, cost of languages, with intervals.
+
+    SOURCE is a corpus as in "subwords count"; with names, each is a group. Each text file, row, or line (--documents
+    line) is a document: intervals need several.
+
+    \b
+    Example:
+      subwords study evaluate tok.json held_out.txt --documents line
+      subwords study evaluate tok.json en=english.txt de=german.txt
+      subwords study evaluate tok.json flores.jsonl --by language --parallel --plot cost.png
+    """
+    from subwords.study.evaluation import evaluate as evaluated
+
+    _check_plot(plot)
+    found = evaluated(load_tokenizer(tokenizer), _corpus(sources), **_given(options), progress=False if quiet else None)
+    print_table(found, latex, as_json, quiet)
+    if not quiet and found.bytes_per_second:
+        click.echo(f"Encoded {found.bytes_per_second / 1e6:.1f} MB per second and thread.", err=True)
+    _save_plot(found, plot, f"{tokenizer}, on {_plot_title(sources)}")
+
+
+@command()
+@click.argument("tokenizers", type=TOKENIZER, nargs=-1, required=True, metavar="[NAME=]TOKENIZER...")
+@click.option(
+    "--source",
+    "sources",
+    type=utf8_argument,
+    multiple=True,
+    required=True,
+    metavar="[NAME=]SOURCE",
+    help="The corpus; may be repeated. With names, each is a group.",
+)
+@click.option("--limit", type=click.IntRange(min=0), default=20, show_default=True, help="Disagreeing words to list.")
+@_options
+@_plot
+@table_options
+def compare(
+    tokenizers: tuple[str, ...],
+    sources: tuple[str, ...],
+    plot: Path | None,
+    latex: bool,
+    quiet: bool,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Compare tokenizers on a corpus: paired differences with intervals, and words that they split differently.
+
+    \b
+    Example:
+      subwords study compare old.json new.json --source held_out.txt --documents line
+      subwords study compare old=a.json new=b.json --source en=english.txt --source de=german.txt --plot languages.pdf
+    """
+    from subwords.study.comparison import compare as compared
+
+    _check_plot(plot)
+    named = [_name_and_place(value) for value in tokenizers]
+    toks = [load_tokenizer(place) for _, place in named]
+    names = [place if name is None else name for name, place in named]
+    progress = False if quiet else None
+    found = compared(toks, _corpus(sources), names=names, **_given(options), progress=progress)
+    print_table(found, latex, as_json, quiet)
+    _save_plot(found, plot, _plot_title(sources))
+
+
+@command()
+@click.argument("sources", type=SOURCE, nargs=-1, required=True, metavar="[NAME=]SOURCE...")
+@click.option("--vocab-size", "vocab_sizes", type=SIZE, multiple=True, required=True, help="May be repeated.")
+@click.option(
+    "--held-out",
+    type=utf8_argument,
+    multiple=True,
+    metavar="[NAME=]SOURCE",
+    help="Text to measure on; may be repeated. With names, each is a group.  [default: SOURCE]",
+)
+@click.option(
+    "--algorithm",
+    type=choice(["bpe", "wordpiece", "unigram", "wordlevel", "mingram"]),
+    default="bpe",
+    show_default=True,
+)
+@click.option("--width", type=click.IntRange(min=1), metavar="N", help="Of a model: numbers in a token's vector.")
+@click.option(
+    "--layer-parameters", type=click.IntRange(min=1), metavar="N", help="Of a model: parameters outside the embeddings."
+)
+@click.option("--tied", is_flag=True, help="Of a model: input and output share one matrix.")
+@reading_options
+@_plot
+@table_options
+def sweep(
+    sources: tuple[str, ...],
+    held_out: tuple[str, ...],
+    plot: Path | None,
+    latex: bool,
+    quiet: bool,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Train vocabularies of several sizes, and measure how compression grows.
+
+    SOURCE is a corpus, or a file of "subwords count". BPE is trained once. Each text file, row, or line (--documents
+    line) is a document: intervals need several.
+
+    \b
+    Example:
+      subwords study sweep corpus.counts --vocab-size 8000 --vocab-size 16000 --vocab-size 32000 --held-out held_out.txt
+    """
+    from subwords.study.growth import sweep as swept
+
+    if (options["width"] is None) != (options["layer_parameters"] is None):
+        raise click.UsageError("--width and --layer-parameters are needed together for the cost of a model")
+    if options["tied"] and options["width"] is None:
+        raise click.UsageError("--tied is for the cost of a model: add --width and --layer-parameters")
+    _check_plot(plot)
+    words, held = _corpora(sources), _corpora(held_out) if held_out else None
+    rules = {}
+    if (made := getattr(words, "provenance", None)) is not None:
+        rules = {"splitter": made.splitter} | ({} if made.normalizer is None else {"normalizer": made.normalizer})
+    found = swept(words, held_out=held, **rules, **_given(options), progress=False if quiet else None)
+    print_table(found, latex, as_json, quiet)
+    _save_plot(found, plot, f"{options['algorithm']} of {_plot_title(sources)}, on {_plot_title(held_out or sources)}")
+
+
+def _name_and_place(value: str) -> tuple[str | None, str]:
+    """Return the name and the place of NAME=PLACE; a place that exists is one, whatever it contains."""
+    name, equals, place = value.partition("=")
+    return (name, place) if name and equals and place and not Path(value).exists() else (None, value)
+
+
+def _corpus(sources: tuple[str, ...]) -> Any:
+    """Return a corpus, or corpora by name."""
+    named = [_name_and_place(source) for source in sources]
+    names = [name for name, _ in named]
+    if None in names:
+        if extra := [name for name in names if name is not None]:
+            raise click.UsageError(f"expected NAME=SOURCE for all sources or for none, but only {extra[0]!r} is named")
+        return source_argument(sources)
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise click.UsageError(f"the name {twice[0]!r} is given twice")
+    return {name: source_argument([place]) for name, place in named}
+
+
+def _corpora(sources: tuple[str, ...]) -> Any:
+    """Return a corpus, corpora by name, or counts."""
+    from subwords.cli.corpus import is_counts
+    from subwords.corpus.counts import WordCounts
+
+    if len(sources) == 1 and is_counts(sources[0]):
+        return WordCounts.load(sources[0])
+    if counted := [source for source in sources if is_counts(_name_and_place(source)[1])]:
+        raise click.UsageError(f"{counted[0]} holds counts: pass one file of counts, or text (merge: subwords count)")
+    return _corpus(sources)
+
+
+def _plot_title(sources: tuple[str, ...]) -> str:
+    """Return sources for the title of a plot."""
+    names = [name or Path(place).name for name, place in map(_name_and_place, sources)]
+    return ", ".join(names) if len(names) < 4 else f"{names[0]} and {len(names) - 1} more"
+
+
+def _check_plot(plot: Path | None) -> None:
+    from subwords.study.report import check_plot
+
+    check_plot(plot)
+    check_output(plot)
+
+
+def _save_plot(found: Any, plot: Path | None, title: str) -> None:
+    if plot is not None:
+        found.plot(title=title).savefig(plot)
+
+
+def _given(options: dict[str, Any]) -> dict[str, Any]:
+    return {"reading": reading_from(options)} | {name: value for name, value in options.items() if value is not None}
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# stability and allocation: how much text a vocabulary needs, and who gets its tokens.
+
+
+@command()
+@click.argument("sources", type=SOURCE, nargs=-1, required=True, metavar="SOURCE...")
+@click.option("--vocab-size", type=SIZE, required=True, metavar="N", help="The number of tokens.")
+@click.option(
+    "--share",
+    "shares",
+    type=click.FloatRange(min=0, min_open=True, max=1),
+    multiple=True,
+    metavar="SHARE",
+    help="Of the documents; may be repeated.  [default: 1/64, 1/32, 1/16, 1/8, 1/4, 1/2 and 1]",
+)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the samples.")
+@click.option("--held-out", type=SOURCE, metavar="SOURCE", help="Text to measure on.  [default: the largest sample]")
+@click.option(
+    "--algorithm",
+    type=choice(["bpe", "wordpiece", "unigram", "wordlevel", "mingram"]),
+    default="bpe",
+    show_default=True,
+)
+@click.option("--splitter", type=utf8_argument, metavar="NAME|REGEX", help="How to split text into words.")
+@click.option("--normalizer", type=utf8_argument, metavar="NAME", help="How to normalize text first.")
+@reading_options
+@table_options
+def stability(
+    sources: tuple[str, ...],
+    shares: tuple[float, ...],
+    held_out: str | None,
+    latex: bool,
+    quiet: bool,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Train on nested samples of a corpus, and see how much the vocabulary still changes with more text.
+
+    Each text file, row, or line (--documents line) is a document: a sample is of whole documents.
+
+    \b
+    Example:
+      subwords study stability corpus/ --vocab-size 32000 --held-out held_out.txt
+    """
+    from subwords.cli.corpus import is_counts
+    from subwords.study.growth import SHARES
+    from subwords.study.growth import stability as measured
+
+    if counted := next(filter(is_counts, sources), None):
+        raise click.UsageError(f"{counted} holds counts, which have no documents to sample: pass text")
+    source = source_argument(sources)
+    held = corpus_of([held_out]) if held_out is not None else None
+    given = {"reading": reading_from(options)} | {name: value for name, value in options.items() if value is not None}
+    progress = False if quiet else None
+    found = measured(source, shares=shares or SHARES, held_out=held, progress=progress, **given)
+    print_table(found, latex, as_json, quiet)
+
+
+@command()
+@tokenizer_argument
+@click.argument("groups", type=utf8_argument, nargs=-1, required=True, metavar="NAME=SOURCE...")
+@table_options
+def allocation(
+    tokenizer: str, groups: tuple[str, ...], threads: int | None, latex: bool, quiet: bool, as_json: bool
+) -> None:
+    """Measure how many tokens of a vocabulary each language gets, or any other group of texts.
+
+    SOURCE is a corpus, or a file of "subwords count".
+
+    \b
+    Example:
+      subwords study allocation tok.json en=english.txt ru=russian.txt th=thai.txt
+    """
+    from subwords.study.groups import allocation as measured
+
+    named = named_values("groups", groups).items()
+    sources = {name: corpus_of([place]) for name, place in named}
+    found = measured(load_tokenizer(tokenizer), sources, threads=threads, progress=False if quiet else None)
+    print_table(found, latex, as_json, quiet)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# audit: what is wrong with a tokenizer, as a gate for continuous integration.
+
+
+@command()
+@tokenizer_argument
+@click.option(
+    "--source",
+    "sources",
+    type=utf8_argument,
+    multiple=True,
+    metavar="SOURCE",
+    help="A corpus: also finds unused tokens and lost text.",
+)
+@reading_options
+@click.option(
+    "--rule", "rules", type=utf8_argument, multiple=True, metavar="NAME", help="Look for this only. May be repeated."
+)
+@click.option(
+    "--fail-on",
+    type=choice(["error", "warning", "note", "never"]),
+    default="error",
+    show_default=True,
+    help="Exit with 1 if there is a finding this bad, or worse.",
+)
+@click.option("--baseline", type=INPUT, metavar="FILE", help="Findings that are accepted.")
+@click.option("--write-baseline", type=INPUT, metavar="FILE", help="Accept all findings of now.")
+@click.option("--sarif", type=INPUT, metavar="FILE", help="Also write SARIF, for code scanners.")
+@click.option("--limit", type=click.IntRange(min=0), default=5, show_default=True, help="Findings to print for a rule.")
+@threads_option
+@quiet_option
+@json_option
+@click.pass_context
+def audit(
+    context: click.Context,
+    /,
+    tokenizer: str,
+    sources: tuple[str, ...],
+    rules: tuple[str, ...],
+    fail_on: str,
+    baseline: Path | None,
+    write_baseline: Path | None,
+    sarif: Path | None,
+    limit: int,
+    threads: int | None,
+    quiet: bool,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Find what is wrong with a tokenizer: tokens that no text yields, broken merges, lost text, and more.
+
+    Exit code 1: there is an error that the baseline does not accept; see --fail-on.
+
+    \b
+    Example:
+      subwords study audit tok.json
+      subwords study audit tok.json --source corpus.txt --fail-on warning --baseline accepted.json
+    """
+    from subwords.study.auditing import audit as audited
+
+    for path in (write_baseline, sarif):
+        check_output(path)
+    accepted = () if baseline is None else _read_baseline(baseline)
+    corpus = source_argument(sources) if sources else None
+    found = audited(
+        load_tokenizer(tokenizer),
+        corpus,
+        rules=rules or None,
+        baseline=accepted,
+        reading=reading_from(options),
+        threads=threads,
+        progress=False if quiet else None,
+    )
+    click.echo(json.dumps(found.to_dict()) if as_json else "\n".join(found.lines(limit)))
+    if sarif is not None:
+        with atomic_write(sarif, "w") as file:
+            json.dump(found.to_sarif(), file)
+    if write_baseline is not None:
+        _write_baseline(write_baseline, found, accepted)
+    elif fail_on != "never" and found.fails(fail_on):  # type: ignore[arg-type]
+        context.exit(1)
+
+
+def _read_baseline(path: Path) -> tuple[str, ...]:
+    try:
+        found = json.loads(path.read_text("utf-8"))
+        names = ["" + entry["fingerprint"] for entry in found["accepted"]]  # TypeError for other than text
+    except OSError as error:
+        raise FormatError(f"cannot read {path}: {error.strerror or error}") from None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise FormatError(f"{path}: expected a baseline that --write-baseline wrote") from None
+    return tuple(dict.fromkeys(names))
+
+
+def _write_baseline(path: Path, found: Audit, before: tuple[str, ...]) -> None:
+    entries = {one.fingerprint: {"fingerprint": one.fingerprint, "finding": one.message} for one in found.findings}
+    kept = [{"fingerprint": name} for name in before if name not in entries]
+    with atomic_write(path, "w") as file:
+        json.dump({"accepted": [*kept, *entries.values()]}, file, indent=1)

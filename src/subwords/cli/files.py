@@ -1,0 +1,361 @@
+"""convert: a tokenizer file to another format."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from subwords.cli.console import (
+    INPUT,
+    SOURCE,
+    json_option,
+    load_tokenizer,
+    print_rows,
+    print_token,
+    print_values,
+    quiet_only,
+    quiet_option,
+    source_argument,
+    tokenizer_argument,
+    unshown,
+    utf8_argument,
+)
+from subwords.cli.options import add_options, command, reading_from, reading_options
+from subwords.support.errors import InputError
+
+if TYPE_CHECKING:
+    from subwords.interop.verify import Difference
+    from subwords.spec.model import Model
+    from subwords.tokenizer import Tokenizer
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# verify: whether a saved tokenizer gives the same ids in its own library.
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+def _special_ids(context: click.Context, parameter: click.Parameter, value: str | None) -> dict[str, int] | None:
+    if value is None:
+        return None
+    try:
+        found = json.loads(value)
+    except (ValueError, RecursionError) as error:
+        raise click.BadParameter(f'expected JSON as in {{"<|end|>": 50256}}, not {value!r:.80}: {error}') from None
+    if not isinstance(found, dict) or any(type(index) is not int for index in found.values()):
+        raise click.BadParameter(f'expected ids by token, as in {{"<|end|>": 50256}}, not {value!r:.80}')
+    return found
+
+
+def comparing_options(function: _Command) -> _Command:
+    """Add the options that `verify` and `convert` share."""
+    options: list[Callable[[_Command], _Command]] = [
+        click.option(
+            "--source",
+            "sources",
+            type=utf8_argument,
+            multiple=True,
+            metavar="CORPUS",
+            help="Also compare the texts of this file, folder or quoted glob. May be repeated.",
+        ),
+        reading_options,
+        click.option(
+            "--splitter",
+            type=utf8_argument,
+            metavar="NAME|REGEX",
+            help="For a file without a splitter, such as .tiktoken: how it splits text into words.",
+        ),
+        click.option(
+            "--special-ids",
+            type=utf8_argument,
+            callback=_special_ids,
+            metavar="JSON",
+            help='For a file without special tokens, such as .tiktoken: their ids, as in {"<|end|>": 50256}.',
+        ),
+        quiet_option,
+        json_option,
+    ]
+    return add_options(function, options)
+
+
+def paths_of(sources: Sequence[str]) -> list[Path] | None:
+    """Return the sources as paths; None if the list is empty."""
+    return [Path(source) for source in sources] or None
+
+
+@command()
+@tokenizer_argument
+@click.option(
+    "--other",
+    type=INPUT,
+    metavar="FILE",
+    help="The tokenizer that it must equal, such as the file that it was converted from.  [default: TOKENIZER itself]",
+)
+@comparing_options
+@click.pass_context
+def verify(
+    context: click.Context,
+    /,
+    tokenizer: str,
+    other: str | None,
+    sources: tuple[str, ...],
+    quiet: bool,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Load a saved tokenizer with its own library and compare ids, up to the first difference.
+
+    TOKENIZER is a folder (loaded by transformers), tokenizer.json (HF tokenizers), .model (SentencePiece), .tiktoken
+    (tiktoken) or vocab.txt (HF tokenizers). A fixed list of tricky texts is always compared. Special tokens spelled in
+    a text are found, except by SentencePiece, which reads them as ordinary text. Exit code 1: ids differ, or a library
+    cannot load TOKENIZER.
+
+    \b
+    Example:
+      subwords verify tokenizer/ --source "corpus/*.txt"
+      subwords verify tok.tiktoken --other tok.json --source corpus.txt
+    """
+    from subwords import verify as compare
+
+    how: dict[str, Any] = {"reading": reading_from(options), "progress": False if quiet else None, **options}
+    found = compare(tokenizer, paths_of(sources), other=other, **how)
+    values = {"equal": bool(found), "library": found.library, "special": found.special}
+    values |= {"texts": found.texts, "tokens": found.tokens}
+    if as_json:
+        print_values(values | {"difference": difference_json(found.difference)}, as_json)
+    else:
+        print_values(values | _verify_rows(found.difference, found.library), as_json)
+    if not found:
+        context.exit(1)
+
+
+def difference_json(difference: Difference | None) -> dict[str, Any] | None:
+    """Return a difference as a JSON object."""
+    if difference is None:
+        return None
+    found = asdict(difference)
+    for side in ("ours", "theirs"):
+        found[side] = found[side] and dict(zip(("id", "token"), found[side], strict=True))
+    return found
+
+
+def _verify_rows(difference: Difference | None, library: str) -> dict[str, object]:
+    if difference is None:
+        return {}
+    here = f"{difference.place}, line {difference.line}, character {difference.character}"
+    text = f"{print_token(difference.before.encode())}|{print_token(difference.after.encode())}"
+    rows: dict[str, object] = {"first difference": here, "text": text}
+    if difference.reason is not None:
+        return rows | {"error": difference.reason}
+    for name, token in (("subwords", difference.ours), (library, difference.theirs)):
+        shows = "none" if token is None else f"{token[1]!r}, id {token[0]}"
+        rows[name] = f"token {difference.index}: {shows}"
+    return rows
+
+
+@command()
+@tokenizer_argument
+@click.argument("target", type=str)
+@click.option("--allow-different", is_flag=True, help="Write TARGET even if the ids of some texts change.")
+@comparing_options
+def convert(tokenizer: str, target: str, sources: tuple[str, ...], quiet: bool, as_json: bool, **options: Any) -> None:
+    """Write TOKENIZER in the format of TARGET's name, if its ids stay the same.
+
+    TOKENIZER is any file or folder that this package loads. TARGET ends in .json, .model, .tiktoken, .gguf or .txt
+    (vocab.txt), is vocab.json or merges.txt (both are written), or is a folder (that exists, or a name that ends in
+    "/"). Before TARGET is written, a copy is loaded again and compared on a fixed list of tricky texts. Exit code 1:
+    ids would change, and nothing was written.
+
+    \b
+    Example:
+      subwords convert spiece.model tokenizer/
+      subwords convert llama3.tiktoken tok.json --splitter llama3 --special-ids '{"<|eot_id|>": 128009}'
+    """
+    from subwords import convert as written
+
+    how: dict[str, Any] = {"reading": reading_from(options), "progress": False if quiet else None, **options}
+    found = written(tokenizer, target, source=paths_of(sources), **how)
+    values: dict[str, object] = {"texts": found.texts, "tokens": found.tokens, "different": found.different}
+    if as_json:
+        parts = {"same_parts": found.same_parts, "lost": [*found.lost], "difference": difference_json(found.difference)}
+        print_values(values | parts | {"saved": str(found.path)}, as_json)
+        return
+    if found.difference is not None:
+        values["first difference"] = str(found.difference)
+    values["not in the new file"] = ", ".join(found.lost) or "nothing is missing"
+    print_values(values | {"saved": str(found.path)}, as_json)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# inspect: show the contents of a tokenizer.
+
+
+@click.command()
+@tokenizer_argument
+@click.option("--vocab", is_flag=True, help="List ids, tokens, and the tokens' bytes in hexadecimal.")
+@click.option("--merges", is_flag=True, help="List the merges in order of rank.")
+@click.option("--token", metavar="ID|TEXT", help="Show one token, the merges that make it and those that use it.")
+@click.option("--source", "sample", type=SOURCE, metavar="FILE", help="Show the tokens per word of a text.")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="List at most N.")
+@quiet_only
+@json_option
+def inspect(
+    tokenizer: str,
+    vocab: bool,
+    merges: bool,
+    token: str | None,
+    sample: str | None,
+    limit: int | None,
+    as_json: bool,
+) -> None:
+    """Show the contents of a tokenizer.
+
+    TOKENIZER is a file or folder that this package loads, or a name, such as gpt-4o or org/name. A space in a token
+    shows as U+2423, a byte that is not part of a character as \\xc3; --token accepts both. Digits alone are an id.
+
+    WordPiece files do not name the score they were trained with; --source FILE reveals it: by course, English text
+    takes almost three times the tokens that it takes by likelihood or by count. Words are those of "subwords study
+    evaluate".
+
+    \b
+    Example:
+      subwords inspect tok.json
+      subwords inspect tok.json --source held_out.txt
+      subwords inspect tok.json --merges --limit 20
+      subwords inspect tok.json --token " the"
+    """
+    if vocab + merges + (token is not None) + (sample is not None) > 1:
+        raise click.UsageError("expected one of --vocab, --merges, --token and --source")
+    if limit and not (vocab or merges or token is not None):
+        raise click.UsageError("--limit needs --vocab, --merges or --token")
+    tok = load_tokenizer(tokenizer)
+    if vocab:
+        present = (i for i, content in enumerate(tok.model.vocab) if content)
+        _print_tokens(tok.model, islice(present, limit), as_json)
+    elif merges:
+        if tok.model.merge_count is None:
+            raise InputError("--merges needs a BPE tokenizer; this one has no merges")
+        _print_merges(tok.model, range(tok.model.merge_count)[:limit], as_json)
+    elif token is not None:
+        _print_token(tok.model, _find(tok, token), limit, as_json)
+    else:
+        print_values(_summary(tok) if sample is None else _use(tok, sample), as_json)
+
+
+def _summary(tok: Tokenizer) -> dict[str, object]:
+    from subwords.models.families import family_of
+
+    model = tok.model
+    return {
+        "model": family_of(model).name,
+        **model.facts(),
+        "tokens": tok.vocab_size,
+        "longest_token": max(map(len, model.vocab), default=0),
+        "special_tokens": tok.special_tokens,
+        "unk_token": None if model.unk_id is None else model.vocab[model.unk_id].decode("utf-8", "replace"),
+        "normalizer": None if tok.normalizer is None else tok.normalizer.name or tok.normalizer.identity,
+        "splitter": tok.splitter.name or tok.splitter.identity,
+        "lossless": tok.lossless,
+    }
+
+
+def _use(tok: Tokenizer, sample: str) -> dict[str, object]:
+    """Return how many tokens a text takes."""
+    from subwords.study.evaluation import evaluate
+
+    found = evaluate(tok, source_argument([sample]), resamples=0, progress=False)
+    unk = tok.model.unk_id
+    return {
+        "words": found.words,
+        "tokens": found.tokens,
+        "tokens_per_word": None if found.tokens_per_word is None else round(found.tokens_per_word, 4),
+        "unknown_tokens": 0 if unk is None else round((found.unknown or 0.0) * found.tokens),
+    }
+
+
+def _find(tok: Tokenizer, wanted: str) -> int:
+    if wanted.isascii() and wanted.isdigit() and len(wanted) < 20:
+        found = int(wanted)
+        if not (found < tok.vocab_size and tok.model.vocab[found]):
+            raise InputError(f"expected an id with a token, up to {tok.vocab_size - 1}; {found} has no token")
+        return found
+    content = unshown(wanted)
+    index = tok.model.vocab.ids.get(content) if content else None
+    if index is None:
+        raise InputError(f"token {print_token(content)!r} is not in the vocabulary")
+    return index
+
+
+def _inspected_token(model: Model, index: int) -> dict[str, Any]:
+    content = model.vocab[index]
+    return {"id": index, "token": content.decode("utf-8", "replace"), "bytes": content.hex(), **_score(model, index)}
+
+
+def _score(model: Model, index: int) -> dict[str, float]:
+    """Return a piece's score, the natural logarithm of its probability; empty if not Unigram."""
+    score = model.score(index)
+    return {} if score is None else {"score": round(score, 6)}
+
+
+def _merge(model: Model, position: int) -> dict[str, Any]:
+    rank, left, right, result = model.ranked_merges[position].tolist()
+    return {
+        "rank": rank,
+        "left": _inspected_token(model, left),
+        "right": _inspected_token(model, right),
+        "result": _inspected_token(model, result),
+    }
+
+
+def _print_tokens(model: Model, ids: Iterable[int], as_json: bool) -> None:
+    if as_json:
+        print_values({"vocab": [_inspected_token(model, i) for i in ids]}, as_json)
+        return
+    rows = (
+        (str(i), print_token(model.vocab[i]), model.vocab[i].hex(" "), *map(str, _score(model, i).values()))
+        for i in ids
+    )
+    print_rows(("id", "token", "bytes", *_score(model, 0)), rows)
+
+
+def _print_merges(model: Model, positions: Iterable[int], as_json: bool) -> None:
+    found = [_merge(model, position) for position in positions]
+    if as_json:
+        print_values({"merges": found}, as_json)
+        return
+    print_rows(("rank", "left", "right", "id", "token"), map(_merge_row, found))
+
+
+def _merge_row(merge: dict[str, Any]) -> tuple[str, ...]:
+    left, right, result = (print_token(bytes.fromhex(merge[part]["bytes"])) for part in ("left", "right", "result"))
+    return str(merge["rank"]), left, right, str(merge["result"]["id"]), result
+
+
+def _print_token(model: Model, index: int, limit: int | None, as_json: bool) -> None:
+    special = index in model.special_ids
+    made = (model.ranked_merges[:, 3] == index).nonzero()[0].tolist()
+    part = (model.ranked_merges[:, 1:3] == index).any(1).nonzero()[0].tolist()
+    made_by = [_merge(model, position) for position in made[:limit]]
+    part_of = [_merge(model, position) for position in part[:limit]]
+    if as_json:
+        values = {**_inspected_token(model, index), "special": special, "made_by": made_by, "part_of": part_of}
+        print_values({**values, "merges_with_it": len(part)}, as_json)
+        return
+    content = model.vocab[index]
+    facts = [
+        ("id", str(index)),
+        ("token", print_token(content)),
+        ("bytes", content.hex(" ")),
+        ("special", "yes" if special else "no"),
+        *((name, str(value)) for name, value in _score(model, index).items()),
+    ]
+    listed = [("made by", made_by), ("part of", part_of)]
+    rows = [(name, "  ".join(_merge_row(merge))) for name, merges in listed for merge in merges]
+    more = [("", f"and {len(part) - len(part_of)} more")] if len(part) > len(part_of) else []
+    print_rows([], [*facts, *rows, *more])

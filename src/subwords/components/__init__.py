@@ -1,1 +1,0 @@
-"""The parts of a tokenizer as plain data: frozen, comparable, without files and kernels."""

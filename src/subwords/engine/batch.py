@@ -1,0 +1,331 @@
+"""Batches: many texts, in parts for threads; on the fast path by their addresses, without an object for each part."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from ctypes import string_at
+from functools import cache, partial
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.engine.fast_path import text_of_words
+from subwords.kernels import layout
+from subwords.kernels.named import encode_texts
+from subwords.kernels.plan_layout import FIELDS, CallPlan
+from subwords.spec.token_batch import TokenBatch
+from subwords.split.routes import WordChunk, gains_by_cuts
+from subwords.support.errors import InputError
+from subwords.support.names import distinct
+from subwords.support.threads import check_stopped, in_threads, thread_count
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from subwords.engine.encoder import Encoder, EncoderState
+
+
+Offsets = NDArray[np.int64]
+Encoded = tuple[NDArray[np.uint32], Offsets]
+
+SAMPLED, SAMPLE = 8, 512  # texts of a part that show its script, and bytes of each
+LEAST_SAMPLED = 1 << 14  # bytes of texts
+PART = 1 << 18  # bytes of short texts per task of a thread
+BYTES_PER_ID = 3  # of the first guess of a part's ids
+
+
+def group_texts(texts: list[bytes]) -> list[list[bytes]]:
+    """Return consecutive texts of about PART bytes each."""
+    parts: list[list[bytes]] = []
+    size = PART
+    for text in texts:
+        if size >= PART:
+            parts.append([])
+            size = 0
+        parts[-1].append(text)
+        size += len(text)
+    return parts
+
+
+class Places(NamedTuple):
+    """Where the UTF-8 of texts is in memory; `owners` keeps it there."""
+
+    addresses: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+    owners: object
+
+
+def read_places(texts: Sequence[object], *, marked: bool) -> Places | None:
+    """Return where texts are, str or bytes; None if there is anything else among them, or a lone surrogate.
+
+    marked: also None for bytes and for texts with U+2581. The tuple keeps the texts, and none of them can change.
+    """
+    kept, made = tuple(texts), list[bytes]()
+    addresses, lengths = np.empty(len(kept), np.int64), np.empty(len(kept), np.int64)
+    count, marks = np.array([len(kept)], np.int64), np.array([marked], np.int64)
+    if _reader()((count, kept, addresses, lengths, made, marks)) < len(kept):
+        return None
+    return Places(addresses, lengths, (kept, made))
+
+
+@cache
+def _reader() -> Callable[[tuple[Any, ...]], int]:
+    from subwords.kernels.fastpath import api, built_in
+    from subwords.kernels.named import read_texts
+
+    return built_in(read_texts, (api(),))
+
+
+def encode_places(encoder: Encoder, places: Places, threads: int | None) -> TokenBatch:
+    """Return the ids of texts by the fast path, which the encoder must have."""
+    ends = np.cumsum(places.lengths)
+    total = int(ends[-1]) if len(ends) else 0
+    bounds = [0, len(ends)] if len(ends) else [0]
+    if total > PART:
+        cuts = np.searchsorted(ends, np.arange(PART, total, PART)) + 1
+        bounds = distinct(np.concatenate([cuts, bounds])).tolist()
+    tasks = [_Task(places, first, last) for first, last in pairwise(bounds)]
+    count = min(len(tasks), thread_count(threads))
+    encode = partial(_encode_task, encoder)
+    if len(tasks) == 1:
+        ids, offsets = encode(tasks[0])
+        return TokenBatch(ids.copy(), offsets)
+    parts = [*map(encode, tasks)] if count <= 1 else in_threads(encode, tasks, count)
+    return TokenBatch.join([TokenBatch(*part) for part in parts])
+
+
+class _Task(NamedTuple):
+    places: Places
+    first: int
+    last: int
+
+
+def _encode_task(encoder: Encoder, task: _Task) -> Encoded:
+    """Return the ids of some texts, and where those of each end."""
+    places, first, last = task
+    state = encoder.take()
+    cuts = encoder.segmenter.has_cuts and gains_by_cuts(_sampled(task))
+    if cuts:
+        state.use_cuts()
+    plan, kernel = encoder.plan(state, cuts=cuts), encode_texts.without_gil()
+    numbers, size = plan.numbers, int(places.lengths[first:last].sum())
+    offsets, out = np.zeros(last - first + 1, np.int64), np.empty(size // BYTES_PER_ID + (1 << 12), np.uint32)
+    numbers[FIELDS.next], numbers[FIELDS.last], numbers[FIELDS.filled] = first, last, 0
+    numbers[FIELDS.addresses], numbers[FIELDS.lengths] = places.addresses.ctypes.data, places.lengths.ctypes.data
+    offsets_at = offsets.ctypes.data + 8
+    while True:
+        numbers[FIELDS.offsets] = offsets_at + 8 * (numbers[FIELDS.next] - first)
+        numbers[FIELDS.out], numbers[FIELDS.workspace] = id(out), id(state.workspace)
+        if kernel(id(plan)) == layout.DONE:
+            break
+        out = _encode_rest(encoder, state, plan, places, offsets[1 + numbers[FIELDS.next] - first :], out)
+        check_stopped()
+    written = numbers[FIELDS.filled]
+    encoder.give(state)
+    return out[:written], offsets
+
+
+def _encode_rest(
+    encoder: Encoder, state: EncoderState, plan: CallPlan, places: Places, offsets: Offsets, out: NDArray[np.uint32]
+) -> NDArray[np.uint32]:
+    """Encode the texts that the kernel did not; return the array of ids, which may be a new one."""
+    numbers, done = plan.numbers, 0
+    first, upto, written = numbers[FIELDS.next], numbers[FIELDS.upto], numbers[FIELDS.filled]
+    if numbers[FIELDS.status]:
+        text_ends = plan.text_ends[1 : upto - first + 1]
+        text, ends = text_of_words(plan)
+        chunk = WordChunk(text, 0, ends, text_ends, True)
+        written, out = encoder.resume(state, chunk, numbers[FIELDS.words], out, numbers[FIELDS.status])
+        offsets[: upto - first] = text_ends
+    else:
+        if upto == first:
+            data = string_at(int(places.addresses[first]), int(places.lengths[first]))
+            text, upto = np.frombuffer(b" " + data if encoder.prefixed else data, np.uint8), first + 1
+            bounds = np.array([0, len(text)], np.int64)
+        else:
+            text, bounds = plan.buffer[: numbers[FIELDS.size]], plan.bounds[: upto - first + 1]
+        for chunk in encoder.splitter.texts(text, bounds, state.buffers):
+            written, out = encoder.run(state, chunk, out, written)
+            offsets[done : done + len(chunk.text_ends)] = chunk.text_ends
+            done += len(chunk.text_ends) if chunk.complete else 0
+            state.counters[layout.COUNTER.begin] = chunk.complete
+            check_stopped()
+    numbers[FIELDS.next], numbers[FIELDS.filled] = upto, written
+    return out
+
+
+def _sampled(task: _Task) -> NDArray[np.uint8]:
+    """Return the first bytes of some texts; none of few short ones, which gain nothing."""
+    places, first, last = task
+    if places.lengths[first:last].sum() < LEAST_SAMPLED:
+        return np.zeros(0, np.uint8)
+    chosen = range(first, last, max(1, (last - first) // SAMPLED))
+    texts = [string_at(int(places.addresses[i]), min(int(places.lengths[i]), SAMPLE)) for i in chosen]
+    return np.frombuffer(b"".join(texts), np.uint8)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Arrow arrays of strings, read through Arrow's C interface, without a Python object for each text.
+#
+# Source: "The Arrow C data interface" and "The Arrow PyCapsule Interface", arrow.apache.org.
+
+VIEWS = b"vu"
+KINDS = {b"u": "int32", b"U": "int64", VIEWS: ""}  # the formats of strings, and the type of their offsets
+# The formats of the numbers of a dictionary's values.
+NUMBERS = dict(zip((b"c", b"C", b"s", b"S", b"i", b"I", b"l", b"L"), "bBhHiIqQ", strict=True))
+VIEW, MOST_INSIDE = 16, 12  # bytes of a view, and of a string that is inside it
+
+Found = tuple[NDArray[np.int64], NDArray[np.int64]]
+
+
+class _Schema(ctypes.Structure):
+    _fields_ = (
+        *((name, ctypes.c_char_p) for name in ("format", "name", "metadata")),
+        *((name, ctypes.c_int64) for name in ("flags", "n_children")),
+        *((name, ctypes.c_void_p) for name in ("children", "dictionary", "release", "private")),
+    )
+
+
+class _Array(ctypes.Structure):
+    _fields_ = (
+        *((name, ctypes.c_int64) for name in ("length", "null_count", "offset", "n_buffers", "n_children")),
+        ("buffers", ctypes.POINTER(ctypes.c_void_p)),
+        *((name, ctypes.c_void_p) for name in ("children", "dictionary", "release", "private")),
+    )
+
+
+_GET = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+_RELEASE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+class _Stream(ctypes.Structure):
+    _fields_ = (
+        *(("get_schema", _GET), ("get_next", _GET)),
+        *((name, ctypes.c_void_p) for name in ("get_last_error", "release", "private")),
+    )
+
+
+@contextmanager
+def arrow_places(texts: Any) -> Iterator[Places]:
+    """Give where the texts of an array are, as long as the context lasts.
+
+    Raises InputError, with the index, for a missing text, and for other types than strings and dictionaries of them.
+    """
+    arrays: list[_Array] = []
+    try:
+        if hasattr(texts, "__arrow_c_array__"):
+            schema_capsule, array_capsule = owners = texts.__arrow_c_array__()
+            schema = _Schema.from_address(_pointer(schema_capsule, b"arrow_schema"))
+            found = [_places(schema, _Array.from_address(_pointer(array_capsule, b"arrow_array")), 0)]
+        else:
+            owners = texts.__arrow_c_stream__()
+            found = _from_stream(_Stream.from_address(_pointer(owners, b"arrow_array_stream")), arrays)
+        addresses, lengths = (np.concatenate([np.empty(0, np.int64), *part]) for part in zip(*found, strict=True))
+        yield Places(addresses, lengths, (texts, owners))
+    finally:
+        for array in arrays:
+            _release(array)
+
+
+def arrow_texts(places: Places) -> list[bytes]:
+    """Return the texts as objects."""
+    return list(map(ctypes.string_at, places.addresses.tolist(), places.lengths.tolist()))
+
+
+def _pointer(capsule: object, name: bytes) -> int:
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+    address: int = get(capsule, name)
+    return address
+
+
+def _release(thing: Any) -> None:
+    if thing.release:
+        _RELEASE(thing.release)(ctypes.addressof(thing))
+
+
+def _from_stream(stream: _Stream, arrays: list[_Array]) -> list[Found]:
+    """Return the addresses and lengths of the texts of each array of a stream; `arrays` gets what is to be released."""
+    schema = _Schema()
+    _check_code(stream.get_schema(ctypes.addressof(stream), ctypes.addressof(schema)))
+    try:
+        found, done = [_places(schema, _Array(), 0)], 0  # the type is checked even if there is no array
+        while True:
+            array = _Array()
+            _check_code(stream.get_next(ctypes.addressof(stream), ctypes.addressof(array)))
+            if not array.release:
+                return found
+            arrays.append(array)
+            found.append(_places(schema, array, done))
+            done += array.length
+    finally:
+        _release(schema)
+
+
+def _check_code(code: int) -> None:
+    if code:
+        raise InputError(f"expected an Arrow array that can be read; its stream failed with error {code}")
+
+
+def _places(schema: _Schema, array: _Array, done: int) -> Found:
+    """Return the addresses and lengths of an array's texts; `done` texts were before it."""
+    kind = bytes(schema.format or b"")
+    if schema.dictionary:
+        return _chosen(schema, array, done, kind)
+    if kind not in KINDS:
+        if kind == b"+s":
+            raise InputError('expected a column of texts, not a table: pass one column of it, such as table["text"]')
+        raise InputError(f"expected a column of texts (str), not of the type that Arrow writes {kind.decode()!r}")
+    first, count = int(array.offset), int(array.length)
+    if not count:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    _check_valid(array, first, count, done)
+    if kind == VIEWS:
+        return _viewed(array, first, count)
+    width: np.dtype[Any] = np.dtype(KINDS[kind])
+    offsets = _copied((array.buffers[1] or 0) + first * width.itemsize, count + 1, width)
+    return (array.buffers[2] or 0) + offsets[:-1], np.diff(offsets)
+
+
+def _chosen(schema: _Schema, array: _Array, done: int, kind: bytes) -> Found:
+    """Return the places of texts that are numbers of values, as in a pandas category."""
+    held = _Array.from_address(array.dictionary) if array.dictionary else _Array()
+    addresses, lengths = _places(_Schema.from_address(schema.dictionary), held, 0)
+    first, count = int(array.offset), int(array.length)
+    if not count:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    _check_valid(array, first, count, done)
+    width: np.dtype[Any] = np.dtype(NUMBERS[kind])
+    numbers = _copied((array.buffers[1] or 0) + first * width.itemsize, count, width)
+    return addresses[numbers], lengths[numbers]
+
+
+def _check_valid(array: _Array, first: int, count: int, done: int) -> None:
+    """Raise InputError for a missing text."""
+    validity = array.buffers[0]
+    if validity and array.null_count:
+        bits = np.frombuffer(ctypes.string_at(validity, (first + count + 7) // 8), np.uint8)
+        valid = np.unpackbits(bits, bitorder="little")[first : first + count]
+        if not valid.all():
+            raise InputError(
+                f"text {done + int(valid.argmin())}: expected a string, not null: drop or fill nulls first"
+            )
+
+
+def _viewed(array: _Array, first: int, count: int) -> Found:
+    """Return the places of strings described by 16 bytes each: their length, then themselves or their place."""
+    at = (array.buffers[1] or 0) + VIEW * first
+    views = _copied(at, 4 * count, np.dtype(np.int32)).reshape(count, 4)
+    lengths, buffers = views[:, 0], [array.buffers[k] or 0 for k in range(2, array.n_buffers - 1)]
+    inside = lengths <= MOST_INSIDE
+    held = np.array([*buffers, 0], np.int64)[np.where(inside, -1, views[:, 2])] + views[:, 3]
+    return np.where(inside, at + 4 + VIEW * np.arange(count), held), np.ascontiguousarray(lengths)
+
+
+def _copied(address: int, count: int, width: np.dtype[Any]) -> NDArray[np.int64]:
+    found: NDArray[Any] = np.frombuffer(ctypes.string_at(address, count * width.itemsize), width)
+    return found.astype(np.int64)

@@ -1,0 +1,570 @@
+"""Encoding: the loop that feeds words to the kernel of a model family."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.engine.batch import group_texts
+from subwords.engine.fast_path import FastPath, has_fast_path, new_plan, new_slot
+from subwords.kernels import layout
+from subwords.kernels.layout import SafeCuts, WordTable
+from subwords.kernels.plan_layout import FIELDS, CallPlan
+from subwords.models.segmenter import Segmenter, TokenWords, UnknownSymbolError, WordSource
+from subwords.spec.token_batch import TokenBatch
+from subwords.spec.vocab import Vocab
+from subwords.split.routes import CHUNK_WORDS, NO_OFFSETS, SplitBuffers, TracedChunk, WordChunk
+from subwords.split.splitter import SplitterEngine
+from subwords.support.memory import Spare, zeros
+from subwords.support.names import random_bits
+from subwords.support.threads import check_stopped, in_threads, thread_count
+
+if TYPE_CHECKING:
+    from subwords.engine.fast_path import FastPathSlot
+    from subwords.split.routes import SplitCall
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The state of one encoding thread: the table of words, buffers and counters.
+
+FIRST_SLOTS = 1 << 10  # 32 KB: a first short text costs microseconds
+MOST_SLOTS = 1 << 20  # 32 MB; when half full, the table is emptied
+MOST_ARENA = 1 << 23  # entries of each arena, 40 MB in all
+
+
+class EncoderState:
+    """The state of one encoding thread: word cache, buffers and counters. Never shared while in use."""
+
+    def __init__(self, segmenter: Segmenter) -> None:
+        self.segmenter = segmenter
+        self.whole_words = segmenter.whole_words
+        self.buffers = SplitBuffers()
+        random = [random_bits(64) | 1 for _ in range(layout.SEEDS)]
+        self.seeds = np.array([*random, *layout.KEY_MASKS], np.uint64)
+        self.counters = np.zeros(layout.COUNTER.width, np.int64)
+        self.counters[layout.COUNTER.begin] = 1
+        self.scratch: Any = None
+        self.out = np.empty(layout.SHORT_TEXT + layout.OUT_PADDING, np.uint32)
+        self.none = np.zeros(0, np.int64)
+        self.chars = np.zeros(0, np.uint64)
+        self.plans: dict[bool, CallPlan] = {}  # without and with cuts
+        self.clear()
+        self.fit_word(layout.SHORT_WORD)
+
+    def clear(self) -> None:
+        """Empty the word cache."""
+        self.slots = zeros(layout.SLOT.width * FIRST_SLOTS, np.uint64, random=True)
+        self.ids = np.empty(1 << 12, np.int32)
+        self.arena = np.empty((1 << 12) + 8, np.uint8)
+        self.counters[[layout.COUNTER.slots_used, layout.COUNTER.ids_used, layout.COUNTER.bytes_used]] = 0
+        if self.whole_words:
+            self.add_whole_words(self.whole_words)
+        if self.scratch is not None:
+            self.set_workspace()
+
+    def add_whole_words(self, words: TokenWords) -> None:
+        """Store every token as a word, so that a word that is a token is found in the cache, not segmented (E2)."""
+        from subwords.kernels.named import add_tokens
+
+        self.slots = zeros(layout.SLOT.width << (3 * len(words.ends)).bit_length(), np.uint64, random=True)
+        self.ids = np.empty(2 * len(words.ends) + (1 << 12), np.int32)
+        self.arena = np.empty(len(words.data) + (1 << 12), np.uint8)
+        add_tokens(words.data, words.ends, words.ids, self.table, np.empty(layout.KEYS, np.uint64), self.counters)
+
+    @property
+    def table(self) -> WordTable:
+        """The table in the layout of the kernels."""
+        return WordTable(self.slots, self.seeds, self.ids, self.arena, self.chars)
+
+    def use_cuts(self) -> None:
+        """Cut words where the vocabulary allows it (E9)."""
+        if self.segmenter.has_cuts and not self.buffers.cuts:
+            self.buffers.cuts, self.buffers.runs = lambda: self.segmenter.cuts, self.segmenter.isolates
+            if self.segmenter.isolates:
+                self.chars = np.zeros(layout.CHAR_ROW << 16, np.uint64)  # the system provides pages when they are used
+            self.set_workspace()
+
+    def set_workspace(self) -> None:
+        """Bundle the arrays for the kernel; call it after any of them was replaced."""
+        self.workspace = self.segmenter.workspace(self.table, self.scratch, self.counters)
+
+    def expect(self, size: int) -> None:
+        """Make room for the words of a text of this many bytes: doubling step by step costs 8 % of a first pass."""
+        distinct = 3.4 * size**0.62  # Heaps' law for English
+        slots = min(MOST_SLOTS, 1 << int(2 * distinct).bit_length())
+        if self.counters[layout.COUNTER.slots_used] < FIRST_SLOTS and slots > len(self.slots) // layout.SLOT.width:
+            self.move_slots(slots)
+
+    def fit_word(self, length: int) -> None:
+        """Make room to segment a word of this many bytes."""
+        self.fits = length
+        self.scratch = self.segmenter.scratch(length, self.scratch)
+        self.set_workspace()
+
+    def grow_slots(self) -> None:
+        """Double the table, or empty it if it has its maximum size."""
+        count = len(self.slots) // layout.SLOT.width
+        if count >= max(MOST_SLOTS, 4 * len(self.whole_words.ends) if self.whole_words else 0):
+            self.clear()
+            return
+        self.move_slots(2 * count)
+
+    def move_slots(self, count: int) -> None:
+        """Move the words to a table of `count` slots."""
+        from subwords.kernels.named import rehash
+
+        slots = zeros(layout.SLOT.width * count, np.uint64, random=True)
+        rehash(self.slots, slots, self.seeds)
+        self.slots = slots
+        self.set_workspace()
+
+    def grow_arena(self, length: int) -> None:
+        """Make room for a word of this many bytes, or empty the table if the arenas have their maximum size."""
+        if len(self.ids) >= max(MOST_ARENA, 8 * len(self.whole_words.data) if self.whole_words else 0):
+            self.clear()
+        size = 2 * (max(len(self.ids), len(self.arena)) + length)
+        ids, arena = zeros(size, np.int32, random=True), zeros(size + 8, np.uint8, random=True)
+        ids[: self.counters[layout.COUNTER.ids_used]] = self.ids[: self.counters[layout.COUNTER.ids_used]]
+        arena[: self.counters[layout.COUNTER.bytes_used]] = self.arena[: self.counters[layout.COUNTER.bytes_used]]
+        self.ids, self.arena = ids, arena
+        self.set_workspace()
+
+
+LONGEST_SCRATCH = 1 << 16  # bytes of a word; buffers for a longer word are freed after the text
+POOL = 64  # states kept for reuse
+LARGE_TEXT = 1 << 20  # bytes for which the table is sized ahead
+THREAD_TEXT = 1 << 21  # bytes of one text that are worth a thread
+CREWS = 2  # groups of states for such texts that are kept
+CUT_WORDS = 1 << 12  # long words cut at once
+CUT_TEXT = 1 << 14  # bytes of text for which the table of safe cuts is made
+
+SPARE = Spare()  # of all encoders, whose results are alike
+
+
+class Encoder:
+    """Encodes text with one model and one source of words; any number of threads may share it (A4).
+
+    splitter: the source of the words that are encoded. words: that of the tokenizer's words; they may be longer, with
+    the same ids. prefixed: the fast path puts a space before each text; the general path gets texts that have it.
+    marked: the fast path refuses texts with U+2581.
+    """
+
+    def __init__(
+        self,
+        segmenter: Segmenter,
+        splitter: WordSource,
+        *,
+        words: WordSource | None = None,
+        prefixed: bool = False,
+        marked: bool = False,
+    ) -> None:
+        self.segmenter = segmenter
+        self.splitter = splitter
+        self.words = splitter if words is None else words
+        self.prefixed = prefixed
+        self._marked = marked
+        self._pool: deque[EncoderState] = deque(maxlen=POOL)
+        self._crews: deque[list[EncoderState]] = deque(maxlen=CREWS)
+        self._slot: FastPathSlot | None = None
+
+    def encode(self, data: bytes, threads: int | None = 1) -> NDArray[np.uint32]:
+        """Return the ids of a text, uint32: the same for every number of threads."""
+        if len(data) <= layout.SHORT_TEXT and not self.segmenter.joins:
+            return self._encode_short(data)
+        text = np.frombuffer(data, np.uint8)
+        if threads is not None:
+            thread_count(threads)  # raises InputError
+        if len(data) >= 2 * THREAD_TEXT and self.segmenter.apart and (count := thread_count(threads)) > 1:
+            return self._encode_large(text, min(count, len(data) // THREAD_TEXT))
+        return self._encode(text, np.array([0, len(text)], np.int64)).ids
+
+    def _encode_large(self, text: NDArray[np.uint8], threads: int) -> NDArray[np.uint32]:
+        """Encode one text on several threads, cut where a cut changes no word (S4).
+
+        The parts of equal number meet the same state in every call: it remembers their words.
+        """
+        cuts = {self.splitter.cut(text, len(text) * k // threads) for k in range(1, threads)}
+        places = [*sorted(cuts | {0}), len(text)]
+        states = self._crews.pop() if self._crews else []
+        states += [EncoderState(self.segmenter) for _ in range(len(places) - 1 - len(states))]
+
+        def encoded(part: tuple[EncoderState, tuple[int, int]]) -> NDArray[np.uint32]:
+            state, (start, stop) = part
+            bounds = np.array([0, stop - start], np.int64)
+            return self._ids_of(state, text[start:stop], bounds, begins=start == 0, ends=stop == len(text)).ids
+
+        arrays = in_threads(encoded, zip(states, pairwise(places), strict=False), threads)
+        self._crews.append(states)
+        stops = np.cumsum([len(array) for array in arrays])
+        ids = SPARE.empty(int(stops[-1]) + layout.OUT_PADDING, np.uint32)[: stops[-1]]
+
+        def copied(number: int) -> None:
+            ids[stops[number] - len(arrays[number]) : stops[number]] = arrays[number]
+
+        in_threads(copied, range(len(arrays)), threads)
+        return self.segmenter.joined(TokenBatch(ids, np.array([0, len(ids)], np.int64))).ids
+
+    def _encode_short(self, data: bytes) -> NDArray[np.uint32]:
+        """Encode a short text with as little Python as possible."""
+        state = self.take()
+        buffers = state.buffers
+        words = self.splitter.split_short(np.frombuffer(data, np.uint8), buffers)
+        if words is None:
+            self.give(state)
+            return self._encode(np.frombuffer(data, np.uint8), np.array([0, len(data)], np.int64)).ids
+        text, ends, out = buffers.short_text, buffers.short_ends, state.out
+        count = self.kernel_with_gil(text, 0, ends, words, state.none, 0, out, 0, state.workspace)
+        if count < 0:
+            count, out = self.resume(state, WordChunk(text, 0, ends, state.none, True), words, out, -count)
+        ids = out[:count].copy()
+        # Give the state back last: the array belongs to it, and another thread may take it at once.
+        self.give(state)
+        return ids
+
+    def encode_batch(self, texts: list[bytes], threads: int | None = None) -> TokenBatch:
+        """Return the ids of many texts; threads take tasks of about PART bytes."""
+        parts = group_texts(texts)
+        count = min(len(parts), thread_count(threads))
+        if count <= 1:
+            return TokenBatch.join([self._encode_texts(part) for part in parts])
+        return TokenBatch.join(in_threads(self._encode_texts, parts, count))
+
+    def encode_part(self, text: bytes, bounds: NDArray[np.int64], *, begins: bool, ends: bool) -> TokenBatch:
+        """Return the ids of consecutive texts.
+
+        begins=False: the first text continues an earlier part. ends=False: the last one continues later. Not for a
+        segmenter that joins; a text may be cut where `splitter.cut` says, if words are apart.
+        """
+        state = self.take()
+        batch = self._ids_of(state, np.frombuffer(text, np.uint8), bounds, begins=begins, ends=ends)
+        self.give(state)
+        return batch
+
+    def encode_words(
+        self, text: NDArray[np.uint8], words: NDArray[np.int64], neighbours: NDArray[np.uint8] | None = None
+    ) -> TokenBatch:
+        """Return the ids of each word of one text, text[words[i]:words[i + 1]]; no word is empty.
+
+        neighbours: whether any token has two bytes side by side, 256 x 256; long words are then cut elsewhere (E9).
+        """
+        from subwords.kernels.named import cut_words
+
+        state = self.take()
+        state.counters[layout.COUNTER.joined] = 1
+        parts = []
+        step = CHUNK_WORDS if neighbours is None else CUT_WORDS
+        for first in range(0, len(words) - 1, step):
+            bounds = words[first : first + step + 1]
+            base = int(bounds[0])
+            # Each word is one text: the kernel replaces its index by its number of ids.
+            ends, text_ends = (bounds[1:] - base).astype(np.uint32), np.arange(1, len(bounds))
+            if neighbours is not None:
+                ends = np.empty(int(bounds[-1]) - base, np.uint32)
+                ends = ends[: cut_words(text, bounds, neighbours, ends, text_ends)]
+            chunk = WordChunk(text, base, ends, text_ends, True)
+            out = np.empty(int(chunk.ends[-1]) + layout.OUT_PADDING, np.uint32)
+            written, out = self.run(state, chunk, out, 0)
+            parts.append(TokenBatch(out[:written].copy(), np.concatenate([np.zeros(1, np.int64), chunk.text_ends])))
+        state.counters[layout.COUNTER.joined], state.counters[layout.COUNTER.begin] = 0, 1
+        self.give(state)
+        return self.segmenter.joined_words(TokenBatch.join(parts))
+
+    def _encode_texts(self, texts: list[bytes]) -> TokenBatch:
+        bounds = np.cumsum(np.fromiter(map(len, [b"", *texts]), np.int64, len(texts) + 1))
+        return self._encode(np.frombuffer(b"".join(texts), np.uint8), bounds)
+
+    def _encode(self, text: NDArray[np.uint8], bounds: NDArray[np.int64]) -> TokenBatch:
+        state = self.take()
+        batch = self._ids_of(state, text, bounds)
+        self.give(state)
+        return self.segmenter.joined(batch)
+
+    def _ids_of(
+        self,
+        state: EncoderState,
+        text: NDArray[np.uint8],
+        bounds: NDArray[np.int64],
+        *,
+        begins: bool = True,
+        ends: bool = True,
+    ) -> TokenBatch:
+        """Return the ids of texts, not joined; begins, ends: whether the first text begins and the last ends here."""
+        offsets = np.zeros(len(bounds), np.int64)
+        out = np.empty(min(len(text), 1 << 16) + layout.OUT_PADDING, np.uint32)
+        if len(text) > LARGE_TEXT:
+            state.expect(len(text))
+        if len(text) > CUT_TEXT:
+            state.use_cuts()
+        written, done = 0, 1
+        for chunk in self.splitter.texts(text, bounds, state.buffers, begins=begins, ends=ends):
+            written, out = self.run(state, chunk, out, written, whole=chunk.text is text)
+            offsets[done : done + len(chunk.text_ends)] = chunk.text_ends
+            done += len(chunk.text_ends) if chunk.complete else 0
+            state.counters[layout.COUNTER.begin] = chunk.complete
+            check_stopped()
+        state.counters[layout.COUNTER.begin] = 1
+        if state.fits > LONGEST_SCRATCH:
+            state.fit_word(layout.SHORT_WORD)
+        large = written > 1 << 16 and written > len(out) // 2
+        return TokenBatch(out[:written] if large else out[:written].copy(), offsets)
+
+    def run(
+        self,
+        state: EncoderState,
+        chunk: WordChunk,
+        out: NDArray[np.uint32],
+        written: int,
+        *,
+        whole: bool = False,
+        short: bool = False,
+    ) -> tuple[int, NDArray[np.uint32]]:
+        """Append the ids of a chunk to `out`; see `resume`. short: keep the GIL."""
+        text, base, ends, text_ends, _ = chunk
+        words, kernel = int(text_ends[-1]), self.kernel_with_gil if short else self._kernel
+        status = kernel(text, base, ends, words, text_ends, len(text_ends), out, written, state.workspace)
+        return (status, out) if status >= 0 else self.resume(state, chunk, words, out, -status, whole=whole)
+
+    def resume(
+        self,
+        state: EncoderState,
+        chunk: WordChunk,
+        words: int,
+        out: NDArray[np.uint32],
+        status: int,
+        *,
+        whole: bool = False,
+    ) -> tuple[int, NDArray[np.uint32]]:
+        """Resume the kernel until it is done, and provide what it asks for.
+
+        Returns the number of ids and the array, which may be a new one. `whole`: the chunk is the whole input.
+        """
+        counters = state.counters
+        text, base, ends, text_ends, _ = chunk
+        while status > 0:
+            if status == layout.NEED_OUT:
+                read = base + (
+                    int(ends[counters[layout.COUNTER.next_word] - 1] & layout.PLACE)
+                    if counters[layout.COUNTER.next_word]
+                    else 0
+                )
+                expansion = len(text) / read if whole and read else 2.0
+                out = self._larger(
+                    out, int(counters[layout.COUNTER.written]), int(counters[layout.COUNTER.needed]), expansion
+                )
+            elif status == layout.NEED_SLOTS:
+                state.grow_slots()
+            elif status == layout.NEED_ARENA:
+                state.grow_arena(int(counters[layout.COUNTER.needed]))
+            elif status == layout.NEED_SCRATCH:
+                state.fit_word(int(counters[layout.COUNTER.needed]) * 3 // 2)
+            else:
+                raise self._unknown(chunk, words, int(counters[layout.COUNTER.unknown_at]))
+            texts, written = len(text_ends), int(counters[layout.COUNTER.written])
+            status = -self._kernel(text, base, ends, words, text_ends, texts, out, written, state.workspace)
+        return -status, out
+
+    def _unknown(self, chunk: WordChunk, words: int, at: int) -> UnknownSymbolError:
+        """Return the error for the symbol at byte `at` of a chunk: the text after its word may be of other calls."""
+        stops = chunk.base + (chunk.ends[:words].astype(np.int64) & layout.PLACE)
+        number = int(np.searchsorted(stops, at, side="right"))
+        begin = int(stops[number - 1]) if number else chunk.base
+        word = chunk.text[begin : stops[number]].tobytes()
+        return self.segmenter.unknown(word, at - begin).moved(begin)
+
+    def _larger(self, out: NDArray[np.uint32], filled: int, needed: int, expansion: float) -> NDArray[np.uint32]:
+        # Sized by the ids per byte so far. `resize` would clear the new memory: -25 % throughput on a large text.
+        size = max(needed, int(filled * max(expansion * 1.1, 1.25))) + 1024
+        larger = SPARE.empty(size, np.uint32) if size > 1 << 16 else np.empty(size, np.uint32)
+        larger[:filled] = out[:filled]
+        return larger
+
+    @cached_property
+    def _kernel(self) -> Callable[..., int]:
+        return self.segmenter.kernel.without_gil()
+
+    @cached_property
+    def kernel_with_gil(self) -> Callable[..., int]:
+        """The kernel, for a short text."""
+        return self.segmenter.kernel.with_gil()
+
+    # ------------------------------------------------------------------ the fast path
+
+    @cached_property
+    def _split_call(self) -> SplitCall | None:
+        return has_fast_path(self.segmenter, self.splitter)
+
+    @property
+    def has_fast_path(self) -> bool:
+        """Whether texts can be encoded by address."""
+        return self._split_call is not None
+
+    @cached_property
+    def marked(self) -> bool:
+        """Whether the fast path refuses texts with U+2581."""
+        return self._marked or (self._split_call is not None and self._split_call.marked)
+
+    def fast_path(self) -> FastPath | None:
+        """Return built-in functions of short texts; None if the encoder has no fast path."""
+        if self._slot is None and self.has_fast_path:
+            self._slot = new_slot()
+        return None if self._slot is None else FastPath(self._slot.encode, self._slot.count_ids)
+
+    def plan(self, state: EncoderState, *, cuts: bool = False) -> CallPlan:
+        """Return the call plan of a state; `cuts` as in `WordSource.fast_path`."""
+        plan = state.plans.get(cuts)
+        if plan is None:
+            call = self.splitter.fast_path(state.buffers, cuts=cuts)
+            assert call is not None, "an encoder without a fast path has no plans"
+            plan = state.plans[cuts] = new_plan(state, call, prefixed=self.prefixed, marked=self.marked)
+        return plan
+
+    # ------------------------------------------------------------------ states
+
+    def take(self) -> EncoderState:
+        """Take a state; no other thread has it until it is given back."""
+        held = self._slot.take() if self._slot is not None else None
+        if held is not None:
+            return held[1]
+        try:
+            return self._pool.pop()
+        except IndexError:
+            return EncoderState(self.segmenter)
+
+    def give(self, state: EncoderState) -> None:
+        """Put a state back; never after an exception, which may have left it inconsistent."""
+        if state.fits > LONGEST_SCRATCH:
+            state.fit_word(layout.SHORT_WORD)
+        if self._slot is not None:
+            plan = self.plan(state)
+            plan.numbers[FIELDS.out], plan.numbers[FIELDS.workspace] = id(state.out), id(state.workspace)
+            # A plan has its state only in the slot: otherwise the two would keep each other.
+            if self._slot.put((plan, state)):
+                return
+        self._pool.append(state)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The tables of safe cuts by vocabulary (E9), see `kernels/split/words.py`.
+
+LEAST, MOST = 1 << 9, 1 << 15  # elements, 4 KB and 256 KB: the filter should stay in the second cache
+# Thai, Lao and Tibetan; Burmese; Jamo; Khmer; Chinese, Japanese, their punctuation; Korean; more Chinese; wide forms
+# Other scripts of three bytes put spaces between words, so their words are met again.
+CUT = (
+    (0x0E00, 0x0FFF),
+    (0x1000, 0x109F),
+    (0x1100, 0x11FF),
+    (0x1780, 0x17FF),
+    (0x2E80, 0x9FFF),
+    (0xAC00, 0xD7FF),
+    (0xF900, 0xFAFF),
+    (0xFF00, 0xFFEF),
+)
+
+
+def safe_cuts(tokens: Vocab, unreached: Iterable[bytes] = ()) -> SafeCuts:
+    """Return which places between two characters of three bytes a token may span.
+
+    unreached: tokens that only whole words become (E2). What lies between two cuts must not be taken for such a word,
+    so nothing is cut beside their outer characters.
+    """
+    from subwords.kernels.named import enter_tokens
+
+    members, none = np.zeros(layout.MEMBERS + 1, np.uint16), (np.zeros(0, np.uint8), np.zeros(0, np.uint16))
+    entries = enter_tokens(tokens.data, tokens.offsets, SafeCuts(np.zeros(1, np.uint64), members, *none))
+    # An entry sets two bits, and the filter has 16 to 32 bits for each: it misses at most 2 % of the safe cuts.
+    bits = np.zeros(min(max(1 << (entries // 4).bit_length(), LEAST), MOST), np.uint64)
+    enter_tokens(tokens.data, tokens.offsets, SafeCuts(bits, members, *none))
+    for first, last in CUT:
+        members[first : last + 1] |= layout.MAY_CUT
+    for token in unreached:
+        text = token.decode("utf-8", "surrogateescape")
+        for char in (text[:1], text[-1:]):
+            if char and ord(char) < layout.MEMBERS:
+                members[ord(char)] &= ~np.uint16(layout.MAY_CUT)
+    return SafeCuts(bits, members, *none)
+
+
+def may_lie_between_cuts(data: NDArray[np.uint8], begins: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return which of the words data[begins[i]:begins[i + 1]] begin or end with a character that may be cut off."""
+    long, padded = np.diff(begins) >= 3, np.concatenate([data, np.zeros(3, np.uint8)])
+    found = np.zeros(len(long), np.bool_)
+    for at in (begins[:-1], np.maximum(begins[1:] - 3, 0)):
+        lead, second, third = (padded[at + k].astype(np.int64) for k in range(3))
+        code = (lead & 0xF) << 12 | (second & 0x3F) << 6 | third & 0x3F
+        for first, last in CUT:
+            found |= (lead >> 4 == 0xE) & (code >= first) & (code <= last)
+    return found & long
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Words to ids, many texts at once, with a copy of where the words are.
+
+Bytes = NDArray[np.uint8]
+Offsets = NDArray[np.int64]
+
+
+class TracedWords(NamedTuple):
+    """The words of some texts, one after the other: the arrays of a `TracedChunk`, copied."""
+
+    base: int
+    ends: NDArray[np.uint32]
+    begins: Offsets
+    word_ends: Offsets
+    complete: bool
+    origin: Offsets | None
+    text: Bytes | None  # the text of the words, if it has an `origin`
+
+
+def _copied_words(traced: TracedChunk) -> TracedWords:
+    chunk = traced.chunk
+    count = int(chunk.text_ends[-1])
+    begins = traced.begins[:count].copy() if len(traced.begins) else NO_OFFSETS
+    ends, text = chunk.ends[:count].copy(), None if traced.origin is None else chunk.text
+    return TracedWords(chunk.base, ends, begins, chunk.text_ends.copy(), chunk.complete, traced.origin, text)
+
+
+def encode_traced(
+    encoder: Encoder, splitter: SplitterEngine, text: Bytes, bounds: Offsets
+) -> tuple[NDArray[np.uint32], Offsets, list[TracedWords]]:
+    """Return the ids of the texts text[bounds[i]:bounds[i + 1]], the offsets of the ids of each text, and the words.
+
+    splitter: has the words of the encoder's own one, which may have a normalizer before it.
+    """
+    state = encoder.take()
+    offsets = np.zeros(len(bounds), np.int64)
+    words = []
+    written, done, short = 0, 1, len(text) <= layout.SHORT_TEXT
+    out = state.out if short else np.empty(min(len(text), 1 << 16) + layout.OUT_PADDING, np.uint32)
+    if len(text) > 1 << 20:
+        state.expect(len(text))
+    for traced in _chunks(splitter, text, bounds, state.buffers):
+        chunk = traced.chunk
+        words.append(_copied_words(traced))
+        written, out = encoder.run(state, chunk, out, written, short=short)
+        offsets[done : done + len(chunk.text_ends)] = chunk.text_ends
+        done += len(chunk.text_ends) if chunk.complete else 0
+        state.counters[layout.COUNTER.begin] = chunk.complete
+        check_stopped()
+    # Copied before the state is given back: `out` may belong to it, and another thread may take it at once.
+    ids = out[:written].copy() if short or written < len(out) // 2 else out[:written]
+    encoder.give(state)
+    return ids, offsets, words
+
+
+def trace_words(splitter: SplitterEngine, text: Bytes, bounds: Offsets, buffers: SplitBuffers) -> list[TracedWords]:
+    """Return the words of texts."""
+    if not splitter.rule:
+        filled = bounds[1:] > bounds[:-1]
+        return [TracedWords(0, bounds[1:][filled].astype(np.uint32), NO_OFFSETS, np.cumsum(filled), True, None, None)]
+    return [_copied_words(traced) for traced in _chunks(splitter, text, bounds, buffers)]
+
+
+def _chunks(splitter: SplitterEngine, text: Bytes, bounds: Offsets, buffers: SplitBuffers) -> Iterable[TracedChunk]:
+    one = splitter.route.short_traced(text, buffers) if len(bounds) == 2 and len(text) <= layout.SHORT_TEXT else None
+    return splitter.route.traced(text, bounds, buffers) if one is None else (one,)

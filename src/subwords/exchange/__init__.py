@@ -1,1 +1,0 @@
-"""Tokenizer files of other libraries: conversion, and comparison with the library itself."""

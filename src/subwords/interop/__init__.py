@@ -1,0 +1,1 @@
+"""Tokenizers in the shapes of other libraries; conversion of files and comparison with their own library."""

@@ -1,0 +1,473 @@
+"""Places where a text can be cut without changing a word, for threads and long texts."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from subwords.kernels import layout
+from subwords.kernels.jit import (
+    I64,
+    ONE,
+    U64,
+    ZERO,
+    Int,
+    advance,
+    bit_mask,
+    copy64,
+    helper,
+    inlined,
+    kernel,
+    leading_zeros,
+    mix,
+    pointer,
+    trailing_zeros,
+)
+from subwords.kernels.layout import I64s, Literals, SafeCuts, U8s, U32s
+from subwords.kernels.text.utf8 import decode_at
+
+
+@helper
+def class_before(classes, p, i):
+    """The class, plus CLASS_FLAG, of the character that ends at p[i]."""
+    start = i - 1
+    while start > 0 and i - start < 4 and p[start] >> 6 == 2:
+        start -= 1
+    code, length = decode_at(p, start, i)
+    return classes[code if code >= 0 and start + length == i else layout.INVALID]
+
+
+@kernel
+def last_cut(text: U8s, at: Int, classes: U8s, safe: U8s) -> Int:
+    """The last place in text[:at], before a whole character, where cutting changes no word whatever follows; or 0.
+
+    safe: 1 or 0 for two classes, of CLASS_FLAG each.
+    """
+    p, c, may = pointer(text), pointer(classes), pointer(safe)
+    i = at - 1
+    while i > 0:
+        if p[i] >> 6 != 2:
+            code, _ = decode_at(p, i, at)
+            if code >= 0 or i + 4 <= at:
+                after = c[code if code >= 0 else layout.INVALID]
+                if (
+                    may[
+                        (I64(class_before(c, p, i)) - layout.CLASS_FLAG) * layout.CLASS_FLAG
+                        + I64(after)
+                        - layout.CLASS_FLAG
+                    ]
+                    != 0
+                ):
+                    return i
+        i -= 1
+    return 0
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Dropping the words that begin with a character of a set, such as whitespace; a prefix for the others.
+
+
+@helper
+def first_class(p, i, stop, classes):
+    """The class of the character at i."""
+    if p[i] < 0x80:
+        return I64(classes[p[i]])
+    code, _ = decode_at(p, i, stop)
+    return I64(classes[code if code >= 0 else layout.INVALID])
+
+
+@helper
+def copy_range(q, j, p, i, stop, room):
+    """Copy p[i:stop] to q from j on, LANES bytes at a time while p has that many before `room`."""
+    while i < stop and i + layout.LANES <= room:
+        copy64(q, j, p, i)
+        i += layout.LANES
+        j += layout.LANES
+    while i < stop:
+        q[j] = p[i]
+        i += 1
+        j += 1
+
+
+@kernel
+def kept_begins(text: U8s, start: Int, ends: U32s, words: Int, drops: U8s, begins: I64s) -> Int:
+    """Write where the words begin in the text that `keep_words` keeps; their number."""
+    p, e, d, b = pointer(text), pointer(ends), pointer(drops), pointer(begins)
+    at, count = I64(start), I64(0)
+    for w in range(words):
+        b[count] = at
+        stop = I64(start) + I64(e[w])
+        count += 1 if stop > at and first_class(p, at, stop, d) == 0 else 0
+        at = stop
+    return count
+
+
+@kernel
+def keep_words(text: U8s, start: Int, ends: U32s, text_ends: I64s, drops: U8s, out: U8s, kept: U32s) -> Int:
+    """Copy the words that do not begin with a character of `drops` to `out` and write their ends; their number.
+
+    Word w is text[start + ends[w - 1] : start + ends[w]]. text_ends[i] is the number of words up to the end of text i;
+    it is replaced by the number of words kept. drops: 1 or 0 by code point, and last for a byte that is not UTF-8. out
+    has room for the words and LANES bytes.
+    """
+    p, e, m, d = pointer(text), pointer(ends), pointer(text_ends), pointer(drops)
+    q, k = pointer(out), pointer(kept)
+    size, w, count, at, filled = len(text), I64(0), I64(0), I64(start), I64(0)
+    run = at  # text[run:at] is kept, and not yet copied. A copy for each word: 3.8 ns a word instead of 1.5
+    for i in range(len(text_ends)):
+        while w < m[i]:
+            stop = I64(start) + I64(e[w])
+            if first_class(p, at, stop, d) != 0:
+                copy_range(q, filled - (at - run), p, run, at, size)
+                run = stop
+            else:
+                filled += stop - at
+                k[count] = filled
+                count += 1
+            at = stop
+            w += 1
+        m[i] = count
+    copy_range(q, filled - (at - run), p, run, at, size)
+    return count
+
+
+@helper
+def has_prefix(p, i, stop, prefix, width):
+    """Whether p[i:stop] begins with a prefix of some bytes."""
+    k = 0
+    while k < width and i + k < stop and p[i + k] == prefix[k]:
+        k += 1
+    return k == width
+
+
+@kernel
+def keep_prefixed(text: U8s, start: Int, ends: U32s, text_ends: I64s, drops: U8s, out: U8s, kept: U32s) -> Int:
+    """Do as `keep_words`, and write a prefix before the kept words that do not begin with it.
+
+    The prefix follows the table in `drops`. out has room for it before each word, for the words, and for LANES bytes.
+    """
+    p, e, m, d = pointer(text), pointer(ends), pointer(text_ends), pointer(drops)
+    q, k = pointer(out), pointer(kept)
+    width, before = len(drops) - (layout.INVALID + 1), advance(d, layout.INVALID + 1)
+    size, w, count, at, filled = len(text), I64(0), I64(0), I64(start), I64(0)
+    for i in range(len(text_ends)):
+        while w < m[i]:
+            stop = I64(start) + I64(e[w])
+            if first_class(p, at, stop, d) == 0:
+                if not has_prefix(p, at, stop, before, width):
+                    for b in range(width):
+                        q[filled + b] = before[b]
+                    filled += width
+                copy_range(q, filled, p, at, stop, size)
+                filled += stop - at
+                k[count] = filled
+                count += 1
+            at = stop
+            w += 1
+        m[i] = count
+    return count
+
+
+@kernel
+def prefixed_origins(text: U8s, start: Int, ends: U32s, words: Int, drops: U8s, begins: I64s, stops: I64s) -> Int:
+    """Write the range of `text` that each byte written by `keep_prefixed` comes from; the number of these bytes.
+
+    A prefix comes from the first character of its word.
+    """
+    p, e, d, b, s = pointer(text), pointer(ends), pointer(drops), pointer(begins), pointer(stops)
+    width, before = len(drops) - (layout.INVALID + 1), advance(d, layout.INVALID + 1)
+    at, n = I64(start), I64(0)
+    for w in range(words):
+        stop = I64(start) + I64(e[w])
+        if first_class(p, at, stop, d) == 0:
+            if not has_prefix(p, at, stop, before, width):
+                _, size = decode_at(p, at, stop)
+                for k in range(n, n + width):
+                    b[k], s[k] = at, at + size
+                n += width
+            for k in range(stop - at):
+                b[n + k], s[n + k] = at + k, at + k + 1
+            n += stop - at
+        at = stop
+    return n
+
+
+@kernel
+def cut_numbers(text: U8s, start: Int, ends: U32s, text_ends: I64s, kinds: U8s, out: U8s, kept: U32s) -> Int:
+    """Copy words to `out` and write their ends, and those of the numbers in them; their number.
+
+    kinds: by byte, 0, or 1 if it is of a number, or 2 if it is a digit. A run of bytes of numbers becomes a word, but
+    each three digits in it, from its start on, are words. Otherwise as `keep_words`; `kept` has room for an end a byte.
+    """
+    p, e, m, d = pointer(text), pointer(ends), pointer(text_ends), pointer(kinds)
+    q, k = pointer(out), pointer(kept)
+    base, w, count, at = I64(start), I64(0), I64(0), I64(start)
+    for i in range(len(text_ends)):
+        while w < m[i]:
+            stop, done, last = base + I64(e[w]), at, d[p[at]]
+            while at < stop:
+                kind = d[p[at]]
+                group = kind == 2 and at + 2 < stop and d[p[at + 1]] == 2 and d[p[at + 2]] == 2
+                if at > done and (group or (kind != 0) != (last != 0)):
+                    k[count] = at - base
+                    count += 1
+                    done = at
+                last = kind
+                at += 3 if group else 1
+                if group:
+                    k[count] = at - base
+                    count += 1
+                    done = at
+            if at > done:
+                k[count] = at - base
+                count += 1
+            w += 1
+        m[i] = count
+    copy_range(q, I64(0), p, base, at, len(text))
+    return count
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Literals cut out of text: the leftmost first; of several that begin there, the longest.
+#
+# The trie is a table: a row for each node, with the node that each byte leads to, or ROOT. A byte's position in the
+# row is its column; column 0 is for bytes that occur in no literal and holds nothing but ROOT.
+
+ROOT = 0
+
+
+@inlined
+def next_node(trie, node, byte):
+    """The node that a byte leads to, or ROOT."""
+    columns, table, width = trie
+    return I64(table[node * width + I64(columns[byte])])
+
+
+@helper
+def longest_literal(trie, ends, p, at, stop):
+    """The length of the longest literal that begins at p[at], or 0."""
+    node, best, k = next_node(trie, I64(ROOT), p[at]), I64(0), at + 1
+    while node != ROOT:
+        if ends[node] != 0:
+            best = k - at
+        if k == stop:
+            break
+        node = next_node(trie, node, p[k])
+        k += 1
+    return best
+
+
+@inlined
+def trie_pointers(literals):
+    """Columns, children and width of the trie."""
+    return pointer(literals.columns), pointer(literals.children), len(literals.children) // len(literals.ends)
+
+
+@kernel
+def find_literals(text: U8s, bounds: I64s, literals: Literals, spans: I64s) -> Int:
+    """Write begin and end of each literal in each text[bounds[i]:bounds[i + 1]] while there is room; their number."""
+    p, b, out = pointer(text), pointer(bounds), pointer(spans)
+    trie, ends, firsts, room = (
+        trie_pointers(literals),
+        pointer(literals.ends),
+        pointer(literals.firsts),
+        len(spans) // 2,
+    )
+    count = I64(0)
+    for i in range(len(bounds) - 1):
+        at, stop = I64(b[i]), I64(b[i + 1])
+        while True:
+            while at < stop and firsts[p[at]] == 0:
+                at += 1
+            if at == stop:
+                break
+            length = longest_literal(trie, ends, p, at, stop)
+            if length > 0:
+                if count < room:
+                    out[2 * count], out[2 * count + 1] = at, at + length
+                count += 1
+            at += max(length, I64(1))
+    return count
+
+
+@kernel
+def crosses_place(text: U8s, start: Int, place: Int, literals: Literals) -> Int:
+    """Whether text[start:place] ends with the beginning of a longer literal."""
+    p, trie = pointer(text), trie_pointers(literals)
+    for at in range(start, place):
+        node, k = next_node(trie, I64(ROOT), p[at]), at + 1
+        while node != ROOT and k < place:
+            node = next_node(trie, node, p[k])
+            k += 1
+        if node != ROOT:
+            return 1
+    return 0
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Safe cuts by vocabulary (E9): places inside a word that no token spans, so that the two sides are encoded apart.
+#
+# A merge or a piece that spans a place is a token whose bytes contain the place. If there is no such token, the text
+# before the place and the text after it have the same ids together and apart. Only places between two characters of
+# three bytes are tried: Chinese, Japanese, Korean, Thai and their like, whose words are long and often new, unlike
+# their parts.
+#
+# A token holds the character before a place, or only its last bytes; and the character after it, or only its first
+# bytes. So a place has two keys: both code points; and the last byte before it with the code point after it. Tokens
+# that hold the whole character before the place are entered by the first key, all others by the second one; a token
+# that ends inside the character after the place is entered for all characters that begin so. `members` says of each
+# character whether it is on the left or right side of some key; only if both characters are is the key searched in the
+# filter. That errs on one side: two keys may share their bits, then a safe cut is missed.
+#
+# Tried and dropped: searching both keys of every place (4 ns a place); doing this for blocks of text, not of
+# characters (0.9 ns a byte); one bit for a key in the filter (4 % of the safe cuts missed, not 0.6 %); cutting only
+# words that are not in the table (first passes at a third of the speed: storing long words costs more than cutting
+# them).
+
+LAST = U64(63)
+
+
+class CutFilter(NamedTuple):
+    """What is known of the vocabulary, and the characters of a stream."""
+
+    bits: object  # uint64, the filter: a key sets two bits of one element
+    mask: object
+    members: object  # uint8, of each character: MAY_CUT, PAIR_LEFT, PAIR_RIGHT, TAIL_LEFT, TAIL_RIGHT
+    codes: object  # uint16, of each character that has MAY_CUT: its code point
+
+
+@inlined
+def key_bits(spread):
+    """The bits of a key in its element."""
+    return ONE << (spread >> U64(58)) | ONE << (spread >> U64(52) & LAST)
+
+
+@inlined
+def pair_spread(before, after):
+    """The hash of two code points."""
+    return mix(U64(before) << U64(16) | U64(after), U64(0x9E3779B97F4A7C15))
+
+
+@inlined
+def tail_spread(before, after):
+    """The hash of the last byte of one code point, and another one."""
+    return mix((U64(before) & LAST) << U64(16) | U64(after), U64(0xD1B54A32D192ED03))
+
+
+@inlined
+def spanned(cuts, spread):
+    """1 if a key may be in the filter, else 0."""
+    return U64(~cuts.bits[I64(spread & cuts.mask)] & key_bits(spread) == ZERO)
+
+
+@helper
+def spanned_places(cuts, at, pairs, tails):
+    """The places before characters at + k that a token may span, of those to be searched by one key or the other."""
+    codes, found = cuts.codes, ZERO
+    while pairs != ZERO:
+        k = trailing_zeros(pairs)
+        found |= spanned(cuts, pair_spread(codes[at + k - 1], codes[at + k])) << U64(k)
+        pairs &= pairs - ONE
+    while tails != ZERO:
+        k = trailing_zeros(tails)
+        found |= spanned(cuts, tail_spread(codes[at + k - 1], codes[at + k])) << U64(k)
+        tails &= tails - ONE
+    return found
+
+
+@inlined
+def last_border(borders, chars):
+    """The last place where a word ends in a stream of `chars` characters, or 0."""
+    k = chars >> 6
+    while k > 0 and borders[k] == ZERO:
+        k -= 1
+    return 64 * k + 63 - leading_zeros(borders[k] | ONE)
+
+
+@helper
+def add_cuts(cuts, borders, last):
+    """Add the safe cuts before place `last` to the borders: after the last border, the word may continue.
+
+    Returns whether there is a character that may be cut off.
+    """
+    members, cut, pair, tail, every = cuts.members, ZERO, ZERO, ZERO, ZERO
+    for k in range((last >> 6) + 1):
+        may_cut, after = bit_mask(members, 64 * k, layout.MAY_CUT), bit_mask(members, 64 * k, layout.PAIR_LEFT)
+        # Bit k is the place before character k, so flags of the left character move up by one; `cut`, `pair` and `tail`
+        # carry the highest bit to the next 64 characters.
+        places, pairs = may_cut & (may_cut << ONE | cut), after << ONE | pair
+        cut, pair = may_cut >> LAST, after >> LAST
+        after = bit_mask(members, 64 * k, layout.TAIL_LEFT)
+        tails, tail = after << ONE | tail, after >> LAST
+        if k == last >> 6:
+            places &= (ONE << U64(last & 63)) - ONE
+        pairs &= places & bit_mask(members, 64 * k, layout.PAIR_RIGHT)
+        tails &= places & bit_mask(members, 64 * k, layout.TAIL_RIGHT)
+        if pairs | tails != ZERO:
+            places &= ~spanned_places(cuts, 64 * k, pairs, tails)
+        borders[k] |= places
+        every |= may_cut
+    return every != ZERO
+
+
+@helper
+def join_runs(cuts, borders, runs, last):
+    """Join neighbouring characters with a border on both sides to one RUN; `runs` gets a bit where one ends."""
+    carry, begin = ZERO, ONE
+    for k in range((last >> 6) + 1):
+        here, following = borders[k], borders[k + 1]
+        isolated = bit_mask(cuts.members, 64 * k, layout.MAY_CUT) & (here | begin) & (here >> ONE | following << LAST)
+        after = isolated << ONE | carry
+        carry, begin = isolated >> LAST, ZERO
+        borders[k] = here & ~(isolated & after)
+        runs[k] = after & borders[k]
+
+
+@inlined
+def code_of(lead, second, third):
+    """The code point of a character of three bytes."""
+    return (lead & 0xF) << 12 | (second & 0x3F) << 6 | third & 0x3F
+
+
+@helper
+def enter(cuts, before, after, left, right):
+    """Enter the place between two characters, `left` bytes before it and `right` bytes after it; the number of entries.
+
+    Unknown bytes take all values that they may have in a character of three bytes.
+    """
+    on_left, on_right = (layout.PAIR_LEFT, layout.PAIR_RIGHT) if left == 3 else (layout.TAIL_LEFT, layout.TAIL_RIGHT)
+    entries = 1 << 6 * (3 - right)
+    for k in range(entries):
+        spread = pair_spread(before, after | k) if left == 3 else tail_spread(before, after | k)
+        cuts.bits[I64(spread & cuts.mask)] |= key_bits(spread)
+        cuts.members[after | k] |= on_right
+    # The unknown bits of the left character are its highest ones: 4 of the first byte, or 10 of the first two.
+    for k in range(1 if left == 3 else 16 if left == 2 else 1024):
+        cuts.members[before | k << (12 if left == 2 else 6)] |= on_left
+    return entries
+
+
+@helper
+def side(p, at, begin, stop):
+    """The bits of the code point p[at:at + 3] that are known from p[begin:stop], or -1 if it is another character."""
+    code = 0
+    for k in range(3):
+        if begin <= at + k < stop:
+            if p[at + k] >> 4 != 0xE if k == 0 else p[at + k] >> 6 != 2:
+                return -1
+            code |= (I64(p[at + k]) & (0xF if k == 0 else 0x3F)) << 6 * (2 - k)
+    return code
+
+
+@kernel
+def enter_tokens(data: U8s, offsets: I64s, into: SafeCuts) -> Int:
+    """Enter every place inside the tokens data[offsets[i]:offsets[i + 1]]; the number of entries."""
+    p, o, entries = pointer(data), pointer(offsets), I64(0)
+    cuts = CutFilter(pointer(into.bits), U64(len(into.bits) - 1), pointer(into.members), pointer(into.members))
+    for token in range(len(offsets) - 1):
+        begin, stop = o[token], o[token + 1]
+        for at in range(begin + 1, stop):
+            if p[at] >> 4 == 0xE:
+                before, after = side(p, at - 3, begin, stop), side(p, at, begin, stop)
+                if before >= 0 and after >= 0:
+                    entries += enter(cuts, before, after, min(at - begin, 3), min(stop - at, 3))
+    return entries

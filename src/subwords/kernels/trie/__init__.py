@@ -1,1 +1,0 @@
-"""Kernels that build and read tries of strings."""

@@ -1,1 +1,0 @@
-"""Shared by the trainers: limits of training, and the loop that merges pairs."""

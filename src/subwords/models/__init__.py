@@ -1,0 +1,1 @@
+"""The four model families: model, segmenter and training of each, and what they share."""

@@ -1,0 +1,392 @@
+"""The merges of a BPE model as the tables of its kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from itertools import compress, pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.kernels import layout
+from subwords.spec.vocab import Vocab
+from subwords.support.names import distinct, random_bits
+
+if TYPE_CHECKING:
+    from subwords.models.bpe.model import BPE
+
+
+Numbers = NDArray[np.int64]
+GROUP = 4  # pairs of a pilot, at most, on average
+
+
+class MergeTables(NamedTuple):
+    """The merges that the kernel makes, and where it finds them; see `kernels/bpe/pairs.py`."""
+
+    results: NDArray[np.int32]  # by rank
+    first_result: int  # if rank r yields the id r more, else MISSING
+    seed: int
+    pairs: NDArray[np.uint64]
+    sieve: NDArray[np.uint64]
+    known_bits: int = 0
+    pilots: NDArray[np.uint16] = np.zeros(1, np.uint16)
+    entries: NDArray[np.uint32] = np.zeros(1, np.uint32)
+    halves: NDArray[np.int32] = np.zeros(2, np.int32)
+
+
+def open_tables(merges: Numbers, ranks: Numbers, links: Numbers) -> MergeTables:
+    """Return the open table of merges, shape (n, 3), and of the pairs in `links`, shape (2, m)."""
+    from subwords.kernels.named import fill_pairs
+
+    left, right = _columns(merges)
+    # At most 4 of 5 slots are used: the sieve answers for most pairs that are in no slot.
+    known, seed = len(merges) + links.shape[1], random_bits(62)
+    pairs = np.full(1 << max(4, (known + known // 4).bit_length()), layout.NO_PAIR, np.uint64)
+    sieve = np.zeros(1 << max(0, known.bit_length() - 3), np.uint64)
+    fill_pairs(links[0], links[1], np.full(links.shape[1], layout.MOST_RANK, np.int64), seed, pairs, sieve)
+    fill_pairs(left, right, ranks, seed, pairs, sieve)
+    return MergeTables(*_results(merges, ranks), seed, pairs, sieve)
+
+
+def perfect_tables(merges: Numbers) -> MergeTables:
+    """Return the perfect table of merges of distinct pairs, shape (n, 3), in order of rank."""
+    from subwords.kernels.named import place_in_groups, spread_pairs
+
+    ranks = np.arange(len(merges))
+    results = merges[:, 2] - merges[:1, 2]
+    if (np.diff(results) > 0).all() and results[-1:].sum() <= 2 * len(merges):
+        ranks = results  # the order is the same, and no table of results is read
+    bits = max(4, (len(merges) + len(merges) // 4).bit_length())
+    left, right = _columns(merges)
+    spreads, placed = np.empty(len(merges), np.uint64), 0
+    while not placed:
+        seed = random_bits(62)
+        pilots, entries = np.zeros((1 << bits) // GROUP, np.uint16), np.zeros(1 << bits, np.uint32)
+        known_bits = max(1, int(ranks[-1:].sum()).bit_length())
+        spread_pairs(left, right, seed, spreads)
+        groups = (spreads >> np.uint64(65 - len(pilots).bit_length())).astype(np.int64)
+        sizes = np.bincount(groups, minlength=len(pilots))
+        starts, order = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]), _order(groups)
+        largest = _order(sizes.max() - sizes)[: np.count_nonzero(sizes)]
+        used = np.zeros(1 << bits, np.uint8)
+        placed = place_in_groups(spreads[order], ranks[order], starts, largest, known_bits, used, pilots, entries)
+    results, first = _results(merges, ranks)
+    halves = np.full((len(results), 2), layout.MISSING, np.int32)
+    halves[ranks] = merges[:, :2]
+    none = np.zeros(1, np.uint64)
+    return MergeTables(results, first, seed, none, none, known_bits, pilots, entries, halves.ravel())
+
+
+def _order(numbers: Numbers) -> Numbers:
+    """Return the stable order of numbers from 0 on; NumPy sorts 16 bits in a sixth of the time of 64."""
+    return np.argsort(numbers.astype(np.uint16) if numbers.max(initial=0) < 1 << 16 else numbers, kind="stable")
+
+
+def has_ties(model: BPE) -> bool:
+    """Whether merges of equal priority have different results."""
+    ranks, results = model.ranks, model.merges[:, 2]
+    return ranks is not None and bool(((ranks[1:] == ranks[:-1]) & (results[1:] != results[:-1])).any())
+
+
+def ranks_of_bytes(tables: MergeTables, alphabet: NDArray[np.int32]) -> Numbers:
+    """Return the ranks of all pairs of two bytes; alphabet: the id of each byte."""
+    return np.flatnonzero(np.isin(tables.halves.reshape(-1, 2), alphabet).all(1))
+
+
+def first_ranks(tables: MergeTables, of_bytes: Numbers, alphabet: NDArray[np.int32]) -> NDArray[np.uint32]:
+    """Return the rank of each two bytes, at first << 8 | second, given the ranks of all pairs of bytes."""
+    if not tables.known_bits:
+        return np.full(1, layout.NO_RANK, np.uint32)
+    found = np.full(1 << 16, layout.NO_RANK, np.uint32)
+    byte_of = np.full(int(alphabet.max()) + 1, layout.MISSING, np.int32)
+    byte_of[alphabet] = np.arange(256)
+    first, second = byte_of[tables.halves.reshape(-1, 2)[of_bytes]].T
+    found[first << 8 | second] = of_bytes
+    return found
+
+
+def without_repeats(merges: Numbers) -> NDArray[np.bool_]:
+    """Return which merges are left if of those of one pair only the last counts."""
+    keys = merges[:, 0] << layout.ID_BITS | merges[:, 1]
+    order = np.argsort(keys, kind="stable")
+    kept = np.ones(len(merges), np.bool_)
+    kept[order[:-1]] = keys[order[:-1]] != keys[order[1:]]
+    return kept
+
+
+def links_of(model: BPE, results: Numbers) -> Numbers:
+    """Return the pairs of character ids that are adjacent in some token that merges yield, shape (2, n)."""
+    made = np.zeros(len(model.vocab), np.bool_)
+    made[results] = True
+    tokens = [token.decode("utf-8", "surrogateescape") for token in compress(model.vocab, made.tolist())]
+    codes = np.frombuffer("".join(tokens).encode("utf-32-le", "surrogatepass"), np.uint32)
+    inside = np.ones(len(codes), np.bool_)
+    inside[np.cumsum(list(map(len, tokens)), dtype=np.int64) - 1] = False
+    ids = model.alphabet[codes].astype(np.int64)
+    places = np.flatnonzero(inside[:-1] & (ids[:-1] >= 0) & (ids[1:] >= 0))
+    keys = distinct(ids[places] << 32 | ids[places + 1])
+    return np.stack([keys >> 32, keys & 0xFFFFFFFF])
+
+
+def _columns(merges: Numbers) -> tuple[Numbers, Numbers]:
+    return np.ascontiguousarray(merges[:, 0]), np.ascontiguousarray(merges[:, 1])
+
+
+def _results(merges: Numbers, ranks: Numbers) -> tuple[NDArray[np.int32], int]:
+    results = np.zeros(int(ranks.max(initial=0)) + 1, np.int32)
+    results[ranks] = merges[:, 2]
+    steps = merges[:, 2] - ranks
+    even = len(steps) and (steps == steps[0]).all() and steps[0] >= 0
+    return results, int(steps[0]) if even else layout.MISSING
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Rank files: all pairs of tokens that join to a token, found by hashes of all beginnings and ends at once.
+
+# The hash of a token is the sum of _CODE * (byte + 1) * _BASE**position, modulo 2**64. _BASE is odd: it has an inverse.
+_BASE, _CODE = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93
+
+
+def joining_pairs(vocab: Vocab, left_out: frozenset[int] = frozenset()) -> Numbers:
+    """Return (left, right, joined) for all pairs that join to a token, shape (n, 3), in order of `joined` and the cut.
+
+    Tokens in `left_out` and empty ones are ignored; tokens are distinct otherwise.
+
+    >>> joining_pairs(Vocab([b"a", b"b", b"ab", b"aba"])).tolist()
+    [[0, 1, 2], [2, 0, 3]]
+    """
+    kept = np.diff(vocab.offsets) > 0
+    kept[[i for i in left_out if i < len(kept)]] = False
+    ids = np.flatnonzero(kept)
+    found = _by_hashes(vocab, ids)
+    if found is None:  # two tokens have the same hash, or a hash is also that of other bytes
+        return _one_by_one(vocab, ids)
+    return found
+
+
+def _by_hashes(vocab: Vocab, ids: Numbers) -> Numbers | None:
+    starts, ends = vocab.offsets[ids], vocab.offsets[ids + 1]
+    hashes = _Hashes(vocab)
+    own = hashes.of(starts, ends)
+    order = np.argsort(own)
+    if not np.diff(own[order]).all():
+        return None
+    token_of = _Index(own[order], order)
+    cuts = np.maximum(ends - starts - 1, 0)
+    joined = np.repeat(np.arange(len(ids)), cuts)
+    if not len(joined):
+        return np.zeros((0, 3), np.int64)
+    at = starts[joined] + 1 + np.arange(len(joined)) - np.repeat(np.cumsum(cuts) - cuts, cuts)
+    left = token_of.find(hashes.of(starts[joined], at))
+    known = left >= 0
+    joined, at, left = joined[known], at[known], left[known]
+    right = token_of.find(hashes.of(at, ends[joined]))
+    known = right >= 0
+    joined, at, left, right = joined[known], at[known], left[known], right[known]
+    first, second = at - starts[joined], ends[joined] - at
+    same = (ends[left] - starts[left] == first) & (ends[right] - starts[right] == second)
+    if not (same.all() and _equal(vocab, starts[left], starts[joined], first)):
+        return None
+    if not _equal(vocab, starts[right], at, second):
+        return None
+    return np.stack([ids[left], ids[right], ids[joined]], 1)
+
+
+class _Index:
+    """Distinct hashes and the number of each, in buckets by their first bits: 4 times as fast as binary search."""
+
+    def __init__(self, keys: NDArray[np.uint64], numbers: Numbers) -> None:
+        self._keys, self._numbers = keys, numbers
+        bits = (2 * len(keys)).bit_length()
+        self._shift = np.uint64(64 - bits)
+        self._sizes = np.bincount((keys >> self._shift).astype(np.int64), minlength=1 << bits)
+        self._starts = np.cumsum(self._sizes) - self._sizes
+
+    def find(self, hashes: NDArray[np.uint64]) -> Numbers:
+        """Return the number of each hash, -1 for unknown ones."""
+        found = np.full(len(hashes), -1, np.int64)
+        buckets = (hashes >> self._shift).astype(np.int64)
+        left, at, sizes = np.arange(len(hashes)), self._starts[buckets], self._sizes[buckets]
+        for k in range(int(sizes.max(initial=0))):
+            left = left[sizes[left] > k]
+            places = at[left] + k
+            same = self._keys[places] == hashes[left]
+            found[left[same]] = self._numbers[places[same]]
+            left = left[~same]
+        return found
+
+
+class _Hashes:
+    """The hash of any range of the vocabulary's bytes."""
+
+    def __init__(self, vocab: Vocab) -> None:
+        size = int(vocab.offsets[-1])
+        powers = _powers(_BASE, size)
+        self._inverses = _powers(pow(_BASE, -1, 1 << 64), size + 1)
+        self._sums = np.zeros(size + 1, np.uint64)
+        values = (vocab.data[:size].astype(np.uint64) + np.uint64(1)) * np.uint64(_CODE) * powers
+        np.cumsum(values, out=self._sums[1:])
+
+    def of(self, starts: Numbers, ends: Numbers) -> NDArray[np.uint64]:
+        found: NDArray[np.uint64] = (self._sums[ends] - self._sums[starts]) * self._inverses[starts]
+        return found
+
+
+def _powers(base: int, count: int) -> NDArray[np.uint64]:
+    found = np.full(count, base, np.uint64)
+    found[:1] = 1
+    powers: NDArray[np.uint64] = np.multiply.accumulate(found)
+    return powers
+
+
+def _equal(vocab: Vocab, starts: Numbers, others: Numbers, sizes: Numbers) -> bool:
+    """Whether the bytes from `starts` and from `others` are equal, `sizes` bytes each."""
+    shift = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return bool((vocab.data[np.repeat(starts, sizes) + shift] == vocab.data[np.repeat(others, sizes) + shift]).all())
+
+
+def _one_by_one(vocab: Vocab, ids: Numbers) -> Numbers:
+    index = {vocab[i]: i for i in ids.tolist()}
+    pairs = [
+        (left, right, i)
+        for token, i in index.items()
+        for cut in range(1, len(token))
+        if (left := index.get(token[:cut])) is not None and (right := index.get(token[cut:])) is not None
+    ]
+    return np.array(pairs, np.int64).reshape(-1, 3)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Score-based BPE: the merges implied by pieces, and the ids of symbols that are not tokens.
+
+DEEPEST = 100  # SentencePiece's recursion limit for splitting unused pieces
+
+
+def scored_merges(
+    tokens: Sequence[bytes], scores: Sequence[float], left_out: Container[int]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], tuple[bytes, ...]]:
+    """Return the merges of pieces, their ranks, and the characters in pieces that are not pieces themselves.
+
+    A merge is any pair of pieces, or characters, that concatenates to a piece. Pairs of equal score get equal rank,
+    longest first. Pieces in `left_out` are ignored.
+    """
+    ids = {token: i for i, token in enumerate(tokens) if i not in left_out and token}
+    found = _all_at_once(tokens, ids)
+    table, parts = found if found is not None else _scored_one_by_one(tokens, ids)
+    _, ranks = np.unique(-_by_score(scores)[table[:, 2]], return_inverse=True)
+    lengths = np.array([len(token) for token in tokens], np.int64)
+    order = np.lexsort((table[:, 2], -lengths[table[:, 2]], ranks))
+    return table[order], ranks[order].astype(np.int64), parts
+
+
+def _all_at_once(tokens: Sequence[bytes], ids: dict[bytes, int]) -> tuple[NDArray[np.int64], tuple[bytes, ...]] | None:
+    """Return what `_one_by_one` returns, all merges found at once; None if a token is not UTF-8, or there twice."""
+    kept = [*ids.values()]
+    try:
+        texts = [token.decode() for token in ids]
+    except UnicodeDecodeError:
+        return None
+    if kept != sorted(kept):
+        return None
+    symbols = map(str.encode, dict.fromkeys("".join(text for text in texts if len(text) > 1)))
+    parts = [symbol for symbol in symbols if symbol not in ids]
+    left_out = frozenset(range(len(tokens))).difference(kept)
+    # All are whole characters: so is what two of them join to, and where.
+    return joining_pairs(Vocab([*tokens, *parts]), left_out), tuple(parts)
+
+
+def _scored_one_by_one(tokens: Sequence[bytes], ids: dict[bytes, int]) -> tuple[NDArray[np.int64], tuple[bytes, ...]]:
+    """Return the merges, in order of their result, and the characters outside the vocabulary."""
+    characters = {token: token.decode("utf-8", "surrogateescape") for token in ids}
+    parts: dict[bytes, int] = {}
+    merges: list[tuple[int, int, int]] = []
+    for token, text in characters.items():
+        if len(text) > 1:
+            for char in text:
+                symbol = char.encode("utf-8", "surrogateescape")
+                if symbol not in ids:
+                    parts.setdefault(symbol, len(tokens) + len(parts))
+            cut = 0
+            for char in text[:-1]:
+                cut += len(char.encode("utf-8", "surrogateescape"))
+                left, right = token[:cut], token[cut:]
+                a, b = ids.get(left, parts.get(left)), ids.get(right, parts.get(right))
+                if a is not None and b is not None:
+                    merges.append((a, b, ids[token]))
+    return np.array(merges, np.int64).reshape(-1, 3), tuple(parts)
+
+
+def _by_score(scores: Sequence[float]) -> NDArray[np.int64]:
+    """Return scores as integers in the same order; -0.0 sorts before 0.0, as in SentencePiece."""
+    bits = np.array(scores, np.float32).view(np.int32).astype(np.int64)
+    return np.where(bits < 0, -(bits & 0x7FFFFFFF) - 1, bits)
+
+
+def ties(model: BPE) -> list[list[int]]:
+    """Return groups of two or more tokens with equal priority, in order of their merges."""
+    if model.ranks is None:
+        return []
+    results = np.split(model.merges[:, 2], np.flatnonzero(np.diff(model.ranks)) + 1)
+    found = [list(dict.fromkeys(part.tolist())) for part in results]
+    return [tokens for tokens in found if len(tokens) > 1]
+
+
+def is_ordered(model: BPE, tied: Sequence[int]) -> bool:
+    """Whether merging tied tokens in their listed order gives the same result as treating them as tied.
+
+    True for runs of one character, longest first, if no other token contains two of it. By the tie, a run grows to the
+    longest token before the next run begins after it, and a growing run absorbs that one when it can. Each such step
+    makes a longer run than starting a new one does, so the listed order makes the same steps first.
+    """
+    texts = [model.vocab[token].decode("utf-8", "surrogateescape") for token in tied]
+    char, lengths = texts[0][0], sorted(map(len, texts), reverse=True)
+    if texts != [char * n for n in lengths] or lengths[-1] < 2:
+        return False
+    others = set(model.merges[:, 2].tolist()) - set(tied)
+    return not any((char * 2).encode("utf-8", "surrogateescape") in model.vocab[token] for token in others)
+
+
+def taken_apart(model: BPE) -> dict[int, list[int]]:
+    """Return the ids that replace every part and unused token after merging.
+
+    A token is always built from the same two symbols in any context: the merges inside it have a fixed order.
+    """
+    singles = [i for i in model.unused_ids if _is_character(model.vocab[i])]
+    made = _last_merges(model) if len(singles) < len(model.unused_ids) else {}
+    odd = [*model.unused_ids, *range(len(model.vocab), len(model.symbols))]
+    return {symbol: _taken_apart(model, made, symbol, 0) for symbol in odd}
+
+
+def _taken_apart(model: BPE, made: dict[int, tuple[int, int]], symbol: int, depth: int) -> list[int]:
+    if symbol < len(model.vocab) and (symbol not in model.unused_ids or depth > DEEPEST):
+        return [symbol]
+    if symbol in made:
+        left, right = made[symbol]
+        return _taken_apart(model, made, left, depth + 1) + _taken_apart(model, made, right, depth + 1)
+    own: list[int] = model.byte_ids[list(model.symbols[symbol])].tolist()
+    if min(own) >= 0:
+        return own
+    return [] if model.unk_id is None else [model.unk_id]
+
+
+def _last_merges(model: BPE) -> dict[int, tuple[int, int]]:
+    """Return the two symbols that build each unused token; missing if merging its characters does not yield it."""
+    ranks = range(len(model.merges)) if model.ranks is None else model.ranks.tolist()
+    pairs = {(a, b): (rank, c) for (a, b, c), rank in zip(model.merges.tolist(), ranks, strict=True)}
+    found = {}
+    for token in model.unused_ids:
+        text = model.vocab[token].decode("utf-8", "surrogateescape")
+        symbols = [int(model.alphabet[ord(char)]) for char in text if ord(char) < len(model.alphabet)]
+        last = None
+        while ranked := [(pairs[pair], i) for i, pair in enumerate(pairwise(symbols)) if pair in pairs]:
+            (_, joint), i = min(ranked, key=lambda entry: (entry[0][0], entry[1]))
+            last = symbols[i], symbols[i + 1]
+            symbols[i : i + 2] = [joint]
+        if last is not None and symbols == [token]:
+            found[token] = last
+    return found
+
+
+def _is_character(token: bytes) -> bool:
+    return len(token.decode("utf-8", "surrogateescape")) == 1

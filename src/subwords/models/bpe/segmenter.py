@@ -1,0 +1,605 @@
+"""BPE encoding: the model in the layout of its kernel."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
+from dataclasses import replace
+from functools import cached_property
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.kernels import layout
+from subwords.kernels.layout import BPEModel, BPEScratch, BPEWorkspace, IdSizes, SafeCuts, WordTable
+from subwords.kernels.stored import stored
+from subwords.models.bpe.merges import (
+    MergeTables,
+    first_ranks,
+    has_ties,
+    links_of,
+    open_tables,
+    perfect_tables,
+    ranks_of_bytes,
+    without_repeats,
+)
+from subwords.models.bpe.model import BPE
+from subwords.models.bpe.plain import Pairs, merge_plainly, width_of, word_symbols
+from subwords.models.segmenter import NO_KINDS, Encode, Segmenter, TokenWords, UnknownSymbolError
+from subwords.spec.splitter import Rule
+from subwords.spec.token_batch import TokenBatch
+from subwords.spec.vocab import Vocab
+from subwords.split.splitter import SplitterEngine
+from subwords.split.word_spans import WordSpans
+from subwords.support.errors import InputError
+from subwords.support.names import distinct, random_bits
+
+if TYPE_CHECKING:
+    from subwords.engine.encoder import Encoder
+    from subwords.kernels.entry import Kernel
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Tokens as whole words (E2): those that merges do not make, and so must be looked up.
+
+
+def lost_words(segmenter: Segmenter, vocab: Vocab, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return those of some ascending ids whose token, as a word, has other ids than itself alone."""
+    from subwords.engine.encoder import Encoder
+
+    words = tokens_of_ids(vocab, ids)
+    if words is None:
+        return ids
+    bounds = np.concatenate([np.zeros(1, np.int64), words.ends])
+    made = Encoder(segmenter, SplitterEngine(())).encode_words(words.data, bounds)
+    alone = np.diff(made.offsets) == 1
+    alone[alone] = made.ids[made.offsets[:-1][alone]] == ids[alone]
+    lost: NDArray[np.int64] = ids[~alone]
+    return lost
+
+
+def tokens_of_ids(vocab: Vocab, ids: NDArray[np.int64]) -> TokenWords | None:
+    """Return the tokens of ascending ids; None if there are none."""
+    if not len(ids):
+        return None
+    kept = np.zeros(len(vocab), np.bool_)
+    kept[ids] = True
+    lengths = np.diff(vocab.offsets)
+    data = vocab.data[: vocab.offsets[-1]][np.repeat(kept, lengths)]
+    return TokenWords(data, np.cumsum(lengths[ids]), ids.astype(np.int32))
+
+
+NONE: NDArray[np.int64] = np.zeros(0, np.int64)
+
+
+class BPESegmenter(Segmenter):
+    """Segments words by merges."""
+
+    model: BPE
+    isolates = True
+
+    def __init__(self, model: BPE) -> None:
+        self.model = model
+        self._tied = has_ties(model)
+        self._settings = np.zeros(layout.BPE.width, np.int64)
+        self._settings[layout.MODEL.unk] = layout.MISSING if model.unk_id is None else model.unk_id
+        self._settings[layout.MODEL.seed] = random_bits(62)
+        self._settings[layout.BPE.fuse_unk] = model.fuse_unk
+        self._settings[layout.BPE.drop_unknown] = model.unknown == "drop"
+        self._settings[layout.BPE.marks] = (layout.WITH_PREFIX if model.prefix else 0) | (
+            layout.WITH_SUFFIX if model.suffix else 0
+        )
+        whole = model.byte_level and not self._tied and not model.marked
+        self._settings[layout.BPE.complete] = whole and model.alphabet.min() >= 0
+        self._settings[layout.BPE.tied] = self._tied
+        self._settings[layout.BPE.links] = self._by_links
+        self._settings[layout.BPE.parted] = bool(model.parts or model.unused_ids)
+
+    @property
+    def joins(self) -> bool:  # type: ignore[override]
+        """Whether adjacent unknown words become one unk."""
+        return self.model.words_only and not self.model.byte_fallback and self.model.unk_id is not None
+
+    def joined(self, batch: TokenBatch) -> TokenBatch:
+        """Return the ids of texts, with adjacent unknown words fused."""
+
+        return fused(batch, self.model.unk_id) if self.joins and self.model.unk_id is not None else batch
+
+    def joined_words(self, batch: TokenBatch) -> TokenBatch:
+        """Return the ids of the words of one text; an unknown word after another one has no id."""
+
+        return fused_words(batch, self.model.unk_id) if self.joins and self.model.unk_id is not None else batch
+
+    def finer(self, rule: Rule) -> Rule:
+        """Also cut before U+2581 if texts are unsplit and no token crosses such a cut."""
+        return rule or self.model.space_rule
+
+    def reachable(self, tokens: Sequence[bytes], ids: NDArray[np.int64], encode: Encode) -> NDArray[np.bool_]:
+        """Return which ids the model makes of words, see `Segmenter.reachable`; a token that is a word is looked up."""
+        found = np.ones(len(tokens), np.bool_)
+        if self.model.whole_words:
+            return found
+        if not self.model.marked:
+            return super().reachable(tokens, ids, encode)
+        for index in ids.tolist():
+            found[index] = _merged(self.model, self.pairs, tokens[index]) == [index]
+        return found
+
+    @property
+    def has_cuts(self) -> bool:  # type: ignore[override]
+        """Whether every symbol has an id, and none changes with its place."""
+        model = self.model
+        return model.knows_all and not (model.marked or model.words_only) and (model.byte_level or self._by_links)
+
+    @cached_property
+    def cuts(self) -> SafeCuts:
+        """The safe cuts."""
+        from subwords.engine.encoder import safe_cuts
+
+        return safe_cuts(self.model.symbols, self._between_cuts())
+
+    def _between_cuts(self) -> list[bytes]:
+        """Return the tokens that only whole words become and that may lie between two cuts."""
+        from subwords.engine.encoder import may_lie_between_cuts
+
+        words = self.whole_words
+        if words is None:
+            return []
+        kept = may_lie_between_cuts(words.data, np.concatenate([np.zeros(1, np.int64), words.ends]))
+        return [self.model.vocab[index] for index in words.ids[kept].tolist()]
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel."""
+        from subwords.kernels.named import encode_bpe
+
+        return encode_bpe
+
+    @cached_property
+    def arrays(self) -> BPEModel:
+        """The model in the layout of the kernel."""
+        model = self.model
+        if not self._settings[layout.BPE.complete]:
+            return self._arrays(self._open_tables())
+        if model.is_large:
+            return self._arrays(*stored("merges", model.digest.encode(), self._perfect_tables))
+        return self._arrays(*self._perfect_tables())
+
+    def _arrays(self, tables: MergeTables, of_bytes: NDArray[np.int64] = NONE) -> BPEModel:
+        model = self.model
+        self._settings[[layout.MODEL.seed, layout.BPE.first_result, layout.BPE.known_bits]] = (
+            tables.seed,
+            tables.first_result,
+            tables.known_bits,
+        )
+        alphabet, forms = self._alphabet()
+        return BPEModel(
+            alphabet=alphabet,
+            pairs=tables.pairs,
+            sieve=tables.sieve,
+            results=tables.results,
+            classes=self._classes.astype(np.int32) if self._tied else np.zeros(1, np.int32),
+            settings=self._settings,
+            first_ranks=first_ranks(tables, of_bytes, model.alphabet),
+            spans=np.diff(model.symbols.offsets).astype(np.int32),
+            fallback=model.byte_ids,
+            parted=self._parted(),
+            pilots=tables.pilots,
+            entries=tables.entries,
+            halves=tables.halves,
+            forms=forms,
+        )
+
+    @property
+    def _merges(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Merges and their ranks, without those that yield a special token: no text yields one (A3)."""
+        kept = ~np.isin(self.model.merges[:, 2], list(self.model.special_ids))
+        return self.model.merges[kept], self._ranks[kept]
+
+    def _open_tables(self) -> MergeTables:
+        merges, ranks = self._merges
+        links = np.zeros((2, 0), np.int64)
+        if self._by_links and self.model.is_large:
+            links = stored("links", self.model.digest.encode(), lambda: links_of(self.model, merges[:, 2]))
+        elif self._by_links:
+            links = links_of(self.model, merges[:, 2])
+        return open_tables(merges, ranks, links)
+
+    def _perfect_tables(self) -> tuple[MergeTables, NDArray[np.int64]]:
+        """Return the tables, and the ranks of all pairs of bytes."""
+        merges, ranks = self._merges
+        kept = without_repeats(merges)
+        merges, ranks = merges[kept], ranks[kept]
+        if len(distinct(merges[:, 2])) < len(merges):
+            merges = merges[(self.last_parts()[merges[:, 2]] == merges[:, :2]).all(1)]
+        tables = perfect_tables(merges)
+        return tables, ranks_of_bytes(tables, self.model.alphabet)
+
+    def last_parts(self) -> NDArray[np.int64]:
+        """Return the two symbols of each token before its last merge, (n, 2); for models that know every byte."""
+        from subwords.models.bpe.model import last_parts
+
+        arrays = self._arrays(open_tables(*self._merges, np.zeros((2, 0), np.int64)))
+        return last_parts(self.model.vocab, arrays)
+
+    def _alphabet(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Return the id of each byte or code point; with marks, its row in `forms`; and `forms`."""
+        model = self.model
+        if not model.marked:
+            return model.alphabet, np.zeros(1, np.int32)
+        rows = np.full(len(model.alphabet), layout.MISSING, np.int32)
+        rows[list(model.forms)] = np.arange(len(model.forms))
+        return rows, np.array([*model.forms.values()], np.int32).ravel()
+
+    @cached_property
+    def _classes(self) -> NDArray[np.int64]:
+        """The priority of each merge, as an integer below the number of merges."""
+        numbers, ranks = np.arange(len(self.model.merges)), self.model.ranks
+        if ranks is None or not len(ranks):
+            return numbers
+        return np.maximum.accumulate(np.where(np.diff(ranks, prepend=ranks[0] - 1) != 0, numbers, 0))
+
+    @property
+    def _ranks(self) -> NDArray[np.int64]:
+        """A number per merge: its priority, or its position if merges of equal priority have different results."""
+        return np.arange(len(self._classes)) if self._tied else self._classes
+
+    @cached_property
+    def _by_links(self) -> bool:
+        """Whether long words can be split into runs: symbols are characters, and unk and bytes never merge."""
+        model = self.model
+        others = [*model.byte_ids[model.byte_ids >= 0].tolist(), *([] if model.unk_id is None else [model.unk_id])]
+        return not (model.byte_level or model.marked) and not np.isin(model.merges[:, :2], others).any()
+
+    @cached_property
+    def _replaced(self) -> dict[int, list[int]]:
+        """The ids that replace each symbol that is split after merging."""
+        if not self._settings[layout.BPE.parted]:
+            return {}
+        from subwords.models.bpe.merges import taken_apart
+
+        return taken_apart(self.model)
+
+    def _parted(self) -> NDArray[np.int32]:
+        """0 for each ordinary symbol, else the offset of its replacement: the number of ids, then the ids."""
+        if not self._settings[layout.BPE.parted]:
+            return np.zeros(1, np.int32)
+        table = [0] * len(self.model.symbols)
+        for symbol, ids in self._replaced.items():
+            table[symbol] = len(table)
+            table += [len(ids), *ids]
+        return np.array(table, np.int32)
+
+    def parted(self, symbols: list[int]) -> list[int]:
+        """Return the ids of a word after merging, as the kernel's `write_parted` writes them."""
+        if not self._settings[layout.BPE.parted]:
+            return symbols
+        ids = [index for symbol in symbols for index in self._replaced.get(symbol, [symbol])]
+        lone = self.model.unk_id if self.model.fuse_unk else None
+        return [index for i, index in enumerate(ids) if i == 0 or index != lone or ids[i - 1] != lone]
+
+    @cached_property
+    def whole_words(self) -> TokenWords | None:  # type: ignore[override]
+        """The tokens that are looked up as whole words, without those that merges make anyway."""
+        model = self.model
+        if not model.whole_words:
+            return tokens_of_ids(
+                model.vocab, np.array(sorted(model.user_ids - model.special_ids - model.unused_ids), int)
+            )
+        kept = np.diff(model.vocab.offsets) > 0
+        kept[list(model.special_ids | model.unused_ids)] = False
+        ids = np.flatnonzero(kept)
+        if model.knows_all and model.is_large:
+            ids = stored("whole-words", model.digest.encode(), lambda: self._lost(ids))
+        elif model.knows_all:
+            ids = self._lost(ids)
+        return tokens_of_ids(model.vocab, ids)
+
+    def _lost(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        merging = copy(self)
+        vars(merging).update(arrays=self.arrays, whole_words=None)
+        return lost_words(merging, self.model.vocab, ids)
+
+    def scratch(self, length: int, before: BPEScratch | None) -> BPEScratch:
+        """Return buffers for a word."""
+        chains = np.zeros(0, np.int32) if before is None else before.chains
+        if length > layout.SHORT_WORD and not len(chains):
+            chains = np.full(layout.RANK_SCRATCH * (len(self.arrays.results) + 1), -1, np.int32)
+        room = layout.KEYS + length + layout.MERGE_PADDING + (layout.TIED_SCRATCH * length if self._tied else 0)
+        symbols, codes = np.empty(layout.SYMBOL_SCRATCH * length, np.int32), np.empty(layout.PAIR_LANES, np.uint32)
+        return BPEScratch(np.empty(room, np.uint64), symbols, codes, chains)
+
+    def workspace(self, table: WordTable, scratch: BPEScratch, counters: NDArray[np.int64]) -> BPEWorkspace:
+        """Return everything that the kernel works on."""
+        return BPEWorkspace(table, self.arrays, scratch, counters)
+
+    def token_ends(
+        self, ids: NDArray[np.uint32], offsets: NDArray[np.int64], word_spans: WordSpans
+    ) -> NDArray[np.int64]:
+        """Return the end of each id's bytes: an id covers the bytes of its symbols, in order.
+
+        Hazard: as in HF, dropped symbols have no position, so the rest of their word moves towards its start.
+        """
+        ends: NDArray[np.int64] = self.token_ranges(ids, offsets, word_spans)[1]
+        return ends
+
+    def token_ranges(
+        self, ids: NDArray[np.uint32], offsets: NDArray[np.int64], word_spans: WordSpans
+    ) -> NDArray[np.int64]:
+        """Return the byte range of each id; see `token_ends`."""
+
+        if self.joins:  # an id for a word, or for several
+            words = np.flatnonzero(np.diff(offsets))
+            begins = word_spans.words[words]
+            return np.stack([begins, np.append(begins[1:], word_spans.words[-1:])])
+        lengths = self._lengths[ids]
+        filled = np.diff(offsets) > 0
+        lengths[offsets[:-1][filled]] += len(self.model.prefix)
+        lengths[offsets[1:][filled] - 1] -= len(self.model.suffix)
+        ends = np.repeat(word_spans.words[:-1], np.diff(offsets)) + _running(lengths, offsets)
+        ranges = np.stack([ends - lengths, ends])
+        sizes = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+        odd = sizes[offsets[1:]] - sizes[offsets[:-1]] != np.diff(word_spans.words)
+        odd[np.searchsorted(offsets, np.flatnonzero(ids == self.unk_id), side="right") - 1] = True
+        odd |= self._doubtful
+        odd &= filled
+        taken_apart = bool(self.model.parts or self.model.unused_ids)
+        pairs = self.pairs if self.model.marked else None
+        for word in np.flatnonzero(odd).tolist():
+            a, b = offsets[word : word + 2]
+            begin, stop = word_spans.words[word : word + 2].tolist()
+            text = word_spans.text[begin:stop]
+            if taken_apart:
+                found = self._unfused.ranges(text)
+            else:
+                found = symbol_ranges(self.model, ids[a:b].tolist(), text, pairs)
+            ranges[:, a:b] = begin + np.array(found, np.int64).T
+        return ranges
+
+    @cached_property
+    def id_sizes(self) -> IdSizes | None:  # type: ignore[override]
+        """The bytes that each id covers; None if they may add up by chance, or if an id stands for several words."""
+        if self.joins or self._doubtful:
+            return None
+        sizes = (self._lengths + len(self.model.prefix)).astype(np.int32)
+        if self.unk_id is not None:
+            sizes[self.unk_id] = layout.UNSURE
+        return IdSizes(sizes, np.array([len(self.model.prefix), len(self.model.suffix)], np.int64), NO_KINDS)
+
+    @cached_property
+    def _lengths(self) -> NDArray[np.int64]:
+        """The number of bytes of a word that each id covers, if it is neither the first nor the last of the word."""
+        lengths = np.diff(self.model.vocab.offsets) - len(self.model.prefix)
+        byte_ids = self.model.byte_ids
+        lengths[byte_ids[byte_ids >= 0]] = 1
+        return lengths
+
+    @property
+    def _doubtful(self) -> bool:
+        """Whether the lengths of a word's ids may have the right sum by chance: characters may be missing in it."""
+        model = self.model
+        return (
+            model.marked and not model.knows_all and bool(model.prefix or model.byte_fallback or model.unk_id is None)
+        )
+
+    @cached_property
+    def pairs(self) -> Pairs:
+        """Priority and result of every merge, for merging in Python."""
+        from subwords.models.bpe.plain import pairs_of
+
+        return pairs_of(self.model)
+
+    @cached_property
+    def _unfused(self) -> Unfused:
+
+        unfused = BPESegmenter(replace(self.model, fuse_unk=False))
+        from subwords.engine.encoder import Encoder
+
+        return Unfused(self.model, Encoder(unfused, SplitterEngine(())), self._lengths)
+
+    @property
+    def unk_id(self) -> int | None:  # type: ignore[override]
+        """The id of unknown symbols."""
+        return self.model.unk_id
+
+    @property
+    def shows_unknown(self) -> bool:  # type: ignore[override]
+        """Whether the model comes from a .model file."""
+        return not self.model.byte_level and self.model.ranks is not None
+
+    def unknown(self, word: bytes, at: int) -> UnknownSymbolError:
+        """Return the error for a symbol outside the alphabet, with its prefix and suffix (E7)."""
+        if self.model.byte_level:
+            return UnknownSymbolError(f"byte 0x{word[at]:02X}", "", at, at + 1)
+        found = super().unknown(word, at)
+        before, after = self.model.prefix if at else b"", self.model.suffix if found.stop == len(word) else b""
+        if not found.text or not (before or after):
+            return found
+        spelled = before.decode() + found.text + after.decode()
+        return UnknownSymbolError(repr(spelled), spelled, found.begin, found.stop)
+
+
+def _running(lengths: NDArray[np.int64], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Cumulative sums that restart at every word."""
+    total = np.cumsum(lengths)
+    before = np.concatenate([np.zeros(1, np.int64), total])[offsets[:-1]]
+    running: NDArray[np.int64] = total - np.repeat(before, np.diff(offsets))
+    return running
+
+
+def _merged(model: BPE, pairs: Pairs, token: bytes) -> list[int]:
+    """Return what the merges make of a token as it is spelled, with its own marks."""
+    from subwords.models.bpe.plain import Symbol, merge_plainly
+
+    symbols, rest = list[Symbol](), token
+    while rest:
+        size = next((n for n in _symbol_sizes(model, rest, first=not symbols) if rest[:n] in model.vocab.ids), 0)
+        if not size:
+            return []
+        symbols.append(Symbol(model.vocab.ids[rest[:size]], size))
+        rest = rest[size:]
+    return [symbol.id for symbol in merge_plainly(pairs, symbols)]
+
+
+def _symbol_sizes(model: BPE, rest: bytes, *, first: bool) -> Iterator[int]:
+    """Yield the possible sizes of the first symbol, the longest first: with the suffix if it ends the token."""
+    before = len(model.prefix) if not first and model.prefix and rest.startswith(model.prefix) else 0
+    lead = rest[before] if len(rest) > before else 0
+    width = 1 if model.byte_level or lead < 0x80 else 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
+    if model.suffix and rest[before + width :] == model.suffix:
+        yield len(rest)
+    yield before + width
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Fuse adjacent unknown ids into one, across words.
+
+
+def fused(batch: TokenBatch, unk_id: int) -> TokenBatch:
+    """Return the ids of each text with runs of unk_id reduced to one.
+
+    Source: SentencePiece, which joins adjacent unknown pieces.
+
+    >>> import numpy as np
+    >>> from subwords.models.bpe.segmenter import fused
+    >>> from subwords.spec.token_batch import TokenBatch
+    >>> fused(TokenBatch(np.array([0, 0, 5, 0, 0], np.uint32), np.array([0, 4, 5])), 0).to_lists()
+    [[0, 5, 0], [0]]
+    """
+    kept = _not_fused(batch, unk_id)
+    starts = batch.offsets[:-1]
+    kept[starts[starts < len(kept)]] = True
+    return _without(batch, kept)
+
+
+def fused_words(batch: TokenBatch, unk_id: int) -> TokenBatch:
+    """Return the ids of the words of one text with runs of unk_id reduced to one: the later words have no id.
+
+    >>> import numpy as np
+    >>> from subwords.models.bpe.segmenter import fused_words
+    >>> from subwords.spec.token_batch import TokenBatch
+    >>> fused_words(TokenBatch(np.array([0, 0, 5], np.uint32), np.array([0, 1, 2, 3])), 0).to_lists()
+    [[0], [], [5]]
+    """
+    return _without(batch, _not_fused(batch, unk_id))
+
+
+def _not_fused(batch: TokenBatch, unk_id: int) -> NDArray[np.bool_]:
+    kept = np.ones(len(batch.ids), np.bool_)
+    unknown = batch.ids == unk_id
+    kept[1:] = ~(unknown[1:] & unknown[:-1])
+    return kept
+
+
+def _without(batch: TokenBatch, kept: NDArray[np.bool_]) -> TokenBatch:
+    places = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)])
+    return TokenBatch(batch.ids[kept], places[batch.offsets])
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The byte ranges of the tokens of a word that contains unknown characters.
+
+
+def symbol_ranges(model: BPE, ids: list[int], word: NDArray[np.uint8], pairs: Pairs | None) -> list[tuple[int, int]]:
+    """Return the byte range of each id of a word; for models without parts and unused tokens.
+
+    The length of a token in the vocabulary determines how many symbols it covers. That is not so in a model with a
+    prefix or suffix: there the word is merged again, with `pairs`.
+
+    Source: HF tokenizers 0.23, BPE::merge_word.
+
+    >>> import numpy as np
+    >>> from subwords.models.bpe.model import BPE
+    >>> from subwords.spec.vocab import Vocab
+    >>> model = BPE(Vocab([b"<unk>", b"a"]), np.zeros((0, 3), np.int64), byte_level=False, unk_id=0, fuse_unk=True)
+    >>> symbol_ranges(model, [0, 1], np.frombuffer(b"xxa", np.uint8), None)
+    [(0, 2), (2, 3)]
+    """
+    vocab, data = model.vocab, word.tobytes()
+    if model.whole_words and len(ids) == 1 and vocab[ids[0]] == data:
+        return [(0, len(data))]
+    symbols = list(word_symbols(model, data))
+    if pairs is not None:
+        ends = [0, *accumulate(symbol.size for symbol in merge_plainly(pairs, symbols))]
+    else:
+        spelled = list(accumulate(len(vocab[symbol.id]) for symbol in symbols))
+        taken = [0, *accumulate(symbol.size for symbol in symbols)]
+        ends = [0, *(taken[bisect_left(spelled, end) + 1] for end in accumulate(len(vocab[index]) for index in ids))]
+    # The byte of the word for each position in the file's characters.
+    at = [place for place, byte in enumerate(data) for _ in range(width_of(byte) if model.byte_level else 1)]
+    return [(at[begin], at[end - 1] + 1) for begin, end in pairwise(ends)]
+
+
+class Unfused:
+    """Byte ranges for a model with parts or unused tokens, which are split after merging.
+
+    The word is segmented again with one unk per unknown character, so that each id covers a known number of bytes.
+    encoder: for the model with fuse_unk=False. lengths: that number of bytes by id.
+    """
+
+    def __init__(self, model: BPE, encoder: Encoder, lengths: NDArray[np.int64]) -> None:
+        self._encoder = encoder
+        self._fuses = model.fuse_unk
+        self._unk_id = model.unk_id
+        self._lengths = lengths
+
+    def ranges(self, word: NDArray[np.uint8]) -> list[tuple[int, int]]:
+        """Return the byte range of each id of a word."""
+        ids = self._encoder.encode_words(word, np.array([0, len(word)], np.int64)).ids.tolist()
+        data, at, ends = word.tobytes(), 0, [0]
+        for index, following in zip(ids, [*ids[1:], None], strict=True):
+            unknown = index == self._unk_id
+            at += _character_size(data, at) if unknown else int(self._lengths[index])
+            if not (unknown and self._fuses and following == index):
+                ends.append(at)
+        return list(pairwise(ends))
+
+
+def _character_size(word: bytes, at: int) -> int:
+    """Return the length of the character at a position; 1 for an invalid byte."""
+    return len(word[at : at + 4].decode("utf-8", "surrogateescape")[:1].encode("utf-8", "surrogateescape")) or 1
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# BPE-dropout: segmentations that skip merges at random.
+
+DROPOUT = 0.1  # what the paper uses for training
+
+
+def checked_dropout(model: BPE, dropout: object) -> float:
+    """Return a probability; None is the model's own, or 0.1 if it has none. InputError for other values."""
+    if dropout is None:
+        return DROPOUT if model.dropout is None else model.dropout
+    if isinstance(dropout, bool) or not isinstance(dropout, int | float) or not 0 <= dropout <= 1:
+        raise InputError(f"expected dropout to be a number from 0 to 1, not {dropout!r:.60}")
+    return float(dropout)
+
+
+def draw(
+    segmenter: BPESegmenter, word_spans: WordSpans, dropout: float, rng: np.random.Generator
+) -> NDArray[np.uint32]:
+    """Return the ids of one segmentation: each merge that could be done next is skipped with this probability.
+
+    A word that is a token is segmented too, but a user-defined one. Unknown symbols must have an id or be dropped.
+
+    Source: Provilkov et al., BPE-Dropout, 2020; skipped merges come back as in HF tokenizers 0.23, Word::merge_all.
+    """
+    text, model = word_spans.text, segmenter.model
+    users = {model.vocab[index]: index for index in model.user_ids}
+    ids: list[int] = []
+    for begin, end in pairwise(word_spans.words.tolist()):
+        word = text[begin:end].tobytes()
+        if word in users:
+            ids.append(users[word])
+        else:
+            ids += draw_word(segmenter, word, lambda: rng.random() < dropout)
+    return np.array(ids, np.uint32)
+
+
+def draw_word(segmenter: BPESegmenter, word: bytes, skips: Callable[[], bool]) -> list[int]:
+    """Return the ids of one word; `skips` says whether to skip a merge for now."""
+    symbols = merge_plainly(segmenter.pairs, word_symbols(segmenter.model, word), skips)
+    return segmenter.parted([symbol.id for symbol in symbols])

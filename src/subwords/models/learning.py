@@ -1,0 +1,593 @@
+"""Finds the pairs of the words, and where each of them is, before the first merge."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from functools import cache
+from itertools import pairwise
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.corpus.counts import MOST, WordCounts
+from subwords.kernels import layout
+from subwords.kernels.layout import MergeRules, MergeTraining, SymbolWords
+from subwords.spec.vocab import Vocab
+from subwords.support.checks import check_choice, check_integer, check_strings, check_token
+from subwords.support.errors import InputError, TrainingError
+from subwords.support.memory import zeros
+from subwords.support.threads import in_threads
+
+FEW_PAIRS = 1 << 12
+MANY_SYMBOLS = 1 << 22  # of fewer, threads and a sieve cost more than they save
+FEW_TOKENS = 1 << 10  # make few pairs
+MOST_SIEVE = 1 << 22  # counters
+NO_SIEVE = np.full(1, layout.END, np.uint32)
+AT_ONCE = 64  # pairs
+LOOK = 1 << 12  # symbols
+
+Table = NDArray[np.uint64]
+
+
+class Unindexed(NamedTuple):
+    """What decides which pairs are live: words, tokens, rules, and settings with the threshold."""
+
+    words: SymbolWords
+    tokens: NDArray[np.int64]
+    rules: MergeRules
+    settings: NDArray[np.int64]
+
+    @property
+    def spans(self) -> NDArray[np.uint32]:
+        """The number of symbols that each token covers; empty if each covers one."""
+        found = self.tokens.reshape(-1, layout.TOKEN.width)[:, layout.TOKEN.span].astype(
+            np.uint32
+        )  # as rows: in no cache
+        return found if int(found.max()) > 1 else found[:0]
+
+
+def index_pairs(
+    source: Unindexed, counters: NDArray[np.int64], room: Callable[[int], int], threads: int = 1
+) -> tuple[Table, NDArray[np.uint32]]:
+    """Return the table of the pairs that reach the threshold, and their postings.
+
+    room: for how many pairs the table is, by the number of those. Sets TALLY.pairs_used and TALLY.postings_used of
+    `counters`.
+    """
+    from subwords.kernels.named import fill_postings, move_pairs, place_pairs, place_postings
+
+    threshold, size, spans = int(source.settings[layout.TRAIN.threshold]), len(source.words.symbols), source.spans
+    postings = zeros(3 * size + 64, np.uint32, random=True)
+    numbers = zeros(size, np.uint32, random=True)  # not a part of `postings`: memory that is used later, or never
+    parts = _divide(source.words, spans, threads)
+    sieve = _sieve(source, parts, spans, threads)
+    tables = in_threads(lambda part: _counted(source, part, spans, sieve, numbers), parts, threads)
+    every = tables[0] if len(tables) == 1 else _sum(tables)
+    pairs = pair_table(room(live_in(every, threshold)))
+    move_pairs(every, pairs, threshold, counters)
+    counters[layout.TALLY.postings_used] = place_pairs(pairs)
+    places = [np.full(len(table) // layout.PAIR.width // 2 + 1, layout.END, np.uint32) for table in tables]
+    for table, found in zip(reversed(tables), reversed(places), strict=True):
+        place_postings(table, pairs, found)
+    in_threads(lambda at: fill_postings(numbers, *at[0], at[1], postings), zip(parts, places, strict=True), threads)
+    return pairs, postings
+
+
+def _divide(words: SymbolWords, spans: NDArray[np.uint32], threads: int) -> list[tuple[int, int]]:
+    """Return the first place and the place after the last of each thread's words."""
+    size = len(words.symbols)
+    most = 1 if len(spans) or size < MANY_SYMBOLS else threads  # with spans, END may be inside a token
+    cuts = [0, *(_end_from(words.symbols, k * size // most) for k in range(1, most)), size]
+    return list(pairwise(cuts))
+
+
+def _end_from(symbols: NDArray[np.uint32], at: int) -> int:
+    while at < len(symbols):
+        ends = np.flatnonzero(symbols[at : at + LOOK] == layout.END)
+        if len(ends):
+            return at + int(ends[0])
+        at += LOOK
+    return len(symbols)
+
+
+def _sieve(
+    source: Unindexed, parts: list[tuple[int, int]], spans: NDArray[np.uint32], threads: int
+) -> NDArray[np.uint32]:
+    """Return a counter for each hash of a pair, as large as the pair's count or larger; NO_SIEVE for a small table."""
+    from subwords.kernels.named import sift_pairs
+
+    tokens = int(np.count_nonzero(source.tokens.reshape(-1, layout.TOKEN.width)[:, layout.TOKEN.span]))
+    small = len(source.words.symbols) < MANY_SYMBOLS or tokens < FEW_TOKENS
+    if small or int(source.settings[layout.TRAIN.threshold]) <= 1:
+        return NO_SIEVE
+    room = _room_of_sieve(source)
+
+    def sifted(part: tuple[int, int]) -> NDArray[np.uint32]:
+        counters = zeros(room, np.uint32, random=True)
+        sift_pairs(source.words, *part, spans, counters)
+        return counters
+
+    # 12 million symbols, 8,000 tokens to learn: 0.8 s with all pairs in the table.
+    first, *others = in_threads(sifted, parts, threads)
+    for other in others:
+        first += np.minimum(other, layout.END - first)
+    return first
+
+
+def _room_of_sieve(source: Unindexed) -> int:
+    """Return a number of counters such that few that only count rare pairs reach the threshold."""
+    starts, weights = source.words.starts[:-1].astype(np.float64), source.words.weights.astype(np.float64)
+    total = np.dot(np.diff(starts, append=len(source.words.symbols)), weights)
+    # 13 million symbols, 2**18 times the threshold: 0.49 s with 2**20 counters, 0.52 with 2**19, 0.52 with 2**21.
+    return min(MOST_SIEVE, 1 << int(2 * total / int(source.settings[layout.TRAIN.threshold])).bit_length())
+
+
+def _counted(
+    source: Unindexed,
+    part: tuple[int, int],
+    spans: NDArray[np.uint32],
+    sieve: NDArray[np.uint32],
+    numbers: NDArray[np.uint32],
+) -> Table:
+    """Return a table of the pairs of a part, without some that do not reach the threshold; sets its `numbers`."""
+    from subwords.kernels.named import count_pairs
+
+    table, counters = pair_table(FEW_PAIRS), np.zeros(layout.TALLY.width, np.int64)
+    scratch = np.zeros(2 * AT_ONCE, np.uint64)
+    counters[layout.TALLY.arena_at], stop = part
+    words, rules, settings = source.words, source.rules, source.settings
+    while (
+        count_pairs(words, stop, table, spans, rules, sieve, numbers, scratch, settings, counters) == layout.NEED_PAIRS
+    ):
+        table = grown(table, counters)
+    return table
+
+
+def _sum(tables: list[Table]) -> Table:
+    from subwords.kernels.named import add_pairs
+
+    found, counters = pair_table(sum(live_in(table, 0) for table in tables)), np.zeros(layout.TALLY.width, np.int64)
+    for table in tables:
+        add_pairs(table, found, counters)
+    return found
+
+
+def grown(table: Table, counters: NDArray[np.int64]) -> Table:
+    """Return a larger table of the same pairs."""
+    from subwords.kernels.named import move_pairs
+
+    larger = pair_table(len(table) // layout.PAIR.width)
+    move_pairs(table, larger, 0, counters)
+    return larger
+
+
+def live_in(table: Table, threshold: int) -> int:
+    """Return the number of pairs that reach the threshold."""
+    rows = table.reshape(-1, layout.PAIR.width)
+    return int(
+        np.count_nonzero(
+            (rows[:, layout.PAIR.key] != layout.NO_KEY) & (rows[:, layout.PAIR.count] >= np.uint64(threshold))
+        )
+    )
+
+
+def pair_table(pairs: int) -> Table:
+    """Return an empty table that is less than half full with this many pairs."""
+    table = zeros((1 << (2 * pairs).bit_length()) * layout.PAIR.width, np.uint64, random=True)
+    table[:] = layout.NO_KEY
+    return table
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Merges that cut no character: which bytes may join, so that a token is whole characters or a part of one (B8).
+
+_ANY, _LOW, _MIDDLE, _HIGH = range(0x80, 0xC0), range(0x80, 0x90), range(0x90, 0xA0), range(0xA0, 0xC0)
+_TAILS = (_LOW, _MIDDLE, _HIGH)  # bytes that end or continue a character
+_WHOLE, _OTHER = "whole", "other"
+# What is missing from the first bytes of a character: the range of each byte (Unicode 16.0, table 3-7).
+_HEADS: dict[range, tuple[range, ...]] = {
+    range(0xC2, 0xE0): (_ANY,),
+    range(0xE0, 0xE1): (_HIGH, _ANY),
+    range(0xE1, 0xED): (_ANY, _ANY),
+    range(0xED, 0xEE): (range(0x80, 0xA0), _ANY),
+    range(0xEE, 0xF0): (_ANY, _ANY),
+    range(0xF0, 0xF1): (range(0x90, 0xC0), _ANY, _ANY),
+    range(0xF1, 0xF4): (_ANY, _ANY, _ANY),
+    range(0xF4, 0xF5): (_LOW, _ANY, _ANY),
+}
+_Class = str | range | tuple[range, ...]  # whole, other; a tail; what is missing
+
+
+def character_rules(tokens: Sequence[bytes]) -> MergeRules:
+    """Return rules by which tokens of bytes merge only within a character, or as whole characters.
+
+    >>> rules = character_rules([b"a", b"\\xc3", b"\\xa9"])
+    >>> (rules.joined.reshape(12, 12)[np.ix_(rules.classes, rules.classes)] != APART).tolist()
+    [[True, False, False], [False, False, True], [False, False, False]]
+    """
+    numbers = {kind: number for number, kind in enumerate(_classes())}
+    found = np.fromiter((numbers[_class_of(token)] for token in tokens), np.uint8, len(tokens))
+    lengths = np.fromiter(map(len, tokens), np.int32, len(tokens))
+    return MergeRules(lengths, found, _joined_classes(), np.zeros(0, np.int32))
+
+
+@cache
+def _classes() -> tuple[_Class, ...]:
+    missing = {rest[k:] for rest in _HEADS.values() for k in range(len(rest))}
+    return (_WHOLE, _OTHER, *_TAILS, *sorted(missing, key=lambda rest: (len(rest), rest[0].start, rest[0].stop)))
+
+
+@cache
+def _joined_classes() -> NDArray[np.uint8]:
+    kinds = _classes()
+    return np.array(
+        [
+            layout.APART if (kind := _joined_class(left, right)) is None else kinds.index(kind)
+            for left in kinds
+            for right in kinds
+        ],
+        np.uint8,
+    )
+
+
+def _joined_class(left: _Class, right: _Class) -> _Class | None:
+    """Return the class of two tokens together, None if they must not merge."""
+    if left == right == _WHOLE:
+        return _WHOLE
+    if isinstance(left, tuple) and isinstance(right, range) and right.start in left[0] and right[-1] in left[0]:
+        return left[1:] or _WHOLE
+    return None
+
+
+def _class_of(token: bytes) -> _Class:
+    try:
+        token.decode()
+    except UnicodeDecodeError:
+        pass
+    else:
+        return _WHOLE if token else _OTHER
+    kind: _Class | None = next((rest for first, rest in _HEADS.items() if token[0] in first), None)
+    if len(token) == 1 and kind is None:
+        return next((tail for tail in _TAILS if token[0] in tail), _OTHER)
+    for byte in token[1:]:
+        kind = None if kind is None else _joined_class(kind, next((tail for tail in _TAILS if byte in tail), _OTHER))
+    return _OTHER if kind is None else kind
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Settings that trainers share, and their checks.
+
+TIES = {"ids": layout.TIE_IDS, "first": layout.TIE_FIRST, "bytes": layout.TIE_BYTES}
+MOST_IDS = (1 << layout.ID_BITS) - 1  # limit of an entry in the encoder's pair table
+
+Step = Callable[[str, int, int], object]  # phase, number of steps done, number of steps expected
+
+
+class Limits(Protocol):
+    """The settings that all trainers by merges have."""
+
+    @property
+    def vocab_size(self) -> int:
+        """The number of tokens to reach."""
+
+    @property
+    def special_tokens(self) -> Sequence[str]:
+        """Tokens that get the first ids."""
+
+    @property
+    def tie_break(self) -> str:
+        """One of TIES."""
+
+    @property
+    def min_frequency(self) -> int:
+        """The smallest count of a merged pair."""
+
+    @property
+    def max_token_length(self) -> int | None:
+        """The largest number of symbols in a token."""
+
+    @property
+    def limit_alphabet(self) -> int | None:
+        """The number of symbols to keep."""
+
+
+def check_limits(settings: Limits) -> None:
+    """Raise InputError for invalid special tokens, numbers or tie rules; store special tokens as a tuple."""
+    # As a tuple, because an iterator can be read only once.
+    object.__setattr__(settings, "special_tokens", check_strings("special_tokens", settings.special_tokens))
+    check_integer("vocab_size", settings.vocab_size, 1, MOST_IDS)
+    check_integer("min_frequency", settings.min_frequency, 0, MOST)
+    for name in ("max_token_length", "limit_alphabet"):
+        if getattr(settings, name) is not None:
+            check_integer(name, getattr(settings, name), 1, MOST)
+    check_choice("tie_break", settings.tie_break, TIES)
+
+
+def check_room(symbols: int, settings: Limits) -> None:
+    """Raise TrainingError if vocab_size is below the number of alphabet symbols and special tokens (B6)."""
+    specials = len(settings.special_tokens)
+    if symbols + specials > settings.vocab_size:
+        raise TrainingError(
+            f"vocab_size {settings.vocab_size} is too small: the alphabet has {symbols} symbols, and there are "
+            f"{specials} special tokens, {symbols + specials} in all. Raise vocab_size, set limit_alphabet, or start "
+            f"from the bytes of the corpus alone (alphabet='corpus')"
+        )
+
+
+def check_words(counts: WordCounts) -> None:
+    """Raise TrainingError if there are no words."""
+    if not len(counts):
+        raise TrainingError("no words to learn from: the corpus is empty")
+
+
+def check_unk(unk_token: object, special_tokens: Sequence[str]) -> None:
+    """Raise InputError unless the token for unknown words is a special token."""
+    check_token("unk_token", unk_token)
+    if unk_token not in special_tokens:
+        raise InputError(
+            f"expected unk_token {unk_token!r} to be among special_tokens: unknown words need an id. "
+            f"Add it to special_tokens, or name one of them as unk_token"
+        )
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The loop that merges the best pair. Python orchestrates, kernels loop.
+
+MOST_SYMBOLS = 2**32 - 1
+MOST_RARE = 1 << 10  # words with a smaller count are sorted by it
+BETWEEN_LOOKS = 256  # merges between two updates of the progress line
+
+
+def read_symbol_words(counts: WordCounts, symbol_ids: NDArray[np.int32], *, in_order: bool) -> SymbolWords:
+    """Return the words as symbols, in the layout of kernels/bpe/index.py; `in_order`: in the order of the counts.
+
+    Otherwise frequent words come first, and nearly all words of equal count are in one run.
+    """
+    from subwords.kernels.named import fill_symbols
+
+    check_size(counts, len(counts.data) + len(counts) + 1)
+    order = np.arange(len(counts)) if in_order else order_of(counts.counts)
+    symbols = zeros(len(counts.data) + len(counts) + 1, np.uint32, random=True)
+    starts, weights = zeros(len(counts) + 2, np.uint32), zeros(len(counts), np.uint64)
+    runs = fill_symbols(
+        counts.data, counts.offsets, counts.counts, order, symbol_ids, SymbolWords(symbols, starts, weights)
+    )
+    return SymbolWords(symbols[: starts[runs + 1]], starts[: runs + 1], weights[:runs])
+
+
+def order_of(counts: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Return the order in which frequent words come first; rare words are sorted by count."""
+    rare = (MOST_RARE - np.minimum(counts, np.uint64(MOST_RARE))).astype(np.uint16)
+    return np.argsort(rare, kind="stable")  # of 16 bits: a radix sort
+
+
+def check_size(counts: WordCounts, size: int) -> None:
+    """Raise TrainingError for too many words: their arena would have `size` elements."""
+    if counts.total * (1 + int(np.diff(counts.offsets).max())) >= 2**63 or size > MOST_SYMBOLS:
+        raise TrainingError(f"too many symbols or pairs: {counts!r} exceeds 2**32 symbols or 2**63 pairs")
+
+
+def merge_words(
+    counts: WordCounts,
+    symbol_ids: NDArray[np.int32],
+    base: Sequence[bytes],
+    settings: Limits,
+    on_step: Step | None = None,
+    *,
+    prefix: int = 0,
+    rules: MergeRules | None = None,
+) -> tuple[Vocab, NDArray[np.int64]]:
+    """Learn tokens from words of `base` tokens; return the vocabulary and the merges (left, right, merged).
+
+    symbol_ids: see kernels/bpe/index.py. `prefix`: the number of leading bytes of the right token that a merge drops.
+    rules: which pairs may merge, for the tokens of `base`; None for all.
+    """
+    words = read_symbol_words(counts, symbol_ids, in_order=settings.tie_break == "first")
+    threshold = counts.total // (16 * settings.vocab_size)
+    return merge_symbols(words, threshold, base, settings, on_step, prefix=prefix, rules=rules)
+
+
+def merge_symbols(
+    words: SymbolWords,
+    threshold: int,
+    base: Sequence[bytes],
+    settings: Limits,
+    on_step: Step | None = None,
+    *,
+    prefix: int = 0,
+    rules: MergeRules | None = None,
+    threads: int = 1,
+) -> tuple[Vocab, NDArray[np.int64]]:
+    """As `merge_words`, with words as symbols, the ids of `base`. threshold, threads: see `CountLoop`."""
+    loop = CountLoop(words, threshold, base, settings, prefix, rules, threads)
+    loop.run(on_step or (lambda phase, done, total: None))
+    return loop.vocab, loop.learned[0]
+
+
+class MergeLoop(ABC):
+    """A training run that merges the best pair again and again."""
+
+    lowering: int  # the threshold is divided by this if no pair reaches it
+    lead = b""  # what `strings` begins with, before the first token
+
+    def __init__(self, settings: Limits, threshold: int) -> None:
+        self.size = settings.vocab_size
+        self.counters = np.zeros(layout.TALLY.width, np.int64)
+        self.settings = train_settings(settings, threshold)
+
+    def _name_base(self, base: Sequence[bytes]) -> None:
+        """Enter the strings of the first tokens."""
+        self.tokens = np.zeros(layout.TOKEN.width * (self.size + 2), np.int64)
+        rows = self.tokens.reshape(-1, layout.TOKEN.width)
+        rows[:, [layout.TOKEN.last_left, layout.TOKEN.last_right]] = layout.MISSING
+        first = Vocab.of(base)
+        ends = first.offsets + len(self.lead)
+        rows[: len(ends), layout.TOKEN.string] = ends
+        self.strings = np.empty(max(1 << 16, 16 * self.size + int(ends[-1])), np.uint8)
+        self.strings[: ends[-1]] = np.frombuffer(self.lead + first.data[: first.offsets[-1]].tobytes(), np.uint8)
+        self.counters[[layout.TALLY.tokens, layout.TALLY.strings_used]] = len(base), ends[-1]
+
+    @property
+    def vocab(self) -> Vocab:
+        """The tokens learned so far."""
+        offsets = self.tokens.reshape(-1, layout.TOKEN.width)[
+            : self.counters[layout.TALLY.tokens] + 1, layout.TOKEN.string
+        ] - len(self.lead)
+        return Vocab(self.strings[len(self.lead) : self.counters[layout.TALLY.strings_used]].tobytes(), offsets)
+
+    def run(self, on_step: Step) -> None:
+        """Merge until vocab_size is reached or no pair is frequent enough (B4)."""
+        on_step("indexing", 0, 1)
+        self._index()
+        on_step("indexing", 1, 1)
+        base = int(self.counters[layout.TALLY.tokens])
+        while True:  # the kernel returns every BETWEEN_LOOKS merges, which also lets an interrupt through
+            self.settings[layout.TRAIN.pause] = self.counters[layout.TALLY.merges] + BETWEEN_LOOKS
+            status = self._merge()
+            learned = int(self.counters[layout.TALLY.tokens]) - base
+            on_step("merging", learned, self.size - base)
+            if status == layout.NEED_STRINGS:
+                self.strings = np.concatenate([self.strings, np.empty_like(self.strings)])
+            elif (
+                status == layout.EXHAUSTED and self.settings[layout.TRAIN.threshold] > self.settings[layout.TRAIN.floor]
+            ):
+                self.settings[layout.TRAIN.threshold] = max(
+                    self.settings[layout.TRAIN.floor], self.settings[layout.TRAIN.threshold] // self.lowering
+                )
+                self._index()
+            elif status in (layout.DONE, layout.EXHAUSTED):
+                on_step("merging", learned, learned)
+                return
+            elif status != layout.PAUSED:
+                self._answer(status)
+
+    @abstractmethod
+    def _index(self) -> None:
+        """Find all pairs of the words that reach the threshold."""
+
+    @abstractmethod
+    def _merge(self) -> int:
+        """Merge until the kernel needs something; return its status."""
+
+    @abstractmethod
+    def _answer(self, status: int) -> None:
+        """Do the work that the kernel needs before it can continue."""
+
+
+class CountLoop(MergeLoop):
+    """Merges the most frequent pair.
+
+    threshold: about the least count of a pair that will be merged. Counts down to the least are found in any case: only
+    the time depends on it. threads: that find the first pairs of many symbols; one thread merges.
+    """
+
+    lowering = 4
+
+    def __init__(
+        self,
+        words: SymbolWords,
+        threshold: int,
+        base: Sequence[bytes],
+        settings: Limits,
+        prefix: int,
+        rules: MergeRules | None = None,
+        threads: int = 1,
+    ) -> None:
+        super().__init__(settings, max(1, settings.min_frequency, threshold))
+        self.words, self.threads = words, threads
+        self.settings[layout.TRAIN.ruled] = rules is not None or settings.max_token_length is not None
+        self.rules = merge_rules(len(base), self.size, rules) if self.settings[layout.TRAIN.ruled] else NO_RULES
+        self.settings[layout.TRAIN.prefix_bytes] = prefix
+        self.merges = np.empty(layout.MERGE.width * self.size, np.int32)
+        self._name_base(base)
+        self.tokens.reshape(-1, layout.TOKEN.width)[: len(base), layout.TOKEN.span] = 1
+
+    @property
+    def learned(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The merges so far (left, right, merged), and the count of each pair at its turn."""
+        rows = (
+            self.merges[: layout.MERGE.width * self.counters[layout.TALLY.merges]]
+            .astype(np.int64)
+            .reshape(-1, layout.MERGE.width)
+        )
+        return rows[:, : layout.MERGE.merged + 1], rows[:, layout.MERGE.count_low] | rows[
+            :, layout.MERGE.count_high
+        ] << layout.COUNT_BITS
+
+    def _merge(self) -> int:
+        from subwords.kernels.named import merge_pairs
+
+        return merge_pairs(self._training)
+
+    def _answer(self, status: int) -> None:
+        assert status == layout.NEED_PAIRS
+        self._grow_pairs()
+
+    @property
+    def _training(self) -> MergeTraining:
+        """Return everything that the kernel works on."""
+        return MergeTraining(
+            self.words,
+            self.pairs,
+            self.postings,
+            self.heap,
+            self.buffer,
+            self.touched,
+            self.tokens,
+            self.strings,
+            self.merges,
+            self.rules,
+            self.counters,
+            self.settings,
+        )
+
+    def _index(self) -> None:
+        """Find the live pairs of the words, with their postings and the heap."""
+        from subwords.kernels.named import start_heap
+
+        source = Unindexed(self.words, self.tokens, self.rules, self.settings)
+        self.pairs, self.postings = index_pairs(source, self.counters, self._room, self.threads)
+        self.buffer = zeros(layout.BUFFER.width * len(self.words.symbols) + 64, np.uint32, random=True)
+        self.heap = zeros(layout.HEAP.width * (len(self.pairs) // layout.PAIR.width), np.uint64)
+        self.touched = np.empty(2 * self.size + 4, np.int32)
+        start_heap(self._training)
+
+    def _room(self, pairs: int) -> int:
+        return pairs + 2 * self.size + 4
+
+    def _grow_pairs(self) -> None:
+        from subwords.kernels.named import move_pairs
+
+        pairs = pair_table(self._room(2 * int(self.counters[layout.TALLY.pairs_used])))
+        move_pairs(self.pairs, pairs, int(self.settings[layout.TRAIN.threshold]), self.counters)
+        self.pairs = pairs
+        used = layout.HEAP.width * int(self.counters[layout.TALLY.heap_size])
+        heap = np.empty(max(len(self.heap), 2 * used + layout.HEAP.width * (2 * self.size + 4)), np.uint64)
+        heap[:used] = self.heap[:used]
+        self.heap = heap
+
+
+NO_RULES = MergeRules(np.zeros(0, np.int32), np.zeros(0, np.uint8), np.zeros(0, np.uint8), np.zeros(0, np.int32))
+
+
+def merge_rules(base: int, size: int, rules: MergeRules | None = None) -> MergeRules:
+    """Return rules with room for all tokens, of which there are `base` now; by default all may merge."""
+    if rules is None:
+        rules = MergeRules(np.ones(base, np.int32), np.zeros(base, np.uint8), np.zeros(1, np.uint8), NO_RULES.taken)
+    lengths, classes = np.zeros(size + 2, np.int32), np.zeros(size + 2, np.uint8)
+    lengths[:base], classes[:base] = rules.lengths, rules.classes
+    return MergeRules(lengths, classes, rules.joined, rules.taken)
+
+
+def train_settings(settings: Limits, threshold: int) -> NDArray[np.int64]:
+    """Return a trainer's settings in the layout of the kernels."""
+    found = np.zeros(layout.TRAIN.width, np.int64)
+    found[layout.TRAIN.threshold], found[layout.TRAIN.floor] = threshold, max(1, settings.min_frequency)
+    found[layout.TRAIN.vocab_size], found[layout.TRAIN.tie] = settings.vocab_size, TIES[settings.tie_break]
+    found[layout.TRAIN.max_length], found[layout.TRAIN.specials] = (
+        settings.max_token_length or 0,
+        len(settings.special_tokens),
+    )
+    return found

@@ -1,1 +1,0 @@
-"""Tokens for the eye: colors in terminals, HTML in notebooks and pages. Pure functions of str, without files."""

@@ -1,1 +1,0 @@
-"""The objects that encoding returns."""

@@ -1,0 +1,208 @@
+"""Lists of ids: by a built-in function, which makes the int of each id once."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from typing import Any, Literal, NamedTuple, SupportsIndex, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.support.checks import check_choice, check_integer
+from subwords.support.errors import InputError
+from subwords.support.value import Value, read_only
+
+SHARED = 4  # ids for each entry of the table of ints, at least, that the table is made for
+MOST_IDS = 1 << 22  # a larger table is not made
+AT_ONCE = 1 << 17  # texts in one call: other threads run between calls, and garbage is collected
+
+
+def lists_of(ids: NDArray[np.uint32], offsets: NDArray[np.int64]) -> list[list[int]]:
+    """Return ids[offsets[i] : offsets[i + 1]] as one list for every i."""
+    most = int(ids.max(initial=0)) + 1
+    if SHARED * most > len(ids) or most > MOST_IDS or not _available():
+        flat = ids.tolist()
+        return [flat[a:b] for a, b in pairwise(offsets.tolist())]
+    make, release = _functions()
+    ids, offsets = np.ascontiguousarray(ids, np.uint32), np.ascontiguousarray(offsets, np.int64)
+    ints, lists, count = np.zeros(most, np.int64), list[list[int]](), len(offsets) - 1
+    try:
+        for first in range(0, count, AT_ONCE):
+            part = np.array([first, min(first + AT_ONCE, count)], np.int64)
+            lists += make((ids, offsets, part, ints))
+    finally:
+        release(ints)
+    return lists
+
+
+def _available() -> bool:
+    from subwords.kernels.fastpath import available
+
+    return available()
+
+
+@cache
+def _functions() -> tuple[Callable[..., Any], Callable[..., Any]]:
+    from subwords.kernels.fastpath import api, built_in
+    from subwords.kernels.named import make_lists, release_ints
+
+    return built_in(make_lists, (api(),)), built_in(release_ints, (api(),))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# TokenBatch: the ids of many texts in one flat array.
+
+MOST_ENTRIES = 1 << 31  # of a padded array: 16 GB
+
+
+@dataclass(frozen=True, eq=False)
+class TokenBatch(Value, Sequence[NDArray[np.uint32]]):
+    """The ids of many texts: text i has ids[offsets[i]:offsets[i + 1]].
+
+    ids: uint32, all texts joined. offsets: int64, shape (texts + 1,).
+
+    >>> import subwords
+    >>> batch = subwords.train(["ab ab"], vocab_size=257).encode_batch(["ab", "", "abab"])
+    >>> batch.to_lists(), batch.offsets.tolist()
+    ([[256], [], [256, 256]], [0, 1, 1, 3])
+    """
+
+    ids: NDArray[np.uint32]
+    offsets: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ids", read_only(self.ids))
+        object.__setattr__(self, "offsets", read_only(self.offsets))
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> NDArray[np.uint32]: ...
+    @overload
+    def __getitem__(self, index: slice) -> TokenBatch: ...
+    def __getitem__(self, index: SupportsIndex | slice) -> NDArray[np.uint32] | TokenBatch:
+        """Return the ids of one text, or a batch of the texts of a slice."""
+        if isinstance(index, slice):
+            return self._sliced(index)
+        try:
+            at = operator.index(index)
+        except TypeError:
+            raise InputError(f"expected a text number or a slice, not {type(index).__name__}") from None
+        if not -len(self) <= at < len(self):
+            raise IndexError(f"expected an index below {len(self)}, not {at}")
+        at %= len(self)
+        return self.ids[self.offsets[at] : self.offsets[at + 1]]
+
+    def _sliced(self, part: slice) -> TokenBatch:
+        start, stop, step = part.indices(len(self))
+        if step == 1:
+            bounds = self.offsets[start : max(start, stop) + 1]
+            return TokenBatch(self.ids[bounds[0] : bounds[-1]], bounds - bounds[0])
+        rows = [self[i] for i in range(start, stop, step)]
+        ids = np.concatenate([np.zeros(0, np.uint32), *rows])
+        return TokenBatch(ids, np.cumsum([0, *map(len, rows)], dtype=np.int64))
+
+    def __iter__(self) -> Iterator[NDArray[np.uint32]]:
+        return (self.ids[a:b] for a, b in zip(self.offsets, self.offsets[1:], strict=False))
+
+    def to_lists(self) -> list[list[int]]:
+        """Return one list of ids per text."""
+
+        return lists_of(self.ids, self.offsets)
+
+    def truncated(self, max_length: int, *, direction: Literal["left", "right"] = "right") -> TokenBatch:
+        """Return a batch with at most `max_length` ids of each text; `direction` is the side that is cut off.
+
+        Hazard: the tokens of a template count, and are cut off too. `tok(texts, truncation=...)` keeps them.
+
+        >>> TokenBatch.of([[1, 2, 3], [4]]).truncated(2).to_lists()
+        [[1, 2], [4]]
+        """
+        check_integer("max_length", max_length, 0, 2**63 - 1)
+        check_choice("direction", direction, ("left", "right"))
+        lengths = np.diff(self.offsets)
+        kept = np.minimum(lengths, max_length)
+        starts = self.offsets[:-1] + (lengths - kept if direction == "left" else 0)
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)])
+        return TokenBatch(self.ids[np.repeat(starts - offsets[:-1], kept) + np.arange(offsets[-1])], offsets)
+
+    def padded(
+        self,
+        pad_id: int,
+        *,
+        length: int | None = None,
+        direction: Literal["left", "right"] = "right",
+        multiple_of: int | None = None,
+    ) -> dict[str, NDArray[np.int64]]:
+        """Return `input_ids` and `attention_mask` (int64, shape (texts, length)), under transformers' names.
+
+        The options are those of `Padding`. Raises InputError for texts longer than `length`.
+
+        >>> TokenBatch.of([[1, 2, 3], [4]]).padded(9)["input_ids"].tolist()
+        [[1, 2, 3], [4, 9, 9]]
+        """
+        check_integer("pad_id", pad_id, 0, 2**32 - 1)
+        check_choice("direction", direction, ("left", "right"))
+        lengths = np.diff(self.offsets)
+        longest = int(lengths.max(initial=0))
+        width = padded_length(longest, length, multiple_of)
+        if width < longest:
+            raise InputError(f"expected at most {width} tokens in every text, not {longest}: truncate first")
+        if width * len(lengths) > MOST_ENTRIES:
+            raise InputError(f"{len(lengths)} texts of {width} tokens are more than {MOST_ENTRIES} ids: pad fewer")
+        filled = np.arange(width) < lengths[:, None]
+        if direction == "left":
+            filled = filled[:, ::-1]
+        ids = np.full(filled.shape, pad_id, np.int64)
+        ids[filled] = self.ids
+        return {"input_ids": ids, "attention_mask": filled.astype(np.int64)}
+
+    @classmethod
+    def of(cls, lists: Sequence[Sequence[int]]) -> TokenBatch:
+        """Return the batch of a list of ids per text."""
+        ids = np.array([i for row in lists for i in row], np.uint32)
+        return cls(ids, np.cumsum([0, *map(len, lists)], dtype=np.int64))
+
+    @classmethod
+    def join(cls, parts: Sequence[TokenBatch]) -> TokenBatch:
+        """Join several batches into one, in order."""
+        if not parts:
+            return cls(np.zeros(0, np.uint32), np.zeros(1, np.int64))
+        if any(not isinstance(part, TokenBatch) for part in parts):
+            raise InputError("expected a sequence of TokenBatch")
+        shifts = np.cumsum([0, *(len(part.ids) for part in parts)])
+        offsets = [part.offsets[1:] + shift for part, shift in zip(parts, shifts, strict=False)]
+        return cls(np.concatenate([part.ids for part in parts]), np.concatenate([np.zeros(1, np.int64), *offsets]))
+
+
+def padded_length(longest: int, length: int | None, multiple_of: int | None) -> int:
+    """Return the length of texts that are padded together.
+
+    >>> padded_length(11, None, 8)
+    16
+    """
+    for name, value in (("length", length), ("multiple_of", multiple_of)):
+        if value is not None:
+            check_integer(name, value, 0, 2**63 - 1)
+    found = longest if length is None else length
+    return found + -found % multiple_of if multiple_of else found
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# TokenBlock: consecutive ids of a corpus, and where its documents end.
+
+
+class TokenBlock(NamedTuple):
+    """A part of one document, or several documents.
+
+    ids: uint32. ends (int64, ascending, possibly empty): the ends in `ids` of the documents that end in this block; the
+    ids after the last end belong to a document that continues in the next block.
+    """
+
+    ids: NDArray[np.uint32]
+    ends: NDArray[np.int64]

@@ -1,0 +1,495 @@
+"""Findings of an audit, and the rules that they come from."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.adapt.words import ids_of_words, ordinary_ids
+from subwords.models.bpe.model import BPE
+from subwords.models.families import family_of, need, segmenter_of
+from subwords.normalize.normalizer import NormalizerEngine
+from subwords.spec.template import Inserted
+from subwords.spec.token_batch import TokenBatch
+from subwords.spec.unicode import property_members
+from subwords.support.errors import SubwordsError
+
+if TYPE_CHECKING:
+    from subwords.spec.model import Model
+    from subwords.tokenizer import Tokenizer
+
+
+Severity = Literal["error", "warning", "note"]
+SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule: its name, how bad a finding is, and what it says in general."""
+
+    name: str
+    severity: Severity
+    summary: str
+
+
+_TABLE: tuple[tuple[str, Severity, str], ...] = (
+    ("unreachable-token", "error", "no text yields this token: the model never makes it"),
+    (
+        "split-token",
+        "warning",
+        "no text was found that yields this token: the splitter or an added token is in the way",
+    ),
+    ("normalized-token", "warning", "no text was found that yields this token: the normalizer changes it"),
+    ("crossed-characters", "warning", "a token ends one character and begins the next"),
+    ("partial-character", "note", "a token is a part of a character"),
+    ("same-when-normalized", "warning", "several tokens have the same text after the normalizer"),
+    ("duplicate-token", "error", "several ids have the same token"),
+    ("hole", "note", "an id has no token"),
+    ("merge-order", "warning", "a merge uses a token that only a later merge makes"),
+    ("dead-merge", "warning", "a merge can never be used, because one of its tokens is unreachable"),
+    ("merged-special", "error", "merges make the text of a special token from ordinary text"),
+    ("plain-special", "warning", "a special token is an ordinary word: text may contain it"),
+    ("added-overlap", "warning", "an added token is part of another one, or spelled like an ordinary token"),
+    ("template-token", "error", "the template or the padding inserts an id that is not that of its token"),
+    ("missing-bytes", "error", "some bytes have no token: text with them is lost or an error"),
+    ("no-unknown", "warning", "unknown characters raise an error: there is neither an unknown token nor bytes"),
+    ("round-trip", "error", "decoding does not give the text back, although the tokenizer is lossless"),
+    ("lossy", "note", "decoding does not give the text back; the tokenizer is lossy by its parts"),
+    ("cut-grapheme", "warning", "the splitter cuts between a letter and its mark"),
+    ("cut-emoji", "note", "the splitter cuts within an emoji sequence"),
+    ("newer-character", "note", "a token has a character that is newer than the pinned Unicode version"),
+    ("control-character", "note", "a token has a control or bidirectional character"),
+    ("long-repeat", "note", "a token repeats one character many times"),
+    ("unused-token", "note", "the corpus never uses this token"),
+)
+RULES = {name: Rule(name, severity, summary) for name, severity, summary in _TABLE}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One finding: the rule, the ids and tokens that it is about, a text that shows it, and what explains it."""
+
+    rule: str
+    message: str
+    ids: tuple[int, ...] = ()
+    tokens: tuple[str, ...] = ()
+    witness: str | None = None
+
+    @property
+    def severity(self) -> Severity:
+        """The severity of its rule."""
+        return RULES[self.rule].severity
+
+    @property
+    def fingerprint(self) -> str:
+        """What names the finding in a baseline: the rule and the tokens, not the ids or the words of the message."""
+        told = "\0".join((self.rule, *self.tokens, *(() if self.tokens else (self.witness or "",))))
+        return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the finding as a dict, for JSON."""
+        return asdict(self) | {"severity": self.severity, "fingerprint": self.fingerprint}
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What checks look at: a tokenizer, and what several checks need of it.
+
+
+class Subject:
+    """A tokenizer under audit."""
+
+    def __init__(self, tokenizer: Tokenizer, threads: int | None = None) -> None:
+        self.tokenizer, self.threads = tokenizer, threads
+        self.model: Model = tokenizer.model
+        self.tokens = list(self.model.vocab)
+
+    def shown(self, index: int) -> str:
+        """Return a token as text; bytes that are not a character as \\xNN."""
+        return self.tokens[index].decode("utf-8", "backslashreplace")
+
+    def quoted(self, index: int) -> str:
+        """Return a token for messages: as Python writes a str, or bytes if it is not text."""
+        token = self.tokens[index]
+        try:
+            return repr(token.decode())
+        except UnicodeDecodeError:
+            return repr(token)
+
+    @cached_property
+    def ordinary(self) -> NDArray[np.int64]:
+        """The ids that text should yield: with a token, neither special nor added, no bytes for unknown characters."""
+        return ordinary_ids(self.tokenizer.spec)
+
+    def word_ids(self, words: list[bytes]) -> TokenBatch:
+        """Return the ids of words, by the model alone."""
+        return ids_of_words(self.model, words, self.threads)
+
+    @cached_property
+    def reachable(self) -> NDArray[np.bool_]:
+        """Which ids the model makes of any word; True for all that are not ordinary."""
+        return segmenter_of(self.model).reachable(self.tokens, self.ordinary, self.word_ids)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Checks of behavior: round trips, cuts within what readers see as one character, special and added tokens.
+
+PROBES = (
+    *("a", " a", "a ", "  a  b", "a\nb", "a\r\n\tb", "\n\n", " ", "", "A", "É", "e\u0301", "ﬁ", "½", "①", "Ω"),
+    *("the cat's 3.14% of $1,000!", "naïve façade", "文字を数える", "한국어", "ไทย", "हिन्दी", "עברית", "عربى"),
+    *("😀👍🏽👨‍👩‍👧🇩🇪", "\u200b\ufeff", "a\u00a0b", "\x00\x07", "\u2581a", "<0x41>", "##a", "Ġa", "a</w>"),
+)
+MARKED = ("e\u0301", "n\u0303", "क्षि", "กำ", "ที่", "ข้", "மொ", "שָׁ", "ẹ̀", "বাং", "ខ្មែរ", "မြန်")
+EMOJI = ("👍🏽", "👨‍👩‍👧", "🇩🇪", "❤️", "1️⃣")
+
+
+def check_behavior(subject: Subject, texts: Iterable[str] = ()) -> Iterator[Finding]:
+    """Yield texts that do not come back, cuts, and special tokens in the way. texts: of a corpus."""
+    yield from _round_trips(subject, [*PROBES, *texts])
+    yield from _cuts(subject)
+    yield from _special(subject)
+    yield from _template_findings(subject)
+
+
+def _round_trips(subject: Subject, texts: list[str]) -> Iterator[Finding]:
+    tok, lossless = subject.tokenizer, subject.tokenizer.lossless
+    rule = "round-trip" if lossless else "lossy"
+    for text in texts:
+        try:
+            back = tok.decode(tok.encode(text))
+        except SubwordsError as error:
+            back = None
+            if lossless:
+                yield Finding(rule, f"{text!r:.60} cannot be encoded: {error!s:.100}", (), (), text)
+        if back is not None and back != text:
+            yield Finding(rule, f"{text!r:.60} comes back as {back!r:.60}", (), (), text)
+
+
+def _cuts(subject: Subject) -> Iterator[Finding]:
+    splitter = subject.tokenizer.splitter
+    for rule, probes in (("cut-grapheme", MARKED), ("cut-emoji", EMOJI)):
+        for probe in probes:
+            try:
+                words = splitter.split(probe)
+            except SubwordsError:
+                continue
+            if len(words) > 1 and "".join(words) == probe:
+                yield Finding(rule, f"{probe!r} is cut to {' '.join(map(ascii, words))}", (), (), probe)
+
+
+def _special(subject: Subject) -> Iterator[Finding]:
+    added = subject.tokenizer.spec.added_tokens
+    ordinary = {subject.tokens[index]: index for index in subject.ordinary.tolist()}
+    contents = {token.content for token in added}
+    for token in added:
+        named = (token.id,), (token.content,)
+        if token.special and token.content.isalnum():
+            yield Finding("plain-special", f"{token.content!r} is an ordinary word, and a special token", *named)
+        inside = next((other for other in sorted(contents) if token.content != other and token.content in other), None)
+        if inside is not None:
+            yield Finding("added-overlap", f"{token.content!r} is part of the added token {inside!r}", *named)
+        other = ordinary.get(token.content.encode())
+        if other is not None and other != token.id:
+            message = f"{token.content!r} is added as {token.id}, and an ordinary token as {other}"
+            yield Finding("added-overlap", message, (token.id, other), (token.content,))
+
+
+def _template_findings(subject: Subject) -> Iterator[Finding]:
+    """Yield ids that a template or the padding inserts, and that are not those of their tokens."""
+    template, padding = subject.tokenizer.template, subject.tokenizer.spec.padding
+    found = list[tuple[str, int, str]]()
+    if template is not None:
+        pieces = [piece for piece in (*template.single, *template.pair) if isinstance(piece, Inserted)]
+        found += [("the template", *one) for piece in pieces for one in zip(piece.ids, piece.tokens, strict=True)]
+    if padding is not None:
+        found.append(("the padding", padding.pad_id, padding.pad_token))
+    for where, index, token in dict.fromkeys(found):
+        own = subject.tokens[index] if index < len(subject.tokens) else b""
+        if own == token.encode():
+            continue
+        what = f"the token {subject.quoted(index)}" if own else "no token of this vocabulary"
+        message = f"{where} inserts {token!r} as {index}, which is {what}"
+        yield Finding("template-token", message, (index,) if own else (), (token, where))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Checks of merges: their order, and whether they are ever used.
+
+
+def check_merges(subject: Subject) -> Iterator[Finding]:
+    """Yield merges that come too early, that are never used, and that make special tokens."""
+    if not subject.model.merge_count:
+        return
+    model = need(subject.model, BPE, "audit of merges")
+    size, merges = len(model.symbols), model.merges
+    first = np.full(size, -1, np.int64)  # the first merge that makes each token; -1 for tokens that no merge makes
+    first[merges[::-1, 2]] = np.arange(len(merges))[::-1]
+    alive = np.ones(size, np.bool_)
+    alive[: len(subject.tokens)] = subject.reachable
+    special = np.zeros(size, np.bool_)
+    special[list(model.special_ids)] = True
+
+    def pair(rank: int) -> tuple[str, ...]:
+        vocab = model.symbols
+        return tuple(vocab[int(index)].decode("utf-8", "backslashreplace") for index in merges[rank, :2])
+
+    ranks = np.arange(len(merges))
+    single = np.diff(model.symbols.offsets) <= (1 if model.byte_level else 4)
+    early = (first[merges[:, :2]] > ranks[:, None]) & ~single[merges[:, :2]]
+    # Some files have all pairs that join to a token: one of them in time is enough.
+    timely = np.zeros(size, np.bool_)
+    timely[merges[~early.any(axis=1), 2]] = True
+    for rank in np.flatnonzero(early.any(axis=1) & ~timely[merges[:, 2]]).tolist():
+        side = int(np.argmax(early[rank]))
+        later, names = int(first[merges[rank, side]]), pair(rank)
+        message = f"merge {rank} ({names[0]!r} + {names[1]!r}) needs {names[side]!r}, which merge {later} makes"
+        yield Finding("merge-order", message, (), names)
+    if model.ranks is None:
+        for rank in np.flatnonzero(~alive[merges[:, :2]].all(axis=1)).tolist():
+            names = pair(rank)
+            lost = names[int(np.argmin(alive[merges[rank, :2]]))]
+            yield Finding(
+                "dead-merge", f"merge {rank} ({names[0]!r} + {names[1]!r}): {lost!r} is unreachable", (), names
+            )
+    for rank in np.flatnonzero(special[merges[:, 2]]).tolist():
+        index, names = int(merges[rank, 2]), pair(rank)
+        message = (
+            f"merge {rank} makes the special token {subject.shown(index)!r}; here text does not yield it, in HF it does"
+        )
+        yield Finding("merged-special", message, (index,), (subject.shown(index),), "".join(names))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Checks of reach: is there a text that yields each token? By the model, through the splitter, after the normalizer.
+
+ALONE = "\ue000"  # for private use
+# Texts around a token. Where one of them yields the token, it is reached.
+CONTEXTS: tuple[Callable[[str], str], ...] = (
+    lambda text: text,
+    lambda text: f"a{text}",
+    lambda text: f"a {text}",
+    lambda text: f"{text}a",
+    lambda text: f"{text} a",
+    lambda text: f"1{text}",
+    lambda text: f"{text}1",
+    lambda text: f".{text}",
+    lambda text: f"{text}.",
+    lambda text: f"\n{text}",
+    lambda text: f"{text}\n",
+    lambda text: f"A{text}a",
+    lambda text: f"{text}{text}",
+    # No token has this character, so nothing merges across it.
+    lambda text: f"{ALONE}{text}",
+    lambda text: f"{text}{ALONE}",
+    lambda text: f"{ALONE}{text}{ALONE}",
+    lambda text: f"a{ALONE}{text}",
+)
+BESIDE = (
+    "aeioubcdfghjklmnpqrstvwxyz0123456789"  # before a continuation of WordPiece, after a token that does not end a word
+)
+
+
+def check_reach(subject: Subject) -> Iterator[Finding]:
+    """Yield the tokens that no text yields, with the level at which they are lost."""
+    tok, reached, why = subject.tokenizer, subject.reachable, family_of(subject.model).tool("audit")
+    for index in subject.ordinary[~reached[subject.ordinary]].tolist():
+        yield Finding("unreachable-token", why(subject, index), (index,), (subject.shown(index),))
+    ids = [index for index in subject.ordinary[reached[subject.ordinary]].tolist() if _is_text(subject.tokens[index])]
+    plain = tok.with_(normalizer=None) if tok.normalizer is not None else tok
+    texts = {index: _text_of(subject, index) for index in ids}
+    lost = _lost(plain, texts, subject)
+    for index in lost:
+        message = _why_split(subject, plain, index, texts[index])
+        yield Finding("split-token", message, (index,), (subject.shown(index),), texts[index])
+    if plain is not tok:
+        marked = not subject.model.byte_level  # files of SentencePiece write U+2581 for spaces
+        known = {*lost}
+        left = {index: text for index, text in texts.items() if index not in known}
+        typed = {index: text.replace("\u2581", " ") if marked else text for index, text in left.items()}
+        for index in _lost(tok, typed, subject):
+            token, text = subject.shown(index), typed[index]
+            assert tok.normalizer is not None
+            after = NormalizerEngine.of(tok.normalizer).escaped(text)
+            yield Finding(
+                "normalized-token", f"{token!r}: the normalizer makes {after!r} of it", (index,), (token,), text
+            )
+
+
+def wordpiece_unreached(subject: Subject, index: int) -> str:
+    """Return why the model makes a piece of no word."""
+    return f"{subject.quoted(index)}: no word was found in which a longer piece does not take its place"
+
+
+def unigram_unreached(subject: Subject, index: int) -> str:
+    """Return why the model makes a piece of no word."""
+    return f"{subject.quoted(index)}: other pieces have a greater sum of scores: {_own_ids(subject, index)}"
+
+
+def bpe_unreached(subject: Subject, index: int) -> str:
+    """Return why the model makes a token of no word."""
+    token, model = subject.quoted(index), need(subject.model, BPE, "audit")
+    if model.marked:
+        return f"{token}: its symbols do not merge to it"
+    got, made = _own_ids(subject, index), np.flatnonzero(model.merges[:, 2] == index)
+    if not len(made):
+        return f"{token}: no merge makes it; its text gives {got}"
+    left, right, _ = model.merges[int(made[0])].tolist()
+    pair = f"{subject.quoted(left)} + {subject.quoted(right)}"
+    return f"{token}: merge {int(made[0])} ({pair}) makes it, but earlier merges leave {got}"
+
+
+def wordlevel_unreached(subject: Subject, index: int) -> str:
+    """Return why the model makes a token of no word."""
+    return f"{subject.quoted(index)}: its text gives {_own_ids(subject, index)}"
+
+
+def _own_ids(subject: Subject, index: int) -> str:
+    """Return what the model makes of the text of a token."""
+    ids = subject.word_ids([subject.tokens[index]]).ids.tolist()
+    return " ".join(subject.quoted(one) if one < len(subject.tokens) else "unknown" for one in ids[:8])
+
+
+def _why_split(subject: Subject, plain: Tokenizer, index: int, text: str) -> str:
+    token, words = subject.quoted(index), plain.splitter.split(text)
+    if len(words) > 1:
+        return f"{token} is cut to {' '.join(map(repr, words[:6]))}"
+    ids = plain.encode(text)
+    if added := [one for one in subject.tokenizer.spec.added_tokens if one.id in ids]:
+        return f"{token} is taken by the added token {added[0].id} {added[0].content!r}"
+    got = " ".join(subject.quoted(one) for one in ids[:6])
+    return f"{token}: its text gives {got}"
+
+
+def _is_text(token: bytes) -> bool:
+    try:
+        token.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _text_of(subject: Subject, index: int) -> str:
+    """Return the text that a token stands for, without the marks of its model."""
+    return subject.model.without_marks(subject.tokens[index]).decode("utf-8", "replace")
+
+
+def _lost(tok: Tokenizer, texts: dict[int, str], subject: Subject) -> list[int]:
+    """Return the ids whose text yields them in none of the contexts."""
+    left = np.array([*texts], np.int64)
+    before, after = map(bool, subject.model.marks)
+    more = [lambda text, start=start: f"{start}{text}" for start in BESIDE] if before else []
+    if after:  # a token without it stands before other letters
+        more += [lambda text, stop=stop: f"{text}{stop}" for stop in BESIDE]
+    for context in (*CONTEXTS, *more):
+        if not len(left):
+            break
+        batch = tok.encode_batch([context(texts[index]) for index in left.tolist()], threads=subject.threads)
+        owner = np.repeat(np.arange(len(left)), np.diff(batch.offsets))
+        hit = np.zeros(len(left), np.bool_)
+        hit[owner[batch.ids == left[owner]]] = True
+        left = left[~hit]
+    return [int(index) for index in left]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Checks of the vocabulary: characters, duplicates, holes, bytes.
+
+REPEATS = 8
+NOT_UTF8 = (0xC0, 0xC1, *range(0xF5, 0x100))  # bytes that UTF-8 never has
+_BIDI = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
+_CONTROL = re.compile(f"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f{_BIDI}]")
+_REPEAT = re.compile(rf"(\S)\1{{{REPEATS - 1},}}")
+
+
+def check_vocabulary(subject: Subject) -> Iterator[Finding]:
+    """Yield what is odd about single tokens and about the vocabulary as a whole."""
+    yield from _bytes(subject)
+    yield from _duplicates(subject)
+    yield from _normalized(subject)
+    holes = [index for index, token in enumerate(subject.tokens) if not token]
+    for index in holes:
+        yield Finding("hole", f"id {index} has no token", (index,), (f"<{index}>",))
+    unassigned = property_members("Cn")
+    for index in subject.ordinary.tolist():
+        yield from _token_findings(subject, index, unassigned)
+
+
+def _token_findings(subject: Subject, index: int, unassigned: NDArray[np.bool_]) -> Iterator[Finding]:
+    token, shown = subject.tokens[index], subject.shown(index)
+    named = (index,), (shown,)
+    try:
+        text = token.decode()
+    except UnicodeDecodeError:
+        kind = "partial-character" if _is_part(token) else "crossed-characters"
+        what = "is a part of a character" if kind == "partial-character" else "cuts characters in two"
+        if len(token) > 1:
+            yield Finding(kind, f"{subject.quoted(index)} {what}", *named)
+        return
+    if not text.isascii() and (newer := [char for char in text if unassigned[ord(char)]]):
+        yield Finding("newer-character", f"{shown!r} has U+{ord(newer[0]):04X}, unassigned in Unicode 16.0", *named)
+    if len(token) > 1 and (found := _CONTROL.search(text)):
+        yield Finding("control-character", f"{shown!r} has U+{ord(found[0]):04X}", *named)
+    if found := _REPEAT.search(text):
+        yield Finding("long-repeat", f"{shown!r:.60} repeats {found[1]!r} {len(found[0])} times", *named)
+
+
+def _is_part(token: bytes) -> bool:
+    """Whether bytes are a part of a single character."""
+    leads = [place for place, byte in enumerate(token) if byte & 0xC0 != 0x80]
+    return len(token) < 4 and (leads in ([0], []))
+
+
+def _bytes(subject: Subject) -> Iterator[Finding]:
+    model = subject.model
+    missing = [byte for byte in model.missing_bytes if not (model.byte_level and byte in NOT_UTF8)]
+    shown = " ".join(f"0x{byte:02X}" for byte in missing[:8])
+    if model.byte_level and not model.words_only:
+        if missing and model.unk_id is None:
+            yield Finding("missing-bytes", f"{len(missing)} bytes have no token: {shown}", (), ("bytes",))
+        return
+    known = bool((model.byte_ids >= 0).all())
+    if model.byte_fallback and not known:
+        yield Finding("missing-bytes", f"{len(missing)} bytes have no token <0xNN>: {shown}", (), ("bytes",))
+    if model.unk_id is None and not known:
+        yield Finding("no-unknown", "no unknown token, and no tokens for bytes", (), ("unknown",))
+
+
+def _duplicates(subject: Subject) -> Iterator[Finding]:
+    seen: dict[bytes, list[int]] = {}
+    for index, token in enumerate(subject.tokens):
+        if token:
+            seen.setdefault(token, []).append(index)
+    for ids in seen.values():
+        if len(ids) > 1:
+            shown = subject.shown(ids[0])
+            listed = ", ".join(map(str, ids))
+            yield Finding(
+                "duplicate-token",
+                f"{subject.quoted(ids[0])} has the ids {listed}; text yields one",
+                tuple(ids),
+                (shown,),
+            )
+
+
+def _normalized(subject: Subject) -> Iterator[Finding]:
+    if subject.tokenizer.normalizer is None:
+        return
+    normalizer = NormalizerEngine.of(subject.tokenizer.normalizer)
+    groups: dict[str, list[int]] = {}
+    for index in subject.ordinary.tolist():
+        try:
+            text = subject.tokens[index].decode()
+        except UnicodeDecodeError:
+            continue
+        groups.setdefault(normalizer.escaped(f"x{text}x"), []).append(index)
+    for ids in groups.values():
+        if len(ids) > 1:
+            shown = tuple(map(subject.shown, ids))
+            alike = ", ".join(map(repr, shown[:5]))
+            yield Finding("same-when-normalized", f"the normalizer makes one text of {alike}", tuple(ids), shown)

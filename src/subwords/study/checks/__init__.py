@@ -1,1 +1,0 @@
-"""The checks of an audit, one file for each part of a tokenizer. A check yields findings."""

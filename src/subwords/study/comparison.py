@@ -1,0 +1,227 @@
+"""compare: several tokenizers on one corpus: paired differences, and the words they split differently."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from subwords.corpus.reading import Reading, reading_of
+from subwords.study.evaluation import Evaluation, evaluate_settings, evaluation_of, sums_of, unknown_text
+from subwords.study.statistics import Interval, Resampled
+from subwords.support.checks import as_list, check_integer, check_string
+from subwords.support.errors import InputError
+from subwords.support.report import Report, Table, frame
+from subwords.tokenizer import Tokenizer, tokenizer_of
+from subwords.training.count import count
+
+if TYPE_CHECKING:
+    from subwords.corpus.source import Source
+    from subwords.engine.encoding import Encoding
+    from subwords.tokenizer import TokenizerLike
+
+
+COLUMNS = (
+    "tokenizer",
+    "vocabulary",
+    "tokens",
+    "bytes per token",
+    "interval",
+    "tokens, relative",
+    "interval",
+    "unknown",
+)
+WORD_COLUMNS = ("word", "count")
+MOST_WORDS = 1 << 16  # frequent words that are compared
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """A word that two tokenizers split at different places: its count, and the tokens that each gives."""
+
+    word: str
+    count: int
+    tokens: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class Comparison(Report):
+    """What `compare` measured.
+
+    relative: the tokens of each, divided by those of the first. disagreeing: the share of words that some split
+    differently.
+    """
+
+    names: tuple[str, ...]
+    evaluations: tuple[Evaluation, ...]
+    relative: tuple[float | None, ...]
+    relative_intervals: tuple[Interval | None, ...]
+    disagreements: tuple[Disagreement, ...]
+    disagreeing: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all values as dicts, lists, strings and numbers, for JSON."""
+        return super().to_dict() | {"evaluations": [one.to_dict() for one in self.evaluations]}
+
+    def tables(self) -> list[Table]:
+        """Return the tokenizers, the groups if there are several, and the words that are split differently."""
+        every = zip(self.names, self.evaluations, self.relative, self.relative_intervals, strict=True)
+        rows = [
+            (
+                *(name, one.vocabulary, one.tokens, one.bytes_per_token, one.intervals.get("bytes_per_token")),
+                *(relative, interval, one.unknown),
+            )
+            for name, one, relative, interval in every
+        ]
+        words = [
+            (repr(one.word), one.count, *(" ".join(map(repr, tokens)) for tokens in one.tokens))
+            for one in self.disagreements
+        ]
+        found = [Table(COLUMNS, rows, "Comparison of tokenizers", "tab:comparison"), self._groups()]
+        return [table for table in (*found, Table((*WORD_COLUMNS, *self.names), words)) if table.rows]
+
+    def _groups(self) -> Table:
+        """Return for each group the bytes per token of each tokenizer, and its cost; no rows for a single group."""
+        ratios = [f"{what}, {name}" for what in ("bytes per token", "cost") for name in self.names]
+        every = [*zip(*(one.groups for one in self.evaluations), strict=True)]
+        rows = [
+            (
+                *(groups[0].name, groups[0].documents, groups[0].bytes),
+                *(group.bytes_per_token for group in groups),
+                *(group.cost for group in groups),
+            )
+            for groups in (every if len(every) > 1 else ())
+        ]
+        return Table(("group", "documents", "bytes", *ratios), rows, "Groups of documents", "tab:comparison-groups")
+
+    def notes(self) -> list[str]:
+        """Return what the tables leave out, and why; and a warning of unknown text."""
+        first = self.evaluations[0]
+        notes = ["A single document has no interval: intervals need two or more."] if first.documents == 1 else []
+        if first.without_text:
+            notes.append(f"Groups without text, left out: {', '.join(map(repr, first.without_text))}.")
+        unknown = [(name, one.unknown) for name, one in zip(self.names, self.evaluations, strict=True)]
+        return notes + unknown_text(unknown)
+
+    def to_frame(self) -> Any:
+        """Return the tokenizers as a pandas DataFrame, or the groups if there are several."""
+        groups = self._groups()
+        return frame(*(groups if groups.rows else self.tables()[0])[:2])
+
+    def plot(self, *, title: str | None = None) -> Any:
+        """Return a matplotlib figure: bytes per token with intervals, or the costs of parallel text. title: of what."""
+        from subwords.study.report import plot_comparison
+
+        return plot_comparison(self, title)
+
+
+def compare(
+    tokenizers: Sequence[TokenizerLike],
+    source: Source | Mapping[str, Source],
+    *,
+    names: Sequence[str] | None = None,
+    limit: int = 20,
+    by: str | None = None,
+    parallel: bool = False,
+    reference: str | None = None,
+    order: float = 2.5,
+    confidence: float = 0.95,
+    resamples: int = 1000,
+    seed: int = 0,
+    reading: Reading | None = None,
+    threads: int | None = None,
+    progress: bool | None = None,
+) -> Comparison:
+    """Return how tokenizers differ on a corpus: paired differences, and frequent words that they split differently.
+
+    The same resampled documents are used for all of them, so an interval of `relative` that does not contain 1 is a
+    difference that other documents of this kind would show too. names: of the tokenizers, in tables; by default, the
+    paths or names that were given, or numbers. limit: how many disagreeing words to list; a word is text between
+    spaces, with the space before it; its unknown text is shown as the unknown token. The others are as in `evaluate`.
+    Raises InputError for an iterator, which can be read only once.
+    Hazard: text that becomes the unknown token counts as compressed; see `unknown` of each evaluation.
+
+    >>> import subwords
+    >>> one, two = (subwords.train(["low lower lowest"] * 9, vocab_size=size) for size in (258, 262))
+    >>> found = subwords.compare([one, two], ["low lowest", "lower"])
+    >>> found.relative[1] < 1, found.disagreements[0].word
+    (True, ' lowest')
+    """
+    if isinstance(tokenizers, str | Path | Tokenizer):
+        raise InputError(f"expected a list of two or more tokenizers to compare, not {type(tokenizers).__name__}")
+    given = as_list(tokenizers, "tokenizers")
+    if len(given) < 2:
+        raise InputError(f"expected two or more tokenizers to compare, not {len(given)}")
+    toks = [tokenizer_of(one, f"tokenizers[{k}]") for k, one in enumerate(given)]
+    labels = [_label(k, one) for k, one in enumerate(given)] if names is None else _listed(names)
+    for label in labels:
+        check_string("a name", label)
+    if len(labels) != len(toks):
+        raise InputError(f"expected a name for each of {len(toks)} tokenizers, not {len(labels)}")
+    check_integer("limit", limit, 0, MOST_WORDS)
+    if any(isinstance(one, Iterator) for one in (source.values() if isinstance(source, Mapping) else [source])):
+        raise InputError("expected a corpus that can be read twice, not an iterator: pass a list or files")
+    settings = evaluate_settings(order, confidence, resamples, seed, parallel, reference)
+    sums = sums_of(toks, source, by, reading_of(reading), threads, progress)
+    found = [evaluation_of(tok, sums, k, settings) for k, tok in enumerate(toks)]
+    resampled = Resampled([*sums.tokens], resamples=resamples, seed=seed)
+    base = found[0].tokens
+    relative = [one.tokens / base if base else None for one in found]
+    intervals = [
+        None if k == 0 else resampled.interval(lambda rows, k=k: rows[:, k] / rows[:, 0], confidence)  # type: ignore[misc]
+        for k in range(len(toks))
+    ]
+    listed, share = _disagreements(toks, source, limit, reading, threads)
+    return Comparison(tuple(labels), tuple(found), tuple(relative), tuple(intervals), listed, share)
+
+
+def _listed(names: object) -> list[str]:
+    if isinstance(names, str):
+        raise InputError(f"expected names as a list of str, not the str {names!r:.60}")
+    return as_list(names, "names")  # type: ignore[arg-type]  # it refuses what is not iterable
+
+
+def _label(place: int, tokenizer: object) -> str:
+    """Return the name of a tokenizer in tables: the path or name that was given, else its number."""
+    return f"{place + 1}" if isinstance(tokenizer, Tokenizer) else str(tokenizer)
+
+
+def _disagreements(
+    tokenizers: list[Tokenizer], corpus: Any, most: int, reading: Reading | None, threads: int | None
+) -> tuple[tuple[Disagreement, ...], float]:
+    """Return the most frequent words that are split at different places, and the share of all words that they are."""
+    sources = list(corpus.values()) if isinstance(corpus, Mapping) else [corpus]
+    counts = sum(
+        count(source, splitter=r" ?[^ \t\r\n]+|\s+", reading=reading, threads=threads, progress=False)
+        for source in sources
+    )
+    assert not isinstance(counts, int)
+    order = np.argsort(-counts.counts.astype(np.int64), kind="stable")[:MOST_WORDS].tolist()
+    texts = [counts.data[counts.offsets[k] : counts.offsets[k + 1]].tobytes().decode() for k in order]
+    frequent = [(text, int(counts.counts[k])) for k, text in zip(order, texts, strict=True) if not text.isspace()]
+    texts = [text for text, _ in frequent]
+    every = [tok(texts, template=False, truncation=False, padding=False, threads=threads) for tok in tokenizers]
+    found, number, seen = list[Disagreement](), 0, 0
+    for place, (text, times) in enumerate(frequent):
+        seen += times
+        lead = len(text) - len(text.lstrip(" "))
+        cuts = [{start for start, _ in one[place].spans.tolist() if start > lead} for one in every]
+        if all(one == cuts[0] for one in cuts[1:]):
+            continue
+        number += times
+        if len(found) < most:
+            shown = (_spelled(tok, one[place]) for tok, one in zip(tokenizers, every, strict=True))
+            found.append(Disagreement(text, times, tuple(shown)))
+    return tuple(found), number / seen if seen else 0.0
+
+
+def _spelled(tokenizer: Tokenizer, encoding: Encoding) -> tuple[str, ...]:
+    """Return the tokens of a word; unknown text as the unknown token, since nothing else is left of it."""
+    unk = tokenizer.model.unk_id
+    if unk is None:
+        return encoding.tokens
+    name = tokenizer.model.vocab[unk].decode()
+    return tuple(name if i == unk else text for i, text in zip(encoding.ids, encoding.tokens, strict=True))

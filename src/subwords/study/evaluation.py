@@ -1,0 +1,678 @@
+"""evaluate: how good a tokenizer is on a corpus, with intervals; documents are the unit, raw bytes the denominator."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.adapt.words import word_ids
+from subwords.corpus.blocks import CorpusPart
+from subwords.corpus.counts import WordCounts
+from subwords.corpus.groups import grouped_blocks, read_gold
+from subwords.corpus.progress import progress as progress_line
+from subwords.corpus.read import read_blocks
+from subwords.corpus.reading import Reading, Tally, reading_of
+from subwords.engine.documents import PartEncoder, in_parts
+from subwords.kernels import layout
+from subwords.study.gold import Boundaries, boundaries
+from subwords.study.statistics import (
+    Interval,
+    Resampled,
+    Zipf,
+    check_confidence,
+    check_order,
+    gini,
+    renyi_efficiency,
+    zipf,
+)
+from subwords.support.checks import check_choice, check_flag
+from subwords.support.errors import CorpusError, InputError
+from subwords.support.files import place_of
+from subwords.support.report import Report, Table, frame
+from subwords.tokenizer import Tokenizer, tokenizer_of
+from subwords.training.count import check_counts, counted, rules_like
+from subwords.training.train import family_settings as settings_of_family
+from subwords.training.train import splitting_rules
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    from subwords.corpus.blocks import Block, Cut
+    from subwords.corpus.source import Source
+    from subwords.tokenizer import TokenizerLike
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Measured: characters, words and ids of the documents of a corpus, as sums for each document.
+
+BLOCK = 1 << 21  # bytes of text at once
+BYTES, CHARACTERS, WORDS, SPACELESS_CHARACTERS, FIELDS = range(5)  # of a document
+# Scripts whose words are not separated by spaces: their runs of letters do not count as words.
+NO_SPACES = ("Han", "Hiragana", "Katakana", "Thai", "Lao", "Khmer", "Myanmar", "Tibetan", "Tai_Tham", "New_Tai_Lue")
+WHITESPACE = tuple(b" \n\t\r")
+NEAR = 64  # cuts that are tried
+
+
+@dataclass
+class Measured:
+    """Sums for each document, in the order of the corpus.
+
+    texts: int64, (FIELDS, documents). tokens: int64, (tokenizers, documents). groups: the number of each
+    document's group in `names`. counts: how often each id occurs, for each tokenizer. seconds: of encoding, of all
+    threads together. without_text: groups that have no text, which are not in `names`. incomplete: groups with
+    documents that are empty or were left out.
+    """
+
+    names: list[str]
+    groups: NDArray[np.int64]
+    texts: NDArray[np.int64]
+    tokens: NDArray[np.int64]
+    counts: list[NDArray[np.int64]]
+    seconds: list[float]
+    tally: Tally = field(default_factory=Tally)
+    without_text: tuple[str, ...] = ()
+    incomplete: tuple[str, ...] = ()
+
+    def sums(self, group: int | None = None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the sums of the texts and of the tokens of all documents, or of a group."""
+        chosen = slice(None) if group is None else self.groups == group
+        return self.texts[:, chosen].sum(axis=1), self.tokens[:, chosen].sum(axis=1)
+
+
+@cache
+def word_classes() -> NDArray[np.uint8]:
+    """Return IN_WORD and SPACELESS for every code point: letters, marks and digits are in words."""
+    from subwords.spec.unicode import property_members
+
+    spaceless = np.zeros(0x110000, np.bool_)
+    for script in NO_SPACES:
+        spaceless |= property_members(script)
+    within = property_members("L") | property_members("M") | property_members("N")
+    spaceless &= within
+    return (within & ~spaceless) * np.uint8(layout.IN_WORD) + spaceless * np.uint8(layout.SPACELESS)
+
+
+def measured(
+    tokenizers: list[Tokenizer],
+    corpus: Source | Mapping[str, Source],
+    *,
+    by: str | None,
+    reading: Reading,
+    threads: int | None,
+    on_bytes: Callable[[int], object],
+) -> Measured:
+    """Return the sums of a corpus. by: see `grouped_blocks`; None for one group. A mapping gives the groups itself."""
+    tally = Tally()
+    streams = _streams(corpus, by, reading, on_bytes, tally)
+    encoders = [PartEncoder(tok._engine) for tok in tokenizers]
+    sizes = [len(tok.model.vocab) for tok in tokenizers]
+    counts = [np.zeros(size, np.int64) for size in sizes]
+    for encoder in encoders:  # what is compiled or built at the first call is not in the seconds
+        with suppress(InputError):  # a model may not know this letter, which is not the caller's
+            encoder.encode(CorpusPart(b"a", np.array([0, 1], np.int64), 0, begins=True, ends=True))
+    sums, seconds = _Sums(len(tokenizers)), [0.0] * len(tokenizers)
+    missing: dict[str, int] = {}  # documents without text, of each group
+    for name, blocks in streams:
+        before = tally.empty + tally.skipped
+        cut = _cut(encoders)
+
+        def run(part: CorpusPart) -> _DocumentRange:
+            return _of_part(part, encoders, sizes)
+
+        for found in in_parts(blocks, cut, run, threads):
+            sums.add(name, found)
+            for k, (ids, spent) in enumerate(found.ids):
+                counts[k] += ids
+                seconds[k] += spent
+        missing[name] = missing.get(name, 0) + tally.empty + tally.skipped - before
+    names, groups, texts, tokens = sums.arrays()
+    without_text = tuple(name for name in missing if name not in names)
+    incomplete = tuple(name for name, number in missing.items() if number)
+    return Measured(names, groups, texts, tokens, counts, seconds, tally, without_text, incomplete)
+
+
+def _streams(
+    corpus: Any, by: str | None, reading: Reading, on_bytes: Callable[[int], object], tally: Tally
+) -> Iterable[tuple[str, Iterable[Block]]]:
+    how: Any = {"block_size": BLOCK, "on_bytes": on_bytes, "tally": tally}
+    if isinstance(corpus, Mapping):
+        if by is not None:
+            raise InputError("by is for one corpus; a dict of corpora has its groups already")
+        return ((str(name), read_blocks(source, reading, **how)) for name, source in corpus.items())
+    if by is None:
+        return [("all", read_blocks(corpus, reading, **how))]
+    return grouped_blocks(corpus, by, reading, **how)
+
+
+def _cut(encoders: list[PartEncoder]) -> Cut | None:
+    """Return where documents may be cut: where no tokenizer's ids change, next to whitespace, which is in no word."""
+    cuts = [encoder.cut for encoder in encoders]
+    if not all(cuts):
+        return None
+
+    def cut(text: NDArray[np.uint8], at: int, *, begins: bool = True) -> int:
+        for _ in range(NEAR):
+            places = {one(text, at, begins=begins) for one in cuts if one is not None}
+            at = min(places)
+            if len(places) == 1 and (not at or int(text[at - 1]) in WHITESPACE or int(text[at]) in WHITESPACE):
+                return at
+            at -= len(places) == 1
+            if at <= 0:
+                return 0
+        return 0
+
+    return cut
+
+
+@dataclass
+class _DocumentRange:
+    texts: NDArray[np.int64]
+    tokens: NDArray[np.int64]
+    ids: list[tuple[NDArray[np.int64], float]]
+    begins: bool
+
+
+def _of_part(part: CorpusPart, encoders: list[PartEncoder], sizes: list[int]) -> _DocumentRange:
+    from subwords.kernels.named import count_ids, measure_texts
+
+    texts = np.empty((FIELDS, len(part.bounds) - 1), np.int64)
+    rows = np.empty((texts.shape[1], layout.MEASURED.width), np.int64)
+    measure_texts(np.frombuffer(part.text, np.uint8), part.bounds, word_classes(), rows.ravel())
+    texts[BYTES] = np.diff(part.bounds)
+    texts[[CHARACTERS, WORDS, SPACELESS_CHARACTERS]] = rows.T[
+        [layout.MEASURED.characters, layout.MEASURED.words, layout.MEASURED.spaceless]
+    ]
+    tokens, ids = [], []
+    for encoder, size in zip(encoders, sizes, strict=True):
+        start = time.thread_time()  # of this thread alone, whatever else runs
+        batch = encoder.encode(part)
+        spent = time.thread_time() - start
+        tokens.append(np.diff(batch.offsets))
+        times = np.zeros(size, np.int64)
+        count_ids(batch.ids, times)
+        ids.append((times, spent))
+    return _DocumentRange(texts, np.array(tokens, np.int64).reshape(len(encoders), -1), ids, part.begins)
+
+
+class _Sums:
+    """Collects the sums of documents, of which some come in several parts."""
+
+    def __init__(self, tokenizers: int) -> None:
+        self._names: dict[str, int] = {}
+        self._groups: list[NDArray[np.int64]] = []
+        self._texts: list[NDArray[np.int64]] = [np.zeros((FIELDS, 0), np.int64)]
+        self._tokens: list[NDArray[np.int64]] = [np.zeros((tokenizers, 0), np.int64)]
+
+    def add(self, name: str, part: _DocumentRange) -> None:
+        """Add a part of a group's documents."""
+        group = self._names.setdefault(name, len(self._names))
+        texts, tokens = part.texts, part.tokens
+        if not part.begins and texts.size:
+            self._texts[-1][:, -1] += texts[:, 0]
+            self._tokens[-1][:, -1] += tokens[:, 0]
+            texts, tokens = texts[:, 1:], tokens[:, 1:]
+        if texts.size:
+            self._texts.append(texts)
+            self._tokens.append(tokens)
+            self._groups.append(np.full(texts.shape[1], group, np.int64))
+
+    def arrays(self) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Return names, groups, texts and tokens."""
+        groups = np.concatenate([np.zeros(0, np.int64), *self._groups])
+        return [*self._names], groups, np.concatenate(self._texts, axis=1), np.concatenate(self._tokens, axis=1)
+
+
+RANKS = (1, 10_000)  # that the line of Zipf's law is fitted to
+RARE = 10  # a token with fewer uses counts as rare
+TOKENS = WORDS + 1  # after the columns that are resampled with it
+COLUMNS = ("metric", "value", "interval")
+GROUP_COLUMNS = ("group", "documents", "bytes", "tokens", "bytes per token", "interval", "characters per token", "cost")
+
+
+@dataclass(frozen=True)
+class Group:
+    """The documents of one group, such as a language. cost: tokens, relative to the reference group.
+
+    Defined in ALGORITHMS.md, V7.
+
+    None where a group has no text, or no tokens. interval: of bytes_per_token; None for fewer than 2 documents.
+    """
+
+    name: str
+    documents: int
+    bytes: int
+    tokens: int
+    bytes_per_token: float | None
+    interval: Interval | None
+    characters_per_token: float | None
+    cost: float | None
+
+
+@dataclass(frozen=True)
+class Evaluation(Report):
+    """What `evaluate` measured. Ratios are None where there is nothing to divide by.
+
+    bytes, characters: of the documents as they are, before normalization. tokens_per_word: words are runs of letters,
+    marks and digits; letters of scripts without spaces between words (Han, Thai, ...) are in no word, and where they
+    are more than half of all characters this is None. renyi_efficiency, entropy_efficiency: over all ids of the
+    vocabulary. intervals: of the ratios, by name, from resampled documents; {} for a single document. seconds: of
+    encoding, of all threads together. without_text: groups that have no text, which are not in `groups`.
+    """
+
+    documents: int
+    bytes: int
+    characters: int
+    words: int
+    tokens: int
+    vocabulary: int
+    bytes_per_token: float | None
+    characters_per_token: float | None
+    tokens_per_word: float | None
+    unknown: float | None
+    used: float
+    used_rarely: float
+    renyi_efficiency: float | None
+    entropy_efficiency: float | None
+    zipf: Zipf | None
+    groups: tuple[Group, ...]
+    gini: float | None
+    gini_interval: Interval | None
+    morphology: Boundaries | None
+    intervals: dict[str, Interval]
+    confidence: float
+    order: float
+    bytes_per_second: float | None
+    skipped: int
+    frequencies: tuple[int, ...]
+    without_text: tuple[str, ...] = ()
+    parallel: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all values as dicts, lists, strings and numbers, for JSON, without `frequencies`."""
+        found = super().to_dict()
+        del found["frequencies"]
+        for name in ("zipf", "morphology"):
+            value = getattr(self, name)
+            found[name] = None if value is None else value._asdict()
+        return found
+
+    def notes(self) -> list[str]:
+        """Return what the tables leave out, and why; a warning of unknown text."""
+        notes = ["A single document has no interval: intervals need two or more."] if self.documents == 1 else []
+        if self.without_text:
+            notes.append(f"Groups without text, left out: {', '.join(map(repr, self.without_text))}.")
+        return notes + unknown_text([("the tokenizer", self.unknown)])
+
+    def tables(self) -> list[Table]:
+        """Return the metrics, without the speed, which the next run changes; and the groups if there are several."""
+        names = ["documents", "bytes", "tokens", "bytes_per_token", "characters_per_token", "tokens_per_word"]
+        names += ["unknown", "used", "used_rarely", "renyi_efficiency", "entropy_efficiency"]
+        rows: list[tuple[str, object, object]] = [
+            (name.replace("_", " ").replace("renyi", "Renyi"), getattr(self, name), self.intervals.get(name))
+            for name in names
+        ]
+        if self.zipf is not None:
+            rows += [("Zipf slope", self.zipf.slope, None), ("Zipf R2", self.zipf.r2, None)]
+        if self.gini is not None:
+            rows.append(("Gini of costs", self.gini, self.gini_interval))
+        if self.morphology is not None:
+            rows += [
+                (f"morphemes, {name}", getattr(self.morphology, name), None) for name in ("precision", "recall", "f1")
+            ]
+        found = [Table(COLUMNS, rows, "Metrics of a tokenizer", "tab:metrics", by_row=True)]
+        if len(self.groups) > 1:
+            groups = [tuple(vars(one).values()) for one in self.groups]
+            found.append(Table(GROUP_COLUMNS, groups, "Groups of documents", "tab:groups"))
+        return found
+
+    def to_frame(self) -> Any:
+        """Return the metrics as a pandas DataFrame, or the groups if there are several."""
+        return frame(*self.tables()[-1][:2])
+
+    def plot(self, kind: Literal["zipf", "groups", "costs"] | None = None, *, title: str | None = None) -> Any:
+        """Return a matplotlib figure: frequency over rank, or the groups: bytes per token with intervals, or costs.
+
+        kind: None for the costs of parallel text, the bytes per token of other groups, and frequencies without groups.
+        title: what was measured.
+        """
+        from subwords.study.report import plot_costs, plot_groups, plot_zipf
+
+        if kind is None:
+            kind = "zipf" if len(self.groups) < 2 else "costs" if self.parallel else "groups"
+        check_choice("kind", kind, ("zipf", "groups", "costs"))
+        if kind == "zipf":
+            return plot_zipf(self.frequencies, self.zipf, title)
+        if kind == "costs" and len(self.groups) < 2:
+            raise InputError("no costs to plot: a cost is relative to another group of documents")
+        return (plot_costs if kind == "costs" else plot_groups)(self.groups, title)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of `evaluate` that decide what is made of the sums."""
+
+    order: float
+    confidence: float
+    resamples: int
+    seed: int
+    parallel: bool
+    reference: str | None
+
+
+def unknown_text(shares: Sequence[tuple[str, float | None]]) -> list[str]:
+    """Return a warning if the unknown token stands for text: its share of the ids, for each name.
+
+    >>> unknown_text([("a", 0.25), ("b", 0.0), ("c", None)])
+    ['Unknown text: a turns it into the unknown token (25 % of its ids), so its compression is not comparable.']
+    """
+    many = [
+        f"{name} turns it into the unknown token ({100 * share:.3g} % of its ids)" for name, share in shares if share
+    ]
+    return [f"Unknown text: {'; '.join(many)}, so its compression is not comparable."] if many else []
+
+
+def evaluate_settings(
+    order: float, confidence: float, resamples: int, seed: int, parallel: bool, reference: str | None
+) -> Settings:
+    """Return checked settings."""
+    check_order(order)
+    check_confidence(confidence, resamples, seed)
+    check_flag("parallel", parallel)
+    return Settings(order, confidence, resamples, seed, parallel, reference)
+
+
+def evaluate(
+    tokenizer: TokenizerLike,
+    source: Source | Mapping[str, Source],
+    *,
+    by: str | None = None,
+    parallel: bool = False,
+    reference: str | None = None,
+    gold: str | PathLike[str] | None = None,
+    order: float = 2.5,
+    confidence: float = 0.95,
+    resamples: int = 1000,
+    seed: int = 0,
+    reading: Reading | None = None,
+    threads: int | None = None,
+    progress: bool | None = None,
+) -> Evaluation:
+    """Return how a tokenizer does on a corpus (see `count`): compression, fertility, use of the vocabulary, cost.
+
+    by: groups the documents: the name of a column of rows, such as "language", or "file"; a dict of corpora has its
+    groups already. parallel: document k of every group says the same, so a group's cost is its number of tokens
+    relative to `reference` (the first group); otherwise tokens per character are compared. gold: a file of words with
+    their morphemes, `word TAB mor pheme s`. order: the order of Renyi's entropy. Intervals are percentiles of
+    `resamples` resamples of the documents, at the level `confidence`; a single document has none. The others are as in
+    `count`. Raises CorpusError for an empty corpus.
+
+    >>> import subwords
+    >>> tok = subwords.train(["low lower lowest"] * 9, vocab_size=262)
+    >>> found = subwords.evaluate(tok, ["low lowest", "lower"])
+    >>> found.tokens, found.bytes_per_token, found.tokens_per_word
+    (6, 2.5, 2.0)
+
+    Source: V. Zouhar et al., 2023 (Renyi efficiency); A. Petrov et al., 2023 (cost of languages).
+    """
+    tokenizer = tokenizer_of(tokenizer)
+    settings = evaluate_settings(order, confidence, resamples, seed, parallel, reference)
+    words = None if gold is None else read_gold(place_of(gold, "gold"))
+    sums = sums_of([tokenizer], source, by, reading_of(reading), threads, progress)
+    return evaluation_of(tokenizer, sums, 0, settings, None if words is None else boundaries(tokenizer, words))
+
+
+def sums_of(
+    tokenizers: list[Tokenizer],
+    corpus: Source | Mapping[str, Source],
+    by: str | None,
+    reading: Reading,
+    threads: int | None,
+    progress: bool | None,
+) -> Measured:
+    """Return the sums of a corpus; CorpusError if it is empty."""
+    with progress_line(None, "encoding", enabled=progress) as bar:
+        sums = measured(tokenizers, corpus, by=by, reading=reading, threads=threads, on_bytes=bar.advance)
+    if not sums.texts.size:
+        raise CorpusError("no text to evaluate: every document is empty")
+    return sums
+
+
+def evaluation_of(
+    tokenizer: Tokenizer, sums: Measured, number: int, settings: Settings, morphology: Boundaries | None = None
+) -> Evaluation:
+    """Return the metrics of one of the tokenizers of `sums`."""
+    texts, every = sums.sums()
+    tokens, counts = int(every[number]), sums.counts[number]
+    size, used = int((np.diff(tokenizer.model.vocab.offsets) > 0).sum()), counts > 0
+    unk = tokenizer.model.unk_id
+    resampled = _resampled(sums, number, settings)
+    ratios = {"bytes_per_token": (BYTES, TOKENS), "characters_per_token": (CHARACTERS, TOKENS)}
+    spaced = int(texts[WORDS]) > 0 and 2 * int(texts[SPACELESS_CHARACTERS]) <= int(texts[CHARACTERS])
+    if spaced:
+        ratios["tokens_per_word"] = (TOKENS, WORDS)
+    intervals = {
+        name: found
+        for name, (above, below) in ratios.items()
+        if (found := resampled.interval(_ratio(above, below), settings.confidence)) is not None
+    }
+    groups = _groups(sums, number, settings, intervals.get("bytes_per_token"))
+    costs = [group.cost for group in groups if group.cost is not None]
+    seconds = sums.seconds[number]
+    return Evaluation(
+        documents=len(sums.groups),
+        bytes=int(texts[BYTES]),
+        characters=int(texts[CHARACTERS]),
+        words=int(texts[WORDS]),
+        tokens=tokens,
+        vocabulary=size,
+        bytes_per_token=_over(texts[BYTES], tokens),
+        characters_per_token=_over(texts[CHARACTERS], tokens),
+        tokens_per_word=_over(tokens, texts[WORDS]) if spaced else None,
+        unknown=None if unk is None else _over(int(counts[unk]), tokens),
+        used=int(used.sum()) / size,
+        used_rarely=int((used & (counts < RARE)).sum()) / size,
+        renyi_efficiency=renyi_efficiency(counts, order=settings.order, vocabulary=size),
+        entropy_efficiency=renyi_efficiency(counts, order=1.0, vocabulary=size),
+        zipf=zipf(counts, RANKS),
+        groups=groups,
+        gini=float(gini(costs)) if len(costs) > 1 else None,
+        gini_interval=_gini_interval(sums, number, settings, groups),
+        morphology=morphology,
+        intervals=intervals,
+        confidence=settings.confidence,
+        order=settings.order,
+        bytes_per_second=_over(texts[BYTES], seconds),
+        skipped=sums.tally.skipped,
+        frequencies=tuple(np.sort(counts[used])[::-1].tolist()),
+        without_text=sums.without_text,
+        parallel=settings.parallel,
+    )
+
+
+def _over(above: Any, below: Any) -> float | None:
+    return float(above) / float(below) if below else None
+
+
+def _resampled(sums: Measured, number: int, settings: Settings, chosen: Any = slice(None)) -> Resampled:
+    """Return sums of BYTES, CHARACTERS, WORDS and TOKENS over resampled documents."""
+    columns = [*sums.texts[:TOKENS, chosen], sums.tokens[number][chosen]]
+    return Resampled(columns, resamples=settings.resamples, seed=settings.seed)
+
+
+def _ratio(above: int, below: int) -> Any:
+    return lambda sums: sums[:, above] / sums[:, below]
+
+
+def _groups(sums: Measured, number: int, settings: Settings, whole: Interval | None) -> tuple[Group, ...]:
+    """Return the groups; the only group has the interval of the whole."""
+    if settings.reference is not None and settings.reference not in sums.names:
+        raise InputError(f"expected reference to be one of the groups {sums.names!r:.200}, not {settings.reference!r}")
+    if settings.parallel:
+        sizes = np.bincount(sums.groups, minlength=len(sums.names))
+        if sums.incomplete:
+            raise CorpusError(
+                f"parallel text needs text in every document, but documents of {', '.join(sums.incomplete):.200} "
+                "are empty or were left out: take them out of every group"
+            )
+        if len({*sizes.tolist()}) > 1:
+            counted = dict(zip(sums.names, sizes.tolist(), strict=True))
+            raise CorpusError(f"parallel text needs as many documents in every group, found {counted!r:.300}")
+    found = []
+    for group, name in enumerate(sums.names):
+        texts, tokens = sums.sums(group if len(sums.names) > 1 else None)
+        interval, size = whole, len(sums.groups)
+        if len(sums.names) > 1:
+            chosen = sums.groups == group
+            size, resampled = int(chosen.sum()), _resampled(sums, number, settings, chosen)
+            interval = resampled.interval(_ratio(BYTES, TOKENS), settings.confidence)
+        own = int(tokens[number])
+        ratio = _over(texts[BYTES], own), interval, _over(texts[CHARACTERS], own)
+        found.append(Group(name, size, int(texts[BYTES]), own, *ratio, _cost(texts, own, settings)))
+    if len(found) < 2:
+        return tuple(found)
+    base = next(one for one in found if one.name == (settings.reference or found[0].name))
+    return tuple(
+        Group(**{**vars(one), "cost": None if not base.cost or one.cost is None else one.cost / base.cost})
+        for one in found
+    )
+
+
+def _cost(texts: NDArray[np.int64], tokens: int, settings: Settings) -> float | None:
+    return float(tokens) if settings.parallel else _over(tokens, texts[CHARACTERS])
+
+
+def _gini_interval(sums: Measured, number: int, settings: Settings, groups: tuple[Group, ...]) -> Interval | None:
+    """Return the interval of the Gini coefficient; of parallel text only, whose documents are resampled together."""
+    if not settings.parallel or len(groups) < 2:
+        return None
+    columns = [sums.tokens[number][sums.groups == group] for group in range(len(groups))]
+    return Resampled(columns, resamples=settings.resamples, seed=settings.seed).interval(
+        lambda found: np.asarray(gini(found)), settings.confidence
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Use: what tokenizers do on text, document by document as `evaluate` does, or on word counts (V1 to V4).
+
+# Options of `train` that are not settings of a model.
+NO_SETTINGS = ("splitter", "normalizer", "template", "roles", "min_documents", "threads", "progress")
+SETTINGS = evaluate_settings(2.5, 0.95, 1000, 0, False, None)  # the defaults of `evaluate`
+
+
+@dataclass(frozen=True, eq=False)
+class Use:
+    """What a tokenizer does on a corpus. ids: int64, how often each id of the vocabulary occurs.
+
+    bytes: of the documents as given; None if word counts do not know it. Ratios are None where that or tokens are
+    missing. Word counts have no documents, thus no interval and no groups, and no words as V2 defines them.
+    """
+
+    ids: NDArray[np.int64]
+    vocabulary: int
+    tokens: int
+    bytes: int | None
+    bytes_per_token: float | None
+    unknown: float | None
+    used: float
+    interval: Interval | None = None
+    tokens_per_word: float | None = None
+    groups: tuple[Group, ...] = ()
+
+
+def over(above: float | None, below: float | None) -> float | None:
+    """Return a ratio; None if there is nothing to divide, or to divide by."""
+    return None if above is None or not below else above / below
+
+
+def uses_of(
+    tokenizers: Sequence[Tokenizer],
+    source: Source | WordCounts | Mapping[str, Source],
+    *,
+    reading: Reading | None,
+    threads: int | None,
+    progress: bool | None,
+    trained_on: WordCounts | None = None,
+) -> list[Use]:
+    """Return the use of each tokenizer on text, or on counts made with the rules of all of them.
+
+    reading: of text. trained_on: counts that the tokenizers were trained on; their words may be
+    parts of those that the tokenizers cut, at places that no learned piece crosses. Raises InputError for counts made
+    with other rules, CorpusError for a source without text.
+    """
+    if isinstance(source, WordCounts):
+        if reading is not None:
+            raise InputError("`reading` applies to text, but these are word counts: pass it to count")
+        return [_of_counts(tok, source, threads, is_checked=source is trained_on) for tok in tokenizers]
+    sums = sums_of(list(tokenizers), source, None, reading_of(reading), threads, progress)
+    found = []
+    for k, tok in enumerate(tokenizers):
+        one = evaluation_of(tok, sums, k, SETTINGS)
+        found.append(
+            Use(
+                ids=sums.counts[k],
+                vocabulary=one.vocabulary,
+                tokens=one.tokens,
+                bytes=one.bytes,
+                bytes_per_token=one.bytes_per_token,
+                unknown=one.unknown,
+                used=one.used,
+                interval=one.intervals.get("bytes_per_token"),
+                tokens_per_word=one.tokens_per_word,
+                groups=one.groups if len(one.groups) > 1 else (),
+            )
+        )
+    return found
+
+
+def _of_counts(tokenizer: Tokenizer, counts: WordCounts, threads: int | None, *, is_checked: bool) -> Use:
+    if not is_checked:
+        check_counts(counts, rules_like(tokenizer))
+    if not len(counts):
+        raise CorpusError("no words in these counts: expected a corpus with text")
+    model, batch = tokenizer.model, word_ids(tokenizer.model, counts, threads)
+    size = len(model.vocab)
+    each = np.repeat(counts.counts.astype(np.int64), np.diff(batch.offsets))
+    found = np.zeros(size + 1, np.int64)  # one more: symbols that no token is for
+    np.add.at(found, batch.ids, each)
+    if found[size] and model.unknown == "error":
+        raise InputError(
+            f"{found[size]} symbols of these counts are not in the vocabulary, and the model has no unk token: "
+            "measure on text with known characters, or train with unk_token"
+        )
+    ids = found[:size]
+    vocabulary, tokens = int((np.diff(model.vocab.offsets) > 0).sum()), int(ids.sum())
+    return Use(
+        ids=ids,
+        vocabulary=vocabulary,
+        tokens=tokens,
+        bytes=counts.text_bytes,
+        bytes_per_token=over(counts.text_bytes, tokens),
+        unknown=None if model.unk_id is None else over(int(ids[model.unk_id]), tokens),
+        used=int((ids > 0).sum()) / vocabulary,
+    )
+
+
+def without_sample(reading: Reading | None) -> Reading | None:
+    """Return a reading of all documents."""
+    return None if reading is None else replace(reading, sample=None, sample_seed=None)
+
+
+def counts_to_train(source: Source, algorithm: str, reading: Reading | None, options: dict[str, Any]) -> WordCounts:
+    """Return the counts that `train` makes of a source. options: of `train`, without `reading`."""
+    given = {name: value for name, value in options.items() if value is not None or name == "vocab_size"}
+    model = {name: value for name, value in given.items() if name not in (*NO_SETTINGS, "memory")}
+    rules = splitting_rules(
+        algorithm,
+        settings_of_family(algorithm, model),
+        given.get("splitter", "auto"),
+        given.get("normalizer", "auto"),
+    )
+    how = {name: given.get(name) for name in ("memory", "threads", "progress")}
+    return counted(source, reading_of(reading), rules, document_frequencies="min_documents" in given, **how)

@@ -1,0 +1,34 @@
+"""The exceptions of the package: `SubwordsError` and its four subclasses, and the warning `SubwordsWarning`.
+
+A message states what was expected, what came, where, and what to do if that is not obvious.
+"""
+
+from __future__ import annotations
+
+
+class SubwordsError(Exception):
+    """Base class of all errors of this package."""
+
+
+class InputError(SubwordsError, ValueError):
+    """An invalid argument, text or id."""
+
+
+class MissingName(InputError, AttributeError):  # noqa: N818  # `hasattr` needs an AttributeError
+    """A name that is not there, or an attribute that cannot be set: an InputError like others."""
+
+
+class CorpusError(SubwordsError):
+    """A corpus that cannot be read: a missing or unreadable file, no text, invalid UTF-8."""
+
+
+class FormatError(SubwordsError):
+    """A tokenizer or counts file with damaged or unsupported content."""
+
+
+class TrainingError(SubwordsError):
+    """Training that is impossible with these counts and settings."""
+
+
+class SubwordsWarning(UserWarning):
+    """Something that works, but perhaps not as expected."""

@@ -1,0 +1,201 @@
+"""Text with every character visible: spaces, control characters, bidi controls and bytes that are not characters."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import TextIO
+
+SPACE = "\u2423"  # the open box
+CIRCLE = "\u25cc"  # carries a mark that has no character before it
+_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\", " ": SPACE}
+CHARACTERS = {escape: character for character, escape in _ESCAPES.items()}
+
+
+def visible(text: str) -> str:
+    r"""Return a text on one line: a space becomes U+2423, other characters that are not printable are escaped.
+
+    Bytes that are not part of a character are lone surrogates, as the error handler "surrogateescape" makes them.
+
+    >>> print(visible(" caf\xe9\n"), visible("\udcc3"), visible("a\u202eb"))
+    ␣café\n \xc3 a\u202eb
+    """
+    return "".join(map(escape_character, text))
+
+
+def printable(text: str) -> str:
+    r"""Return a text on one line: spaces and backslashes stay, only what is not printable is escaped.
+
+    >>> print(printable("\\s+ or \x1b"))
+    \s+ or \x1b
+    """
+    return "".join(character if character.isprintable() else escape_character(character) for character in text)
+
+
+def escape_character(character: str) -> str:
+    r"""Return how `visible` shows a character.
+
+    >>> print(escaped("\t"), escaped("x"), escaped("\x1b"))
+    \t x \x1b
+    """
+    if character in _ESCAPES:
+        return _ESCAPES[character]
+    code = ord(character)
+    if 0xDC80 <= code <= 0xDCFF:
+        return f"\\x{code - 0xDC00:02x}"  # a byte that is not part of a character
+    if character.isprintable() and character != SPACE:
+        return character
+    return f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def shorten_visible(text: str, most: int) -> str:
+    """Return a visible text of at most about `most` characters; it says how much is left out.
+
+    A mark at the start gets a dotted circle: it would otherwise combine with whatever stands before the text.
+
+    >>> shortened("a long text", 4), shortened("\u0301e", 4)
+    ('a␣lo… (7 more)', '◌́e')
+    """
+    more = len(text) - most
+    start = CIRCLE if text and unicodedata.category(text[0]).startswith("M") else ""
+    return f"{start}{visible(text[:most])}{f'… ({more} more)' if more > 0 else ''}"
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Tokens and facts as HTML: every content escaped, styles inline, no script; readable on light and on dark pages.
+
+# With black text, the contrast is at least 14:1; the page's own colors do not matter.
+BACKGROUNDS = ("#cfe8ff", "#d9f2d0", "#ffe3c2", "#f3d6f5", "#fff3b0")
+SPECIAL = "#dddddd"
+MOST_CHARACTERS = 200  # of one token
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """One token: its text, what is shown when the pointer rests on it, and whether it is special."""
+
+    text: str
+    title: str = ""
+    special: bool = False
+
+
+def chips(tokens: Iterable[Chip], *, left_out: int = 0) -> str:
+    """Return tokens side by side, each with a background color; `left_out` more are counted at the end.
+
+    >>> chips([Chip("<b>", "id 7")]).partition(" title=")[2]
+    '"id 7">&lt;b&gt;</span></div>'
+    """
+    marks = [_chip(token, place) for place, token in enumerate(tokens)]
+    if left_out:
+        marks.append(f"<span>and {left_out} more</span>")
+    return f'<div style="font-family:monospace;line-height:1.8">{" ".join(marks)}</div>'
+
+
+def _chip(token: Chip, place: int) -> str:
+    color = SPECIAL if token.special else BACKGROUNDS[place % len(BACKGROUNDS)]
+    # Isolated: a right-to-left token does not reorder its neighbours.
+    style = f"background:{color};color:#000;padding:1px 2px;border-radius:3px;unicode-bidi:isolate"
+    title = f' title="{escape(token.title)}"' if token.title else ""
+    return f'<span style="{style}"{title}>{escape(shorten_visible(token.text, MOST_CHARACTERS))}</span>'
+
+
+def facts(rows: Sequence[tuple[str, str]], *, caption: str) -> str:
+    """Return names and values as a table; a value is HTML, a name and the caption are text.
+
+    >>> facts([("model", "bpe")], caption="Tokenizer").count("<td")
+    1
+    """
+    cell = "text-align:left;vertical-align:top;padding:2px 8px"
+    body = "".join(
+        f'<tr><th scope="row" style="{cell}">{escape(name)}</th><td style="{cell}">{value}</td></tr>'
+        for name, value in rows
+    )
+    caption_style = "text-align:left;font-weight:bold;padding:2px 8px"
+    return f'<table><caption style="{caption_style}">{escape(caption)}</caption><tbody>{body}</tbody></table>'
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Tokens and pages in the style of the local page, whose style sheet they need to be colored; no script.
+
+COLORS = 8  # of the style sheet, c0 to c7
+HASHED = 64  # UTF-16 code units of a token that decide its color
+_MARK = re.compile(r"\A(?: |\u2581|##)(?=.)", re.DOTALL)
+
+
+def chip(token: str, more: str = "") -> str:
+    """Return a token on the background that it has on the local page. more: other classes.
+
+    >>> chip(" the")
+    '<span class="chip c4">␣the</span>'
+    """
+    units = _MARK.sub("", token).encode("utf-16-le", "surrogatepass")[: 2 * HASHED]
+    found = 7
+    for place in range(0, len(units), 2):
+        found = (found * 31 + int.from_bytes(units[place : place + 2], "little")) % 2**32
+    classes = f"chip c{(found ^ found >> 7) % COLORS} {more}".strip()
+    return f'<span class="{classes}">{escape(shorten_visible(token, MOST_CHARACTERS))}</span>'
+
+
+def page_chips(tokens: Iterable[str]) -> str:
+    """Return tokens side by side."""
+    return " ".join(map(chip, tokens))
+
+
+def panel(title: str, body: str) -> str:
+    """Return a part of a page under a heading; both are HTML."""
+    return f'<section class="panel"><h2>{title}</h2>{body}</section>'
+
+
+def page(title: str, body: str, style: str) -> str:
+    """Return a whole page of HTML. title: text. body: HTML. style: a style sheet."""
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<title>{escape(title)}</title><style>{style}</style></head><body class="written">'
+        f"<header><h1>{escape(title)}</h1></header><main>{body}</main></body></html>\n"
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Tokens in a terminal, each on a colored background.
+
+# Of the 256 colors of terminals: light backgrounds, on which black has a contrast of at least 8:1.
+ANSI_BACKGROUNDS = (153, 194, 223, 225, 229, 159)
+
+
+def uses_color(stream: TextIO, environment: Mapping[str, str]) -> bool:
+    """Whether to write colors to a stream: a terminal, unless NO_COLOR is set; FORCE_COLOR writes them anywhere.
+
+    >>> import io
+    >>> uses_color(io.StringIO(), {}), uses_color(io.StringIO(), {"FORCE_COLOR": "1"})
+    (False, True)
+    """
+    if environment.get("NO_COLOR"):
+        return False
+    if environment.get("FORCE_COLOR"):
+        return True
+    return stream.isatty() and environment.get("TERM") != "dumb"
+
+
+def colored(tokens: Iterable[str], *, color: bool) -> str:
+    r"""Return tokens side by side, each with a background color; without `color`, separated by spaces on one line.
+
+    Whitespace is visible, and control characters are escaped: a token cannot move the cursor or turn the direction of
+    text. With colors, a new line begins after a token that ends in a line feed.
+
+    >>> colored(["a", " b", "\x1b[2J"], color=False)
+    'a ␣b \\x1b[2J'
+    >>> colored(["a"], color=True)
+    '\x1b[38;5;16;48;5;153ma\x1b[0m'
+    """
+    shown = [(token.endswith("\n"), shorten_visible(token, MOST_CHARACTERS)) for token in tokens]
+    if not color:
+        return " ".join(text for _, text in shown)
+    painted = (
+        f"\x1b[38;5;16;48;5;{ANSI_BACKGROUNDS[place % len(ANSI_BACKGROUNDS)]}m{text}\x1b[0m{chr(10) if ends else ''}"
+        for place, (ends, text) in enumerate(shown)
+    )
+    return "".join(painted).removesuffix("\n")

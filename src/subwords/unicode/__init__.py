@@ -1,1 +1,0 @@
-"""Unicode 16.0 as tables."""

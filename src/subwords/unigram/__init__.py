@@ -1,1 +1,0 @@
-"""Unigram: model, encoding and training."""

@@ -1,1 +1,0 @@
-"""WordLevel: model, training and encoding."""

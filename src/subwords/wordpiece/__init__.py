@@ -1,1 +1,0 @@
-"""WordPiece: model, training and encoding."""

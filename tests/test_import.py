@@ -15,42 +15,22 @@ import subwords
 from small_data import file_of
 
 SOURCE = Path(subwords.__file__).parents[1]
+SPACES = ("adapt", "files", "research", "sampling", "scale", "study")
+ERRORS = ("CorpusError", "FormatError", "InputError", "SubwordsError", "SubwordsWarning", "TrainingError")
 PUBLIC = {
-    *("CorpusError", "FormatError", "InputError", "SubwordsError", "SubwordsWarning", "TrainingError"),
-    *("EncodingBatch", "Padding", "Reading", "Special", "Text", "Truncation", "DecodeStream"),
-    *("Adapted", "IdMap", "id_map", "merge_tokenizers", "prune", "replace"),
-    *("AddedToken", "Encoding", "Normalizer", "Splitter", "TokenBatch", "Tokenizer", "TokenizerSpec", "WordCounts"),
-    *(
-        "convert",
-        "count",
-        "explain",
-        "explain_training",
-        "extend",
-        "verify_training",
-        "allocation",
-        "compare",
-        "mix",
-        "stability",
-        "evaluate",
-        "sweep",
-        "why_not",
-        "audit",
-        "boundary_difference",
-        "canonicalize",
-        "is_canonical",
-        "distribution",
-        "encode_with",
-        "segmentations",
-        "segmented",
-        "load",
-        "normalizer",
-        "splitter",
-        "train",
-        "train_parity",
-        "verify",
-        "warmup",
-        "scale",
-        "tokens",
+    *("AddedToken", "Encoding", "EncodingBatch", "Normalizer", "Padding", "Reading", "Special", "Splitter", "Text"),
+    *("TokenBatch", "Tokenizer", "TokenizerSpec", "Truncation", "WordCounts"),
+    *("count", "load", "normalizer", "splitter", "train", "warmup", *ERRORS, *SPACES),
+}
+IN_SPACES = {
+    "adapt": ("Adapted", "IdMap", "extend", "id_map", "merge", "prune", "replace"),
+    "files": ("Manifest", "TokenFile", "check", "convert", "open", "verify"),
+    "research": ("LanguageCost", "Parity", "train_parity"),
+    "sampling": ("distribution", "encode_with", "segmentations"),
+    "scale": ("Run",),
+    "study": (
+        *("allocation", "audit", "boundary_difference", "canonicalize", "compare", "evaluate", "explain"),
+        *("explain_training", "is_canonical", "stability", "sweep", "verify_training", "why_not"),
     ),
 }
 HEAVY = ("numpy", "numba", "llvmlite", "regex", "click", "rich", "pyarrow")
@@ -81,7 +61,7 @@ def test_import_brings_nothing_heavy() -> None:
 def test_import_brings_few_modules() -> None:
     code = "import sys\nbefore = {*sys.modules}\nimport subwords\nprint(*sorted({*sys.modules} - before))"
     assert [name for name in run("-c", code).split() if name.startswith("subwords")] == [
-        *("subwords", "subwords.support.errors")
+        *("subwords", "subwords.support", "subwords.support.lazy")
     ]
 
 
@@ -114,6 +94,14 @@ def test_public_names() -> None:
     assert set(dir(subwords)) == PUBLIC
     for name in PUBLIC:
         assert getattr(subwords, name).__doc__, name
+
+
+@pytest.mark.parametrize("space", SPACES)
+def test_public_names_of_namespaces(space: str) -> None:
+    module = getattr(subwords, space)
+    assert tuple(module.__all__) == IN_SPACES[space]
+    for name in module.__all__:
+        assert getattr(module, name).__doc__, name
 
 
 def test_star_import_brings_the_public_names() -> None:

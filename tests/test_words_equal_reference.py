@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 import subwords
 from strategies import byte_texts, texts
 from subwords.adapt import words as adapted
-from subwords.adapt.words import neighbours_of, symbol_words_of_ids, word_ids
+from subwords.adapt.words import symbol_words_of_ids
 from subwords.corpus.counts import Provenance, WordCounts
+from subwords.engine.encoder import neighbours_of, word_ids
 from subwords.kernels import layout
 from subwords.kernels.split.masks import cut_words
 from subwords.models.bpe.model import BPE

@@ -36,21 +36,21 @@ def encoding(tok: subwords.Tokenizer) -> NDArray[np.uint32]:
 
 def studies(tok: subwords.Tokenizer) -> list[str]:
     """Tokenizers by path and by name, and what an explanation holds."""
-    assert subwords.evaluate("tok.json", ["a text"]).tokens
-    assert subwords.compare(["gpt2", Path("tok.json"), tok], ["a text"]).relative
-    subwords.audit(Path("tok.json"))
-    trace = subwords.explain("gpt2", "a text")
+    assert subwords.study.evaluate("tok.json", ["a text"]).tokens
+    assert subwords.study.compare(["gpt2", Path("tok.json"), tok], ["a text"]).relative
+    subwords.study.audit(Path("tok.json"))
+    trace = subwords.study.explain("gpt2", "a text")
     segmentations = [word.segmentation for word in trace.words]
     return [trace.tokens[m.result] for one in segmentations if isinstance(one, Merging) for m in one.merges]
 
 
 def files() -> int:
     """Token files, one document and several."""
-    opened = subwords.tokens.open("ids.npy")
-    some: subwords.tokens.TokenFile = opened[1:3]
+    opened = subwords.files.open("ids.npy")
+    some: subwords.files.TokenFile = opened[1:3]
     return int(opened[0][0]) + len(some)
 
 
 if TYPE_CHECKING:  # refused: there are no such names
     subwords.tran("x")  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
-    subwords.explain(7, "x")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    subwords.study.explain(7, "x")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.adapt.words import apart_ids, symbol_words_of_ids, word_ids
+from subwords.adapt.words import apart_ids, symbol_words_of_ids
 from subwords.corpus.counts import MOST, WordCounts
 from subwords.corpus.progress import progress as progress_line
+from subwords.engine.encoder import word_ids
 from subwords.kernels import layout
 from subwords.kernels.layout import MergeRules, ParityTraining, SymbolWords
 from subwords.models.bpe.train import BPESettings, initial_tokens, model_of
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
     from subwords.corpus.reading import Reading
     from subwords.corpus.source import Source
     from subwords.normalize.resolve import NormalizerLike, SplitterLike
+
+__all__ = ["LanguageCost", "Parity", "train_parity"]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -454,7 +457,7 @@ def train_parity(
 
     >>> import subwords
     >>> texts = {"en": ["the weather of the other"] * 9, "de": ["das Wetter der anderen"]}
-    >>> found = subwords.train_parity(texts, vocab_size=264, splitter="gpt2")
+    >>> found = subwords.research.train_parity(texts, vocab_size=264, splitter="gpt2")
     >>> [(language.name, language.merges, round(language.after, 2)) for language in found.languages]
     [('en', 3, 0.58), ('de', 5, 0.64)]
 

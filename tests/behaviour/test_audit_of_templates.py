@@ -30,7 +30,7 @@ def whole(tmp_path: Path) -> Path:
 
 
 def test_a_good_template_has_no_finding(whole: Path) -> None:
-    assert subwords.audit(whole, rules=["template-token"]).findings == ()
+    assert subwords.study.audit(whole, rules=["template-token"]).findings == ()
 
 
 @pytest.mark.parametrize("index", [128_000, 7])
@@ -38,7 +38,7 @@ def test_a_template_of_another_tokenizer_is_an_error(whole: Path, index: int) ->
     fields = json.loads(whole.read_text("utf-8"))
     fields["post_processor"]["special_tokens"]["[CLS]"]["ids"] = [index]
     whole.write_text(json.dumps(fields), "utf-8")
-    found = subwords.audit(whole, rules=["template-token"]).findings
+    found = subwords.study.audit(whole, rules=["template-token"]).findings
     assert [one.severity for one in found] == ["error"]
     assert f"inserts '[CLS]' as {index}" in found[0].message
     assert (index in found[0].ids) == (index == 7)
@@ -48,5 +48,5 @@ def test_padding_of_another_tokenizer_is_an_error(whole: Path) -> None:
     fields = json.loads(whole.read_text("utf-8"))
     fields["padding"]["pad_id"] = 7
     whole.write_text(json.dumps(fields), "utf-8")
-    found = subwords.audit(whole, rules=["template-token"]).findings
+    found = subwords.study.audit(whole, rules=["template-token"]).findings
     assert [one.message.split(" inserts")[0] for one in found] == ["the padding"]

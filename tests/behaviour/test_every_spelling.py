@@ -26,55 +26,57 @@ Call = Callable[[Any], Any]
 
 # Calls of all public functions that take a tokenizer, with each in turn. What they return is compared by its repr.
 WITH_TOKENIZER: dict[str, Call] = {
-    "allocation": lambda t: subwords.allocation(t, {"a": TEXTS}, progress=False),
-    "audit": lambda t: subwords.audit(t, rules=["unreachable-token"]),
-    "boundary_difference": lambda t: subwords.boundary_difference(t, "l", "ow"),
-    "canonicalize": lambda t: subwords.canonicalize(t, [75, 78]),
-    "compare": lambda t: subwords.compare([t, OTHER], TEXTS, names=["a", "b"], progress=False),
-    "compare, second": lambda t: subwords.compare([OTHER, t], TEXTS, names=["a", "b"], progress=False),
-    "convert": lambda t: subwords.convert(t, "converted.json"),
-    "distribution": lambda t: subwords.distribution(t, "low", method="uniform"),
-    "encode_with": lambda t: subwords.encode_with(t, "lower", method="fewest"),
-    "evaluate": lambda t: subwords.evaluate(t, TEXTS, progress=False),
-    "explain": lambda t: subwords.explain(t, "lower").to_dict(),
-    "extend": lambda t: subwords.extend(t, OTHER_TEXTS, count=1, progress=False).vocab,
-    "id_map": lambda t: subwords.id_map(t, OTHER),
-    "id_map, second": lambda t: subwords.id_map(OTHER, t),
-    "IdMap.check": lambda t: subwords.id_map(TOK, OTHER).check(t, OTHER),
-    "is_canonical": lambda t: subwords.is_canonical(t, [75, 78]),
-    "merge_tokenizers": lambda t: subwords.merge_tokenizers(t, OTHER),
-    "merge_tokenizers, second": lambda t: subwords.merge_tokenizers(OTHER, t),
-    "prune": lambda t: subwords.prune(t, drop=[TOK.vocab_size - 1]),
-    "replace": lambda t: subwords.replace(t, OTHER_TEXTS, count=1, progress=False),
-    "segmentations": lambda t: subwords.segmentations(t, "low"),
-    "verify": lambda t: subwords.verify("tok.json", other=t),
-    "verify_training": lambda t: subwords.verify_training(t, TEXTS),
-    "why_not": lambda t: subwords.why_not(t, "lowest"),
+    "allocation": lambda t: subwords.study.allocation(t, {"a": TEXTS}, progress=False),
+    "audit": lambda t: subwords.study.audit(t, rules=["unreachable-token"]),
+    "boundary_difference": lambda t: subwords.study.boundary_difference(t, "l", "ow"),
+    "canonicalize": lambda t: subwords.study.canonicalize(t, [75, 78]),
+    "compare": lambda t: subwords.study.compare([t, OTHER], TEXTS, names=["a", "b"], progress=False),
+    "compare, second": lambda t: subwords.study.compare([OTHER, t], TEXTS, names=["a", "b"], progress=False),
+    "convert": lambda t: subwords.files.convert(t, "converted.json"),
+    "distribution": lambda t: subwords.sampling.distribution(t, "low", method="uniform"),
+    "encode_with": lambda t: subwords.sampling.encode_with(t, "lower", method="fewest"),
+    "evaluate": lambda t: subwords.study.evaluate(t, TEXTS, progress=False),
+    "explain": lambda t: subwords.study.explain(t, "lower").to_dict(),
+    "extend": lambda t: subwords.adapt.extend(t, OTHER_TEXTS, count=1, progress=False).vocab,
+    "id_map": lambda t: subwords.adapt.id_map(t, OTHER),
+    "id_map, second": lambda t: subwords.adapt.id_map(OTHER, t),
+    "IdMap.check": lambda t: subwords.adapt.id_map(TOK, OTHER).check(t, OTHER),
+    "is_canonical": lambda t: subwords.study.is_canonical(t, [75, 78]),
+    "merge": lambda t: subwords.adapt.merge(t, OTHER),
+    "merge, second": lambda t: subwords.adapt.merge(OTHER, t),
+    "prune": lambda t: subwords.adapt.prune(t, drop=[TOK.vocab_size - 1]),
+    "replace": lambda t: subwords.adapt.replace(t, OTHER_TEXTS, count=1, progress=False),
+    "segmentations": lambda t: subwords.sampling.segmentations(t, "low"),
+    "verify": lambda t: subwords.files.verify("tok.json", other=t),
+    "verify_training": lambda t: subwords.study.verify_training(t, TEXTS),
+    "why_not": lambda t: subwords.study.why_not(t, "lowest"),
 }
 
 # Calls of all public functions that read a corpus.
 WITH_CORPUS: dict[str, Call] = {
-    "allocation": lambda c: subwords.allocation(TOK, {"a": c}, progress=False),
-    "audit": lambda c: subwords.audit(TOK, c, rules=["unused-token"], progress=False),
-    "compare": lambda c: subwords.compare([TOK, OTHER], c, progress=False),
-    "convert": lambda c: subwords.convert("tok.json", "converted.json", source=c, progress=False),
+    "allocation": lambda c: subwords.study.allocation(TOK, {"a": c}, progress=False),
+    "audit": lambda c: subwords.study.audit(TOK, c, rules=["unused-token"], progress=False),
+    "compare": lambda c: subwords.study.compare([TOK, OTHER], c, progress=False),
+    "convert": lambda c: subwords.files.convert("tok.json", "converted.json", source=c, progress=False),
     "count": lambda c: subwords.count(c, progress=False),
     "encode_files": lambda c: TOK.encode_files(c, "ids.npy", progress=False),
-    "evaluate": lambda c: subwords.evaluate(TOK, c, progress=False),
-    "explain_training": lambda c: subwords.explain_training(c, vocab_size=258),
-    "extend": lambda c: subwords.extend(TOK, c, count=1, progress=False),
-    "mix": lambda c: subwords.mix({"a": c, "b": subwords.count(TEXTS, progress=False)}, weights={"a": 1.0, "b": 1.0}),
-    "replace": lambda c: subwords.replace(TOK, c, count=1, progress=False),
-    "stability": lambda c: subwords.stability(c, vocab_size=258, shares=[1], progress=False),
-    "sweep": lambda c: subwords.sweep(c, vocab_sizes=[258], progress=False),
+    "evaluate": lambda c: subwords.study.evaluate(TOK, c, progress=False),
+    "explain_training": lambda c: subwords.study.explain_training(c, vocab_size=258),
+    "extend": lambda c: subwords.adapt.extend(TOK, c, count=1, progress=False),
+    "mix": lambda c: subwords.WordCounts.mixed(
+        {"a": c, "b": subwords.count(TEXTS, progress=False)}, weights={"a": 1.0, "b": 1.0}
+    ),
+    "replace": lambda c: subwords.adapt.replace(TOK, c, count=1, progress=False),
+    "stability": lambda c: subwords.study.stability(c, vocab_size=258, shares=[1], progress=False),
+    "sweep": lambda c: subwords.study.sweep(c, vocab_sizes=[258], progress=False),
     "train": lambda c: subwords.train(c, vocab_size=258, progress=False),
-    "train_parity": lambda c: subwords.train_parity({"a": c, "b": TEXTS}, vocab_size=258, progress=False),
-    "verify": lambda c: subwords.verify("tok.json", c, progress=False),
-    "verify_training": lambda c: subwords.verify_training(TOK, c),
+    "train_parity": lambda c: subwords.research.train_parity({"a": c, "b": TEXTS}, vocab_size=258, progress=False),
+    "verify": lambda c: subwords.files.verify("tok.json", c, progress=False),
+    "verify_training": lambda c: subwords.study.verify_training(TOK, c),
 }
 
 # Functions whose first argument is something else, which other tests try.
-NEITHER = {"load", "normalizer", "splitter", "segmented", "warmup"}
+NEITHER = {"load", "normalizer", "splitter", "warmup", "open", "check"}
 
 CORPORA: dict[str, Callable[[], Any]] = {
     "path": lambda: "corpus.txt",
@@ -138,12 +140,18 @@ def outcome(call: Call, value: Any) -> str:
 
 
 def test_every_public_function_is_tried() -> None:
-    functions = {name for name in subwords.__all__ if inspect.isfunction(getattr(subwords, name))}
+    spaces = [
+        subwords,
+        *(getattr(subwords, name) for name in subwords.__all__ if inspect.ismodule(getattr(subwords, name))),
+    ]
+    functions = {
+        name: found for space in spaces for name in space.__all__ if inspect.isfunction(found := getattr(space, name))
+    }
     tried = {name.partition(",")[0] for name in (*WITH_TOKENIZER, *WITH_CORPUS)}
-    assert functions - NEITHER == tried - {"IdMap.check", "encode_files"}
-    for name in functions:
-        first = next(iter(inspect.signature(getattr(subwords, name)).parameters))
-        assert (first in ("tokenizer", "tokenizers", "old", "first")) <= (name in WITH_TOKENIZER)
+    assert {*functions} - NEITHER == tried - {"IdMap.check", "encode_files", "mix"}
+    for name, function in functions.items():
+        first = next(iter(inspect.signature(function).parameters))
+        assert (first in ("tokenizer", "tokenizers")) <= (name in WITH_TOKENIZER)
 
 
 @pytest.mark.parametrize("name", WITH_TOKENIZER)
@@ -166,20 +174,20 @@ def test_a_name(shared_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.skip("no r50k_base.tiktoken")
     monkeypatch.chdir(shared_data / "tokenizers/tiktoken")
     for name in ("gpt2", "r50k_base", "GPT2"):
-        assert subwords.explain(name, "low").ids == subwords.load("gpt2").encode("low")
-        assert subwords.evaluate(name, ["low lower"], progress=False).tokens == 2
+        assert subwords.study.explain(name, "low").ids == subwords.load("gpt2").encode("low")
+        assert subwords.study.evaluate(name, ["low lower"], progress=False).tokens == 2
 
 
 def test_what_has_a_tokenizer_is_named() -> None:
     with pytest.raises(InputError, match=r"not Adapted; pass its \.tokenizer"):
-        subwords.why_not(subwords.prune(TOK, drop=[262]), "low")  # type: ignore[arg-type]
+        subwords.study.why_not(subwords.adapt.prune(TOK, drop=[262]), "low")  # type: ignore[arg-type]
     for wrong in ("tok.json", TOK, Path("tok.json"), 3, ["tok.json"]):
         with pytest.raises(InputError, match="expected"):
-            subwords.compare(wrong, TEXTS)  # type: ignore[arg-type]
-    found = subwords.compare(["tok.json", OTHER, Path("tok.json")], TEXTS, progress=False)
+            subwords.study.compare(wrong, TEXTS)  # type: ignore[arg-type]
+    found = subwords.study.compare(["tok.json", OTHER, Path("tok.json")], TEXTS, progress=False)
     assert found.names == ("tok.json", "2", "tok.json")
     with pytest.raises(InputError, match="expected names as a list of str"):
-        subwords.compare([TOK, OTHER], TEXTS, names="ab", progress=False)
+        subwords.study.compare([TOK, OTHER], TEXTS, names="ab", progress=False)
 
 
 @pytest.mark.parametrize("name", WITH_CORPUS)
@@ -193,16 +201,16 @@ def test_corpora(name: str) -> None:
 PATHS: dict[str, Call] = {
     "load": subwords.load,
     "save": TOK.save,
-    "convert": lambda p: subwords.convert("tok.json", p),
-    "verify": subwords.verify,
+    "convert": lambda p: subwords.files.convert("tok.json", p),
+    "verify": subwords.files.verify,
     "encode_files": lambda p: TOK.encode_files(TEXTS, p, progress=False),
-    "tokens.open": subwords.tokens.open,
-    "tokens.check": subwords.tokens.check,
+    "tokens.open": subwords.files.open,
+    "tokens.check": subwords.files.check,
     "WordCounts.save": lambda p: subwords.count(TEXTS, progress=False).save(p),
     "WordCounts.load": subwords.WordCounts.load,
-    "IdMap.save": lambda p: subwords.id_map(TOK, OTHER).save(p),
-    "IdMap.load": subwords.IdMap.load,
-    "evaluate(gold)": lambda p: subwords.evaluate(TOK, TEXTS, gold=p, progress=False),
+    "IdMap.save": lambda p: subwords.adapt.id_map(TOK, OTHER).save(p),
+    "IdMap.load": subwords.adapt.IdMap.load,
+    "evaluate(gold)": lambda p: subwords.study.evaluate(TOK, TEXTS, gold=p, progress=False),
     "Run.folder": lambda p: subwords.count("corpus.txt", run=Run(folder=p), progress=False),
 }
 FILES = {
@@ -222,7 +230,7 @@ FILES = {
 def test_paths(name: str) -> None:
     TOK.encode_files(TEXTS, "ids.npy", progress=False)
     subwords.count(TEXTS, progress=False).save("counts")
-    subwords.id_map(TOK, OTHER).save("map.json")
+    subwords.adapt.id_map(TOK, OTHER).save("map.json")
     Path("gold.tsv").write_text("lower\tlow er\n", "utf-8")
     file = FILES.get(name, "tok.json" if name in ("load", "verify") else "new.json")
     for value in (file, Path(file), Named(file)):
@@ -243,8 +251,8 @@ WITH_IDS: dict[str, Call] = {
     "decode_with_spans": lambda ids: TOK.decode_with_spans(ids)[0],
     "stream.step": lambda ids: TOK.stream().step(ids),
     "stream(prompt)": lambda ids: TOK.stream(prompt=ids).step(75),
-    "canonicalize": lambda ids: subwords.canonicalize(TOK, ids),
-    "is_canonical": lambda ids: subwords.is_canonical(TOK, ids),
+    "canonicalize": lambda ids: subwords.study.canonicalize(TOK, ids),
+    "is_canonical": lambda ids: subwords.study.is_canonical(TOK, ids),
     "decode, with a decoder": lambda ids: TOK.with_(normalizer="lowercase").decode(ids),
 }
 KINDS = ["int8", "int16", "uint16", "int32", "uint32", "int64", "uint64", ">i4", "uint8"]

@@ -90,7 +90,7 @@ def test_names_of_tokenizers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_tokenizers_and_results_show_themselves(tok: subwords.Tokenizer) -> None:
     assert repr(tok) == "Tokenizer(bpe, 263 tokens, 6 merges, 1 special, splitter 'gpt2')"
     assert "263 tokens, 6 merges, 1 special" in tok._repr_html_()
-    found = subwords.prune(tok, drop=[" lower"])
+    found = subwords.adapt.prune(tok, drop=[" lower"])
     assert repr(found).startswith("Adapted(1 removed, Tokenizer(bpe, 262 tokens, 5 merges")
     pieces = subwords.train(["low lower lowest"] * 9, vocab_size=14, algorithm="unigram")
     for one in (pieces, tok.with_(splitter=None), tok.with_(normalizer=["nfd", "lowercase"])):

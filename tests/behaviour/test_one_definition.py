@@ -41,18 +41,18 @@ def reports(tok: subwords.Tokenizer, options: dict[str, Any], tmp_path: Path) ->
     del sizes["vocab_size"]
     cut_out = [token.content for token in tok.spec.added_tokens]
     counts = subwords.count(TEXTS, splitter=tok.splitter, normalizer=tok.normalizer, special_tokens=cut_out)
-    counted = subwords.allocation(tok, {"all": counts})
-    compared = subwords.compare([tok, tok], TEXTS)
-    allocated = subwords.allocation(tok, {"all": TEXTS})
+    counted = subwords.study.allocation(tok, {"all": counts})
+    compared = subwords.study.compare([tok, tok], TEXTS)
+    allocated = subwords.study.allocation(tok, {"all": TEXTS})
     tok.save(tmp_path / "tok.json")
     return {
-        "evaluate": vars(subwords.evaluate(tok, TEXTS)),
-        "evaluate, group": vars(subwords.evaluate(tok, {"a": TEXTS, "b": ["x"]}).groups[0]),
+        "evaluate": vars(subwords.study.evaluate(tok, TEXTS)),
+        "evaluate, group": vars(subwords.study.evaluate(tok, {"a": TEXTS, "b": ["x"]}).groups[0]),
         "compare": vars(compared.evaluations[1]),
-        "sweep": vars(subwords.sweep(TEXTS, **sizes).sizes[0]),
+        "sweep": vars(subwords.study.sweep(TEXTS, **sizes).sizes[0]),
         "allocation": {**vars(allocated.groups[0]), "vocabulary": allocated.vocabulary},
         "allocation of counts": {**vars(counted.groups[0]), "vocabulary": counted.vocabulary},
-        "stability": vars(subwords.stability(TEXTS, shares=[1], **options).samples[0]),
+        "stability": vars(subwords.study.stability(TEXTS, shares=[1], **options).samples[0]),
         "count-tokens": json_of("tokens", str(tmp_path / "tok.json"), "--count", str(tmp_path / "t")),
         "inspect": json_of("inspect", str(tmp_path / "tok.json"), "--source", str(tmp_path / "t")),
     }
@@ -100,7 +100,7 @@ def test_counts_know_the_bytes_of_their_text(tmp_path: Path, name: str, threads:
     counts.save(tmp_path / name)
     assert subwords.WordCounts.load(tmp_path / name).text_bytes == size
     assert (counts + counts).text_bytes == 2 * size
-    assert subwords.mix({"a": counts, "b": counts}, weights={"a": 2}).text_bytes == 3 * size
+    assert subwords.WordCounts.mixed({"a": counts, "b": counts}, weights={"a": 2}).text_bytes == 3 * size
     assert counts.at_least(2).text_bytes is None
     assert (counts + counts.at_least(2)).text_bytes is None
 
@@ -111,12 +111,12 @@ def test_counts_of_an_earlier_version_say_that_bytes_are_unknown(tmp_path: Path)
     old.save(tmp_path / "old.counts")
     old = subwords.WordCounts.load(tmp_path / "old.counts")
     assert old.text_bytes is None
-    found = subwords.sweep(old, vocab_sizes=[260, 270])
+    found = subwords.study.sweep(old, vocab_sizes=[260, 270])
     assert [(one.bytes, one.bytes_per_token, one.flops_per_byte) for one in found.sizes] == [(None, None, None)] * 2
     assert "bytes per token" not in found.to_markdown()
     assert "do not know the bytes" in "".join(found.notes())
-    assert subwords.sweep(old, vocab_sizes=[260], held_out=TEXTS).sizes[0].bytes_per_token is not None
-    steady = subwords.stability(TEXTS, vocab_size=260, shares=[1], held_out=old)
+    assert subwords.study.sweep(old, vocab_sizes=[260], held_out=TEXTS).sizes[0].bytes_per_token is not None
+    steady = subwords.study.stability(TEXTS, vocab_size=260, shares=[1], held_out=old)
     with pytest.raises(subwords.InputError, match="bytes per token are unknown"):
         steady.enough()
 
@@ -139,19 +139,19 @@ def test_a_file_of_counts_with_an_invalid_size_is_refused(tmp_path: Path, stored
 
 def test_sweep_measures_groups_intervals_and_one_size() -> None:
     groups = {"en": TEXTS[:1] * 5 + ["a ray"], "other": TEXTS[1:]}
-    found = subwords.sweep(groups, vocab_sizes=[260, 280])
+    found = subwords.study.sweep(groups, vocab_sizes=[260, 280])
     for one in found.sizes:
         tok = subwords.train([text for texts in groups.values() for text in texts], vocab_size=one.vocab_size)
-        held = subwords.evaluate(tok, groups)
+        held = subwords.study.evaluate(tok, groups)
         assert one.groups == held.groups
         assert one.interval == held.intervals["bytes_per_token"]
     assert "bytes per token, other" in found.tables()[0].columns
-    assert subwords.sweep(TEXTS, vocab_sizes=260).sizes == subwords.sweep(TEXTS, vocab_sizes=(260,)).sizes
+    assert subwords.study.sweep(TEXTS, vocab_sizes=260).sizes == subwords.study.sweep(TEXTS, vocab_sizes=(260,)).sizes
     for wrong in ("300", 1.5, [True], [], [0]):
         with pytest.raises(subwords.InputError, match=r"vocab_sizes|one or more sizes"):
-            subwords.sweep(TEXTS, vocab_sizes=wrong)  # type: ignore[arg-type]
+            subwords.study.sweep(TEXTS, vocab_sizes=wrong)  # type: ignore[arg-type]
     with pytest.raises(subwords.InputError, match="read twice"):
-        subwords.sweep(iter(TEXTS), vocab_sizes=[260])
+        subwords.study.sweep(iter(TEXTS), vocab_sizes=[260])
 
 
 def test_documents_of_a_sweep_are_lines(tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_documents_of_a_sweep_are_lines(tmp_path: Path) -> None:
     path.write_text("\n".join(TEXTS), encoding="utf8")
     found = json_of("study", "sweep", str(path), "--vocab-size", "270", "--documents", "line")
     tok = subwords.train(str(path), vocab_size=270, reading=subwords.Reading(documents="line"))
-    held = subwords.evaluate(tok, str(path), reading=subwords.Reading(documents="line"))
+    held = subwords.study.evaluate(tok, str(path), reading=subwords.Reading(documents="line"))
     assert found["sizes"][0]["interval"] == list(held.intervals["bytes_per_token"])
 
 
@@ -178,7 +178,7 @@ def test_a_sweep_of_counts_is_that_of_their_text(algorithm: str, tmp_path: Path)
     how = {**rules[algorithm], "special_tokens": special.get(algorithm, ["<unk>"])}
     size = {"bpe": 300, "unigram": 70}.get(algorithm, 90)
     one, two = (
-        subwords.sweep(source, vocab_sizes=[size], algorithm=algorithm).sizes[0]
+        subwords.study.sweep(source, vocab_sizes=[size], algorithm=algorithm).sizes[0]
         for source in (subwords.count(path, **how), path)
     )
     assert (one.tokens, one.bytes, one.bytes_per_token, one.unknown, one.used) == (
@@ -195,9 +195,9 @@ def test_a_sweep_of_counted_texts_is_that_of_the_texts() -> None:
     words = {"low lower": 3, "a wide light": 2}
     texts = [text for text, number in words.items() for _ in range(number)]
     one, two = (
-        subwords.sweep(source, vocab_sizes=[260]).sizes[0] for source in (Counter(words), subwords.count(texts))
+        subwords.study.sweep(source, vocab_sizes=[260]).sizes[0] for source in (Counter(words), subwords.count(texts))
     )
     assert one == two
     assert one.bytes == sum(map(len, texts))
-    held = subwords.sweep(words, vocab_sizes=[260], held_out=["low light"]).sizes[0]
+    held = subwords.study.sweep(words, vocab_sizes=[260], held_out=["low light"]).sizes[0]
     assert held.bytes == len("low light")

@@ -27,7 +27,7 @@ def smaller() -> subwords.Tokenizer:
 
 def parity(folder: Path) -> Any:
     texts = {"one": TEXT, "other": ["newer newest"] * 3}
-    return subwords.train_parity(texts, vocab_size=260)
+    return subwords.research.train_parity(texts, vocab_size=260)
 
 
 def saved(folder: Path) -> Path:
@@ -36,25 +36,27 @@ def saved(folder: Path) -> Path:
 
 
 RESULTS: dict[str, Callable[[Path], Any]] = {
-    "allocation": lambda folder: subwords.allocation(tok(), {"one": TEXT, "other": ["low"]}),
-    "audit": lambda folder: subwords.audit(tok(), TEXT),
-    "boundary_difference": lambda folder: subwords.boundary_difference(tok(), "l", "ow"),
-    "compare": lambda folder: subwords.compare([tok(), smaller()], TEXT),
-    "convert": lambda folder: subwords.convert(saved(folder), folder / "tok.tiktoken"),
+    "allocation": lambda folder: subwords.study.allocation(tok(), {"one": TEXT, "other": ["low"]}),
+    "audit": lambda folder: subwords.study.audit(tok(), TEXT),
+    "boundary_difference": lambda folder: subwords.study.boundary_difference(tok(), "l", "ow"),
+    "compare": lambda folder: subwords.study.compare([tok(), smaller()], TEXT),
+    "convert": lambda folder: subwords.files.convert(saved(folder), folder / "tok.tiktoken"),
     "encode_files": lambda folder: tok().encode_files(TEXT, folder / "ids.npy"),
-    "evaluate": lambda folder: subwords.evaluate(tok(), TEXT),
-    "evaluate, groups": lambda folder: subwords.evaluate(tok(), {"one": TEXT, "other": ["low"]}),
-    "explain": lambda folder: subwords.explain(tok(), TEXT[0]),
-    "explain_training": lambda folder: subwords.explain_training(TEXT, vocab_size=260),
-    "explain_training, unigram": lambda folder: subwords.explain_training(TEXT, algorithm="unigram", vocab_size=30),
-    "merge_tokenizers": lambda folder: subwords.merge_tokenizers(smaller(), tok()),
-    "prune": lambda folder: subwords.prune(tok(), drop=[" lower"], compact=True),
-    "stability": lambda folder: subwords.stability(TEXT * 9, vocab_size=260, shares=[0.5, 1]),
-    "sweep": lambda folder: subwords.sweep(TEXT, vocab_sizes=[258, 260]),
+    "evaluate": lambda folder: subwords.study.evaluate(tok(), TEXT),
+    "evaluate, groups": lambda folder: subwords.study.evaluate(tok(), {"one": TEXT, "other": ["low"]}),
+    "explain": lambda folder: subwords.study.explain(tok(), TEXT[0]),
+    "explain_training": lambda folder: subwords.study.explain_training(TEXT, vocab_size=260),
+    "explain_training, unigram": lambda folder: subwords.study.explain_training(
+        TEXT, algorithm="unigram", vocab_size=30
+    ),
+    "merge": lambda folder: subwords.adapt.merge(smaller(), tok()),
+    "prune": lambda folder: subwords.adapt.prune(tok(), drop=[" lower"], compact=True),
+    "stability": lambda folder: subwords.study.stability(TEXT * 9, vocab_size=260, shares=[0.5, 1]),
+    "sweep": lambda folder: subwords.study.sweep(TEXT, vocab_sizes=[258, 260]),
     "train_parity": parity,
-    "verify": lambda folder: subwords.verify(saved(folder), TEXT),
-    "verify_training": lambda folder: subwords.verify_training(tok(), TEXT),
-    "why_not": lambda folder: subwords.why_not(tok(), "newest"),
+    "verify": lambda folder: subwords.files.verify(saved(folder), TEXT),
+    "verify_training": lambda folder: subwords.study.verify_training(tok(), TEXT),
+    "why_not": lambda folder: subwords.study.why_not(tok(), "newest"),
 }
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import subwords
 from commands import json_of
-from subwords import tokens
+from subwords import files
 
 
 @pytest.mark.parametrize("form", ["bin", "npy", "megatron", "parquet"])
@@ -24,9 +24,9 @@ def test_the_manifest_is_named(form: str, tmp_path: Path) -> None:
     manifest = tmp_path / "x.manifest.json"
     assert made["files"] > 1
     assert made["saved"] == str(manifest)
-    opened = tokens.open(manifest)
+    opened = files.open(manifest)
     assert opened.num_tokens == made["total"] == sum(map(len, opened))
-    assert tokens.open(name).num_tokens == opened.num_tokens  # the name that was asked for means them all
+    assert files.open(name).num_tokens == opened.num_tokens  # the name that was asked for means them all
     whole = json_of("encode", tmp_path / "tok.json", text, *options)
     assert whole["saved"] == str(name)
-    assert np.array_equal(np.concatenate([*opened]), np.concatenate([*tokens.open(name)]))
+    assert np.array_equal(np.concatenate([*opened]), np.concatenate([*files.open(name)]))

@@ -30,7 +30,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_unknown_text_does_not_win_unsaid(folder: Path) -> None:
-    found = subwords.compare([BPE, UNIGRAM], [JAPANESE] * 9, names=["bpe", "unigram"])
+    found = subwords.study.compare([BPE, UNIGRAM], [JAPANESE] * 9, names=["bpe", "unigram"])
     unknown = found.evaluations[1].unknown
     assert unknown is not None
     assert unknown > 0.3
@@ -43,14 +43,14 @@ def test_unknown_text_does_not_win_unsaid(folder: Path) -> None:
     got = run("study", "compare", folder / "bpe.json", f"uni={folder / 'unigram.json'}", "--source", folder / "ja.txt")
     assert "Unknown text: uni turns it" in got.stderr
     assert "| unknown |" in got.stdout
-    assert subwords.compare([BPE, BPE], [TEXT]).notes() == [
+    assert subwords.study.compare([BPE, BPE], [TEXT]).notes() == [
         "A single document has no interval: intervals need two or more."
     ]
 
 
 def test_compare_has_the_groups_everywhere() -> None:
-    found = subwords.compare([BPE, UNIGRAM], GROUPS, names=["a", "b"], parallel=True, reference="de")
-    alone = [subwords.evaluate(tok, GROUPS, parallel=True, reference="de").groups for tok in (BPE, UNIGRAM)]
+    found = subwords.study.compare([BPE, UNIGRAM], GROUPS, names=["a", "b"], parallel=True, reference="de")
+    alone = [subwords.study.evaluate(tok, GROUPS, parallel=True, reference="de").groups for tok in (BPE, UNIGRAM)]
     frame = found.to_frame()
     assert list(frame["group"]) == ["en", "de"]
     for name, groups in zip("ab", alone, strict=True):
@@ -60,7 +60,7 @@ def test_compare_has_the_groups_everywhere() -> None:
     assert found.to_latex().count("\\begin{tabular}") == 2
     assert "cost, b" in found._repr_html_()
     assert [group["name"] for group in found.to_dict()["evaluations"][1]["groups"]] == ["en", "de"]
-    assert "group" not in subwords.compare([BPE, UNIGRAM], [TEXT, "low"]).to_frame().columns
+    assert "group" not in subwords.study.compare([BPE, UNIGRAM], [TEXT, "low"]).to_frame().columns
 
 
 def test_named_corpora_and_tokenizers_on_the_command_line(folder: Path) -> None:
@@ -80,13 +80,13 @@ def test_named_corpora_and_tokenizers_on_the_command_line(folder: Path) -> None:
 
 
 def test_latex_is_for_booktabs_and_repeats() -> None:
-    one, two = (subwords.evaluate(BPE, GROUPS).to_latex() for _ in range(2))
+    one, two = (subwords.study.evaluate(BPE, GROUPS).to_latex() for _ in range(2))
     assert one == two
     for word in ("\\toprule", "\\midrule", "\\bottomrule", "\\caption{", "\\label{tab:"):
         assert one.count(word) == 2
     assert "\\hline" not in one
     assert "per second" not in one
-    sizes = subwords.sweep([TEXT] * 3, vocab_sizes=[256, 260, 270]).to_latex()
+    sizes = subwords.study.sweep([TEXT] * 3, vocab_sizes=[256, 260, 270]).to_latex()
     digits = re.findall(r"& \d+ & (\d+\.\d+) &", sizes)
     assert len(digits) == 3
     assert len({len(number.partition(".")[2]) for number in digits}) == 1
@@ -121,18 +121,18 @@ def test_plots_are_drawn(folder: Path, suffix: str) -> None:
 
 def test_plots_show_what_they_name() -> None:
     pytest.importorskip("matplotlib")
-    axes = subwords.evaluate(BPE, GROUPS, parallel=True).plot(title="bpe on texts").axes[0]
+    axes = subwords.study.evaluate(BPE, GROUPS, parallel=True).plot(title="bpe on texts").axes[0]
     assert axes.get_title() == "Cost: bpe on texts"
     assert [bar.get_height() for bar in axes.patches] == [
-        group.cost for group in subwords.evaluate(BPE, GROUPS, parallel=True).groups
+        group.cost for group in subwords.study.evaluate(BPE, GROUPS, parallel=True).groups
     ]
-    assert "bytes per token" in subwords.evaluate(BPE, GROUPS).plot().axes[0].get_ylabel()
+    assert "bytes per token" in subwords.study.evaluate(BPE, GROUPS).plot().axes[0].get_ylabel()
     with pytest.raises(subwords.InputError, match="no costs to plot"):
-        subwords.evaluate(BPE, [TEXT]).plot("costs")
-    axes = subwords.sweep(GROUPS, vocab_sizes=[256, 270]).plot().axes[0]
+        subwords.study.evaluate(BPE, [TEXT]).plot("costs")
+    axes = subwords.study.sweep(GROUPS, vocab_sizes=[256, 270]).plot().axes[0]
     assert [label.get_text() for label in axes.get_xticklabels()] == ["256", "270"]
     assert {text.get_text() for text in axes.get_legend().get_texts()} >= {"en", "de"}
-    found = subwords.compare([BPE, UNIGRAM], GROUPS["en"], names=["a", "b"])
+    found = subwords.study.compare([BPE, UNIGRAM], GROUPS["en"], names=["a", "b"])
     axes = found.plot().axes[0]
     assert [bar.get_height() for bar in axes.patches] == [one.bytes_per_token for one in found.evaluations]
     assert [label.get_rotation() for label in axes.get_xticklabels()] == [0, 0]

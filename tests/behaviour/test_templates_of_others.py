@@ -101,10 +101,10 @@ def test_a_missing_token_is_refused_by_name(family: Any, kind: str) -> None:
 
 
 CHANGES: dict[str, Callable[[Tokenizer], Tokenizer]] = {
-    "extend": lambda tok: subwords.extend(tok, ["lows lows slows slows"], count=2),
-    "prune": lambda tok: subwords.prune(tok, drop=[tok.vocab_size - 1], compact=True).tokenizer,
-    "replace": lambda tok: subwords.replace(tok, ["lows lows slows slows"], count=1).tokenizer,
-    "merge": lambda tok: subwords.merge_tokenizers(tok, trained("bpe", ("[SEP]",))).tokenizer,
+    "extend": lambda tok: subwords.adapt.extend(tok, ["lows lows slows slows"], count=2),
+    "prune": lambda tok: subwords.adapt.prune(tok, drop=[tok.vocab_size - 1], compact=True).tokenizer,
+    "replace": lambda tok: subwords.adapt.replace(tok, ["lows lows slows slows"], count=1).tokenizer,
+    "merge": lambda tok: subwords.adapt.merge(tok, trained("bpe", ("[SEP]",))).tokenizer,
     "with_tokens": lambda tok: tok.with_tokens(["<new>"]),
 }
 
@@ -156,5 +156,5 @@ def test_a_file_whose_template_has_an_id_of_no_token(tmp_path: Path, compact: bo
     odd = subwords.load(tmp_path / "t.json")
     assert odd("low").ids[0] == 128000  # as in HF
     with pytest.raises(InputError, match="template token '<s>' has the id 128000"):
-        subwords.prune(odd, drop=[odd.vocab_size - 1], compact=compact)
+        subwords.adapt.prune(odd, drop=[odd.vocab_size - 1], compact=compact)
     assert odd.with_(template=odd.template)("low").ids[0] == odd.token_to_id("<s>")

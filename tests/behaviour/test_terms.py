@@ -15,7 +15,7 @@ def test_each_term_becomes_one_token(byte_level: bool) -> None:
     text = ["Rays of light " * 20, *TERMS]
     tok = subwords.train(text, vocab_size=270 if byte_level else 60, byte_level=byte_level)
     most = sum(len(tok.encode(term)) - 1 for term in TERMS)
-    more = subwords.extend(tok, TERMS, count=most)
+    more = subwords.adapt.extend(tok, TERMS, count=most)
     assert more.vocab_size <= tok.vocab_size + most
     assert [more.tokenize(term) for term in TERMS] == [[term] for term in TERMS]
     assert all(more.token_bytes(index) == tok.token_bytes(index) for index in range(len(tok)))

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import subwords
-from subwords import tokens
+from subwords import files
 
 TEXTS = ["low lower", "lowest", " low", "low low low", "slow"]
 FORMATS = ["npy", "bin", "megatron", "parquet", "datatrove", "llmc"]
@@ -24,12 +24,12 @@ def tok() -> subwords.Tokenizer:
     return subwords.train(["low lower lowest"] * 9, vocab_size=263)
 
 
-def opened(tok: subwords.Tokenizer, folder: Path, form: Any, shard_size: int | None = None) -> tokens.TokenFile:
+def opened(tok: subwords.Tokenizer, folder: Path, form: Any, shard_size: int | None = None) -> files.TokenFile:
     pytest.importorskip("pyarrow") if form == "parquet" else None
     suffix = {"npy": ".npy", "parquet": ".parquet", "datatrove": ".ds"}.get(form, ".bin")
     path = folder / f"ids{suffix}"
     tok.encode_files(TEXTS, path, format=form, shard_size=shard_size)
-    return tokens.open(folder / "ids.manifest.json") if shard_size else tokens.open(path)
+    return files.open(folder / "ids.manifest.json") if shard_size else files.open(path)
 
 
 def lists(documents: Sequence[Any]) -> list[list[int]]:
@@ -59,19 +59,19 @@ def test_slices_and_pickles(tok: subwords.Tokenizer, tmp_path: Path, form: str, 
 def test_shards_are_opened_by_their_name(tok: subwords.Tokenizer, tmp_path: Path) -> None:
     expected = lists(opened(tok, tmp_path, "bin", 3))
     assert not (tmp_path / "ids.bin").exists()
-    assert lists(tokens.open(tmp_path / "ids.bin")) == expected == [tok.encode(text) for text in TEXTS]
+    assert lists(files.open(tmp_path / "ids.bin")) == expected == [tok.encode(text) for text in TEXTS]
 
 
 def test_a_file_with_ends_pickles(tmp_path: Path) -> None:
     np.save(tmp_path / "ids.npy", np.array([5, 0, 7, 8, 0], np.uint16))
-    file = tokens.open(tmp_path / "ids.npy", eos=0)
+    file = files.open(tmp_path / "ids.npy", eos=0)
     assert lists(pickle.loads(pickle.dumps(file))) == [[5, 0], [7, 8, 0]]
 
 
 def test_a_pickle_works_in_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     np.save(tmp_path / "ids.npy", np.array([5, 6], np.uint16))
     monkeypatch.chdir(tmp_path)
-    data = pickle.dumps(tokens.open("ids.npy"))
+    data = pickle.dumps(files.open("ids.npy"))
     monkeypatch.chdir("/")
     assert lists(pickle.loads(data)) == [[5, 6]]
 

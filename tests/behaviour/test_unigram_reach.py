@@ -11,7 +11,7 @@ import subwords
 
 
 def unreachable(tok: subwords.Tokenizer) -> list[str]:
-    return [finding.message for finding in subwords.audit(tok).findings if finding.rule == "unreachable-token"]
+    return [finding.message for finding in subwords.study.audit(tok).findings if finding.rule == "unreachable-token"]
 
 
 def random_text(seed: int) -> list[str]:

@@ -123,6 +123,6 @@ def test_models_without_the_letter_a_are_evaluated(tmp_path: Path) -> None:
         letters: Any = [["b", -1.0], ["c", -2.0]] if model is UNIGRAM else {"b": 0, "c": 1}
         other = {**model, "vocab": letters, **({"merges": []} if model is BPE else {})}
         tok = loaded(tmp_path, other, **SPACED)
-        assert subwords.evaluate(tok, ["b c", "c"]).tokens == 3
+        assert subwords.study.evaluate(tok, ["b c", "c"]).tokens == 3
         with pytest.raises(subwords.InputError):
-            subwords.evaluate(tok, ["a"])
+            subwords.study.evaluate(tok, ["a"])

@@ -212,7 +212,7 @@ def test_a_vocab_txt_is_refused_for_other_rules(name: str, tmp_path: Path) -> No
     ):
         tok.save(tmp_path / "vocab.txt")
     with pytest.raises(FormatError, match=r"a vocab.txt holds tokens only"):
-        subwords.convert(tmp_path / "t.json", tmp_path / "vocab.txt")
+        subwords.files.convert(tmp_path / "t.json", tmp_path / "vocab.txt")
     assert not (tmp_path / "vocab.txt").exists()
 
 
@@ -241,8 +241,8 @@ def test_several_chat_templates_stay(tmp_path: Path) -> None:
         found = {path.name: path.read_text() for path in (tmp_path / folder).rglob("*.jinja")}
         assert found == {"chat_template.jinja": CHAT, "rag.jinja": "R", "tool_use.jinja": "T"}
     assert "additional chat templates" in said(tok.save, tmp_path / "a.json")[0]
-    assert "additional_chat_templates" in subwords.convert(tmp_path / "a", tmp_path / "c.json").lost
-    extended = subwords.extend(tok, [TEXT], count=1)
+    assert "additional_chat_templates" in subwords.files.convert(tmp_path / "a", tmp_path / "c.json").lost
+    extended = subwords.adapt.extend(tok, [TEXT], count=1)
     extended.save(f"{tmp_path}/d/")
     assert (tmp_path / "d" / "additional_chat_templates" / "rag.jinja").read_text() == "R"
     with pytest.raises(InputError, match="is a chat template of another tokenizer"):

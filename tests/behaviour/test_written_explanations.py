@@ -16,12 +16,12 @@ WORDS = "low lower lowest new newer newest"
 
 def test_the_answer_comes_before_the_rules_and_unused_ones_are_left_out() -> None:
     tok = subwords.train([WORDS] * 3, vocab_size=262)
-    lines = str(subwords.explain(tok, "lower 12")).splitlines()
+    lines = str(subwords.study.explain(tok, "lower 12")).splitlines()
     first_word = next(k for k, line in enumerate(lines) if " word " in line)
     rules = [k for k, line in enumerate(lines) if line.startswith(("splitter", "  alternative"))]
     assert first_word == 1
     assert min(rules) > max(k for k, line in enumerate(lines) if " word " in line)
-    trace = subwords.explain(tok, "lower 12")
+    trace = subwords.study.explain(tok, "lower 12")
     used = {word.alternative for word in trace.words}
     listed = {int(number) for number in re.findall(r"^  alternative (\d+): ", "\n".join(lines), re.MULTILINE)}
     assert listed == used
@@ -30,7 +30,7 @@ def test_the_answer_comes_before_the_rules_and_unused_ones_are_left_out() -> Non
 
 @pytest.mark.parametrize("rule", ["ids", "first", "bytes"])
 def test_a_tied_pair_says_why_it_won(rule: str) -> None:
-    found = subwords.explain_training([WORDS], vocab_size=15, alphabet="corpus", tie_break=rule)
+    found = subwords.study.explain_training([WORDS], vocab_size=15, alphabet="corpus", tie_break=rule)
     tied = [step for step in found.steps if isinstance(step, subwords.study.watched.MergeStep) and step.tied > 1]
     assert tied
     says = {"ids": "smallest ids", "first": "occurs first", "bytes": "smallest bytes"}[rule]

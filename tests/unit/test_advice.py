@@ -29,7 +29,7 @@ def texts(number: int, words: list[str] = WORDS) -> list[str]:
 def test_stability_is_that_of_its_samples() -> None:
     corpus = texts(300)
     options: dict[str, Any] = {"vocab_size": 280, "special_tokens": ["<s>"]}
-    found = subwords.stability(corpus, shares=[1, 0.2, 0.5], seed=3, threads=2, **options)
+    found = subwords.study.stability(corpus, shares=[1, 0.2, 0.5], seed=3, threads=2, **options)
     assert [one.share for one in found.samples] == [0.2, 0.5, 1]
     toks = [
         subwords.train([text for text in corpus if is_kept(text.encode(), share, 3)], **options)
@@ -55,7 +55,7 @@ def test_stability_is_that_of_its_samples() -> None:
 
 @pytest.mark.parametrize("algorithm", ["wordpiece", "unigram", "wordlevel"])
 def test_stability_of_other_algorithms(algorithm: str) -> None:
-    found = subwords.stability(
+    found = subwords.study.stability(
         texts(200), vocab_size=40, shares=[0.5, 1], algorithm=algorithm, held_out=["low new " * 9], min_documents=2
     )
     assert 0 < found.samples[0].common <= 1
@@ -77,15 +77,15 @@ def test_stability_of_other_algorithms(algorithm: str) -> None:
 )
 def test_what_stability_refuses(source: Any, options: Any, message: str) -> None:
     with pytest.raises(subwords.SubwordsError, match=message):
-        subwords.stability(source, vocab_size=258, **options)
+        subwords.study.stability(source, vocab_size=258, **options)
     with pytest.raises(InputError, match="expected loss as a share"):
-        subwords.stability(texts(9), vocab_size=258, shares=[1]).enough(2)
+        subwords.study.stability(texts(9), vocab_size=258, shares=[1]).enough(2)
 
 
 def test_allocation_is_its_definition() -> None:
     groups = {"en": texts(90, WORDS[:6]), "de": texts(50, [*WORDS[6:], "new"]), "no": ["1 2 3"]}
     tok = subwords.train([*groups["en"], *groups["de"]], vocab_size=290)
-    found = subwords.allocation(tok, {**groups, "de": subwords.count(groups["de"])})
+    found = subwords.study.allocation(tok, {**groups, "de": subwords.count(groups["de"])})
     uses = {name: Counter(k for text in part for k in tok.encode(text)) for name, part in groups.items()}
     shares = {name: {k: n / use.total() for k, n in use.items()} for name, use in uses.items()}
     assert found.vocabulary == tok.vocab_size
@@ -114,7 +114,7 @@ def test_allocation_is_its_definition() -> None:
 
 def test_allocation_of_one_group_and_of_unknown_characters() -> None:
     tok = subwords.train(["abc abd"] * 3, vocab_size=8, byte_level=False, unk_token="<unk>", special_tokens=["<unk>"])
-    found = subwords.allocation(tok, {"x": ["abc xyz"]})
+    found = subwords.study.allocation(tok, {"x": ["abc xyz"]})
     assert found.groups[0].divergence is None
     assert found.groups[0].tokens == len(tok.encode("abc xyz"))
 
@@ -129,26 +129,26 @@ def test_allocation_of_one_group_and_of_unknown_characters() -> None:
 )
 def test_what_allocation_refuses(groups: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        subwords.allocation(subwords.train(["a b"], vocab_size=258), groups)
+        subwords.study.allocation(subwords.train(["a b"], vocab_size=258), groups)
 
 
 def test_the_cost_of_a_vocabulary() -> None:
     corpus = texts(200)
-    plain = subwords.sweep(corpus, vocab_sizes=[256, 270, 300])
+    plain = subwords.study.sweep(corpus, vocab_sizes=[256, 270, 300])
     assert "FLOPs" not in str(plain)
     assert plain.cheapest is None
-    found = subwords.sweep(corpus, vocab_sizes=[256, 270, 300], width=64, layer_parameters=10_000)
+    found = subwords.study.sweep(corpus, vocab_sizes=[256, 270, 300], width=64, layer_parameters=10_000)
     for one, same in zip(found.sizes, plain.sizes, strict=True):
         assert one.bytes_per_token == same.bytes_per_token
         assert one.embedding_parameters == one.vocab_size * 64 * 2
         assert one.flops_per_byte is not None
         assert math.isclose(one.flops_per_byte, 2 * (10_000 + one.vocab_size * 64) / one.bytes_per_token)
     assert found.cheapest == min(found.sizes, key=lambda one: one.flops_per_byte or 0)
-    tied = subwords.sweep(corpus, vocab_sizes=[256], width=64, layer_parameters=10_000, tied=True)
+    tied = subwords.study.sweep(corpus, vocab_sizes=[256], width=64, layer_parameters=10_000, tied=True)
     assert tied.sizes[0].embedding_parameters == 256 * 64
     for options, message in (({"width": 1}, "together"), ({"tied": True}, "tied is for"), ({"width": 0}, "together")):
         with pytest.raises(InputError, match=message):
-            subwords.sweep(corpus, vocab_sizes=[256], **options)
+            subwords.study.sweep(corpus, vocab_sizes=[256], **options)
 
 
 def test_min_documents_gives_only_tokens_of_as_many_documents() -> None:

@@ -37,14 +37,14 @@ def with_model(tok: subwords.Tokenizer, **changes: Any) -> subwords.Tokenizer:
 def found(tok: subwords.Tokenizer, *rules: str, **options: Any) -> dict[str, list[tuple[str, ...]]]:
     """The tokens of the findings by rule."""
     result: dict[str, list[tuple[str, ...]]] = {}
-    for one in subwords.audit(tok, rules=rules or None, **options).findings:
+    for one in subwords.study.audit(tok, rules=rules or None, **options).findings:
         result.setdefault(one.rule, []).append(one.tokens)
     return result
 
 
 def test_a_sound_tokenizer_has_no_errors() -> None:
     for options in ({}, {"special_tokens": ["<s>"]}, {"splitter": "o200k"}):
-        result = subwords.audit(trained(**options))
+        result = subwords.study.audit(trained(**options))
         assert result.count("error") == 0, str(result)
         assert not result.fails("error")
     assert {*found(trained(splitter="o200k"))} <= {"cut-emoji", "cut-grapheme", "partial-character"}
@@ -68,12 +68,12 @@ def test_unreachable_tokens() -> None:
     lost = with_merge(with_merge(trained(), b"q", left), b"q" + left, right)
     a, b = left.decode(), right.decode()
     assert found(lost, "unreachable-token") == {"unreachable-token": [(f"q{a}{b}",)]}
-    message = subwords.audit(lost, rules=["unreachable-token"]).findings[0].message
+    message = subwords.study.audit(lost, rules=["unreachable-token"]).findings[0].message
     assert f"('q{a}' + '{b}') makes it, but earlier merges leave 'q' '{a}{b}'" in message
     none = trained()
     more = with_model(none, vocab=Vocab([*none.model.vocab, b"zzz"]))
     assert found(more, "unreachable-token") == {"unreachable-token": [("zzz",)]}
-    message = subwords.audit(more, rules=["unreachable-token"]).findings[0].message
+    message = subwords.study.audit(more, rules=["unreachable-token"]).findings[0].message
     assert message == "'zzz': no merge makes it; its text gives 'z' 'z' 'z'"
 
 
@@ -141,9 +141,9 @@ def test_special_and_added_tokens() -> None:
 
 
 def test_behavior(monkeypatch: pytest.MonkeyPatch) -> None:
-    result = subwords.audit(trained(), rules=["cut-grapheme", "cut-emoji"])
+    result = subwords.study.audit(trained(), rules=["cut-grapheme", "cut-emoji"])
     assert {"क्षि", "1️⃣"} <= {one.witness for one in result.findings}
-    lower = subwords.audit(trained(normalizer="lowercase"), rules=["lossy"])
+    lower = subwords.study.audit(trained(normalizer="lowercase"), rules=["lossy"])
     assert any(one.witness == "A" and "comes back as 'a'" in one.message for one in lower.findings)
     assert found(trained(), "round-trip") == {}
     monkeypatch.setattr(subwords.Tokenizer, "decode", lambda self, ids: "?")
@@ -156,7 +156,7 @@ def test_a_corpus_shows_unused_tokens_and_lost_texts() -> None:
     assert ("lo",) not in result["unused-token"] or len(result["unused-token"]) < 280
     used = {tok.model.vocab[index] for index in tok.encode("low new")}
     assert {token[0].encode() for token in result["unused-token"]} & used == set()
-    lossy = subwords.audit(trained(normalizer="lowercase"), ["Some Text\n"], rules=["lossy"])
+    lossy = subwords.study.audit(trained(normalizer="lowercase"), ["Some Text\n"], rules=["lossy"])
     assert any(one.witness == "Some Text\n" for one in lossy.findings)
 
 
@@ -166,7 +166,7 @@ def test_unreachable_is_exact_for_bpe(words: dict[bytes, int], add: int, data: s
     order = data.draw(st.permutations(range(len(model.merges))))
     model = replace(model, merges=model.merges[list(order)])
     tok = subwords.train(["a"], vocab_size=256, splitter=()).with_(model=model)
-    lost = {one.ids[0] for one in subwords.audit(tok, rules=["unreachable-token"]).findings}
+    lost = {one.ids[0] for one in subwords.study.audit(tok, rules=["unreachable-token"]).findings}
     yielded = {index for n in range(1, 9) for text in product("ab", repeat=n) for index in tok.encode("".join(text))}
     multi = {*range(256, len(model.vocab))}
     short = {index for index in multi if len(model.vocab[index]) <= 6}
@@ -180,7 +180,7 @@ def test_unreachable_is_exact_for_unigram(scores: list[float]) -> None:
     model = Unigram(Vocab(pieces), np.array(scores), 0, special_ids=frozenset({0}))
     base = subwords.train([TEXT], algorithm="unigram", vocab_size=30)
     tok = base.with_(model=model, normalizer=None, splitter=(), template=None, added_tokens=(), decoder=None)
-    lost = {one.ids[0] for one in subwords.audit(tok, rules=["unreachable-token"]).findings}
+    lost = {one.ids[0] for one in subwords.study.audit(tok, rules=["unreachable-token"]).findings}
     yielded = {index for n in range(1, 8) for text in product("ab", repeat=n) for index in tok.encode("".join(text))}
     assert lost & yielded == set()
     assert {1, 2, 3, 4, 5} - lost <= yielded
@@ -188,7 +188,7 @@ def test_unreachable_is_exact_for_unigram(scores: list[float]) -> None:
 
 def test_formats_and_baseline() -> None:
     tok = with_model(trained(), vocab=Vocab([*trained().model.vocab, b"zzz", b"yyy"]))
-    result = subwords.audit(tok, rules=["unreachable-token"])
+    result = subwords.study.audit(tok, rules=["unreachable-token"])
     assert result.fails("note")
     assert json.loads(json.dumps(result.to_dict()))["error"] == 2
     sarif = json.loads(json.dumps(result.to_sarif()))
@@ -196,12 +196,12 @@ def test_formats_and_baseline() -> None:
     (run,) = sarif["runs"]
     assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == ["unreachable-token"]
     assert {one["level"] for one in run["results"]} == {"error"}
-    accepted = subwords.audit(tok, rules=["unreachable-token"], baseline=[result.findings[0].fingerprint])
+    accepted = subwords.study.audit(tok, rules=["unreachable-token"], baseline=[result.findings[0].fingerprint])
     assert (len(accepted.findings), accepted.accepted) == (1, 1)
     assert "1 accepted" in str(accepted)
     assert "<script" not in result._repr_html_()
     with pytest.raises(InputError, match="expected rules among"):
-        subwords.audit(tok, rules=["nothing"])
+        subwords.study.audit(tok, rules=["nothing"])
 
 
 def test_every_rule_has_a_test_that_finds_it() -> None:
@@ -213,7 +213,7 @@ def test_every_rule_has_a_test_that_finds_it() -> None:
 @pytest.mark.parametrize("name", ["gpt2/tokenizer.json", "t5/spiece.model", "bert/bert-base-uncased-tokenizer.json"])
 def test_real_files(data: Path, name: str) -> None:
     tok = subwords.load(file_of(data, name))
-    result = subwords.audit(tok)
+    result = subwords.study.audit(tok)
     for one in result.findings:
         if one.rule == "unreachable-token":
             assert tok.encode(one.tokens[0].replace("\u2581", " ")) != [one.ids[0]]

@@ -33,11 +33,11 @@ def test_prune_by_a_corpus_or_counts(made: Path) -> None:
     place = made / "embedding_map.json"
     arguments = ("--vocab-size", 270, "--compact", "--id-map", place, "-o", made / "less.json")
     got = json_of("adapt", "prune", made / "tok.json", "--source", made / "new.txt", *arguments)
-    expected = subwords.prune(tok, source=made / "new.txt", vocab_size=270, compact=True)
+    expected = subwords.adapt.prune(tok, source=made / "new.txt", vocab_size=270, compact=True)
     assert (got["tokens"], got["ids"], got["removed"], got["added"]) == (270, 270, 5, 0)
     assert (got["moved"], got["id_map"]) == (len(expected.moved), str(place))
     assert subwords.load(made / "less.json") == expected.tokenizer
-    assert subwords.IdMap.load(place) == expected.id_map
+    assert subwords.adapt.IdMap.load(place) == expected.id_map
     run("count", made / "new.txt", "--special-token", "<s>", "-o", made / "new.counts")
     run("adapt", "prune", made / "tok.json", "--source", made / "new.counts", *arguments, "-q")
     assert subwords.load(made / "less.json") == expected.tokenizer
@@ -52,10 +52,10 @@ def test_prune_by_names(made: Path) -> None:
         "adapt", "prune", made / "tok.json", "--drop", names[0], "--drop-file", made / "drop.txt", "-o", made / "a.json"
     )
     run("adapt", "prune", made / "tok.json", *(part for i in leaves for part in ("--drop", i)), "-o", made / "b.json")
-    expected = subwords.prune(tok, drop=leaves).tokenizer
+    expected = subwords.adapt.prune(tok, drop=leaves).tokenizer
     assert subwords.load(made / "a.json") == subwords.load(made / "b.json") == expected
     run("adapt", "prune", made / "tok.json", "--keep", names[0], "-o", made / "c.json")
-    assert subwords.load(made / "c.json") == subwords.prune(tok, keep=leaves[:1]).tokenizer
+    assert subwords.load(made / "c.json") == subwords.adapt.prune(tok, keep=leaves[:1]).tokenizer
 
 
 def test_errors_leave_no_file(made: Path) -> None:
@@ -81,7 +81,7 @@ def test_errors_leave_no_file(made: Path) -> None:
 def test_replace_keeps_the_size(made: Path) -> None:
     tok = subwords.load(made / "tok.json")
     got = json_of("adapt", "replace", made / "tok.json", made / "new.txt", "--count", 4, "-o", made / "other.json")
-    expected = subwords.replace(tok, made / "new.txt", count=4)
+    expected = subwords.adapt.replace(tok, made / "new.txt", count=4)
     assert (got["ids"], got["removed"], got["added"]) == (275, 4, 4)
     assert subwords.load(made / "other.json") == expected.tokenizer
     run("adapt", "replace", made / "tok.json", made / "new.txt", "-o", made / "other.json", code=2)
@@ -94,12 +94,12 @@ def test_merge_and_id_map(made: Path) -> None:
     got = json_of(
         "adapt", "merge", made / "tok.json", made / "other.json", "-o", made / "both.json", "--id-map", made / "m.json"
     )
-    expected = subwords.merge_tokenizers(tok, other)
+    expected = subwords.adapt.merge(tok, other)
     assert (got["added"], got["left_out"]) == (len(expected.added), len(expected.left_out))
     assert subwords.load(made / "both.json") == expected.tokenizer
     ids = json_of("adapt", "id-map", made / "tok.json", made / "both.json", "-o", made / "n.json")
     assert (ids["old_ids"], ids["new_ids"], ids["changed"]) == (275, expected.tokenizer.vocab_size, len(expected.added))
-    assert subwords.IdMap.load(made / "m.json") == subwords.IdMap.load(made / "n.json") == expected.id_map
+    assert subwords.adapt.IdMap.load(made / "m.json") == subwords.adapt.IdMap.load(made / "n.json") == expected.id_map
     subwords.train([NEW], algorithm="unigram", vocab_size=30).save(made / "unigram.json")
     for command in ("merge", "id-map"):
         got_error = run("adapt", command, made / "tok.json", made / "unigram.json", "-o", made / "y.json", code=1)

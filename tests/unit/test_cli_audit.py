@@ -37,4 +37,4 @@ def test_findings_fail_unless_they_are_accepted(tok: Tokenizer, tmp_path: Path, 
         in run("study", "audit", bad, "--baseline", base, code=1).stderr
     )
     assert "expected rules among" in run("study", "audit", bad, "--rule", "x", code=1).stderr
-    assert subwords.audit(tok).count("error") == 0
+    assert subwords.study.audit(tok).count("error") == 0

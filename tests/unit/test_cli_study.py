@@ -12,16 +12,16 @@ from subwords import Tokenizer
 
 
 def test_explain_prints_a_trace(tok_path: Path, tok: Tokenizer, corpus_path: Path, tmp_path: Path) -> None:
-    assert run("study", "explain", tok_path, "--text", "lowest").stdout == f"{subwords.explain(tok, 'lowest')}\n"
+    assert run("study", "explain", tok_path, "--text", "lowest").stdout == f"{subwords.study.explain(tok, 'lowest')}\n"
     assert json_of("study", "explain", tok_path, stdin=TEXT.encode())["ids"] == tok.encode(TEXT)
     run("count", corpus_path, "--special-token", "<s>", "-o", tmp_path / "x.counts")
     assert ", count " in run("study", "explain", tok_path, "--text", " low", "--counts", tmp_path / "x.counts").stdout
 
 
 def test_why_not_names_the_obstacles(tok_path: Path, tok: Tokenizer, tmp_path: Path) -> None:
-    assert run("study", "why-not", tok_path, "--text", "slow").stdout == f"{subwords.why_not(tok, 'slow')}\n"
+    assert run("study", "why-not", tok_path, "--text", "slow").stdout == f"{subwords.study.why_not(tok, 'slow')}\n"
     assert json_of("study", "why-not", tok_path, stdin=b"slow\n") == json.loads(
-        json.dumps(subwords.why_not(tok, "slow").to_dict())
+        json.dumps(subwords.study.why_not(tok, "slow").to_dict())
     )
     assert "is not UTF-8" in run("study", "why-not", tok_path, stdin=b"a\xff", code=1).stderr
 
@@ -48,7 +48,7 @@ def test_explain_training_prints_the_steps(tmp_path: Path) -> None:
         "--special-token",
         "<s>",
     )
-    steps = subwords.explain_training(path, vocab_size=12, alphabet="corpus", special_tokens=["<s>"])
+    steps = subwords.study.explain_training(path, vocab_size=12, alphabet="corpus", special_tokens=["<s>"])
     assert run(*arguments).stdout == f"{steps}\n"
     assert json_of(*arguments)["merges"] == steps.to_dict()["merges"]
     run(*arguments, "--html", tmp_path / "x.html")
@@ -84,7 +84,7 @@ def test_extend_saves_a_longer_tokenizer(tok_path: Path, tok: Tokenizer, tmp_pat
     out = tmp_path / "more.json"
     got = json_of("adapt", "extend", tok_path, tmp_path / "more.txt", "--count", 5, "-o", out)
     assert (got["tokens"], got["new"], got["saved"]) == (tok.vocab_size + 5, 5, str(out))
-    assert subwords.load(out) == subwords.extend(tok, tmp_path / "more.txt", count=5)
+    assert subwords.load(out) == subwords.adapt.extend(tok, tmp_path / "more.txt", count=5)
     (tmp_path / "way.txt").write_text("by the way of the way " * 30)
     run(
         "adapt",
@@ -119,7 +119,7 @@ def test_evaluate_compare_and_sweep_print_tables(
     tok_path: Path, tok: Tokenizer, corpus_path: Path, tmp_path: Path
 ) -> None:
     lines = ("--documents", "line")
-    found = subwords.evaluate(tok, corpus_path, reading=subwords.Reading(documents="line"))
+    found = subwords.study.evaluate(tok, corpus_path, reading=subwords.Reading(documents="line"))
     assert (
         run("study", "evaluate", tok_path, corpus_path, *lines).stdout.splitlines()[:4] == str(found).splitlines()[:4]
     )
@@ -141,10 +141,10 @@ def test_encode_in_other_segmentations(tok_path: Path, tok: Tokenizer, tmp_path:
     lines = ["unknowable knowledge", "slower"]
     for method in ("fewest", "longest"):
         got = json_of("encode", tok_path, tmp_path / "lines.txt", "--lines", "--method", method)["ids"]
-        assert got == [subwords.encode_with(tok, line, method=method) for line in lines]  # type: ignore[arg-type]
+        assert got == [subwords.sampling.encode_with(tok, line, method=method) for line in lines]  # type: ignore[arg-type]
     drawn: dict[str, Any] = {"method": "maxmatch-dropout", "p": 0.5, "seed": 3}
     options = ["--method", "maxmatch-dropout", "--p", 0.5, "--seed", 3]
-    expected = [subwords.encode_with(tok, line, document=number, **drawn) for number, line in enumerate(lines)]
+    expected = [subwords.sampling.encode_with(tok, line, document=number, **drawn) for number, line in enumerate(lines)]
     assert json_of("encode", tok_path, tmp_path / "lines.txt", "--lines", *options)["ids"] == expected
     texts = [argument for line in lines for argument in ("--text", line)]
     assert json_of("encode", tok_path, *texts, *options)["ids"] == expected

@@ -17,34 +17,34 @@ from subwords.support.errors import FormatError, InputError
 
 
 def test_json_to_ranks_and_back(tok_path: Path, tok: Tokenizer, tmp_path: Path) -> None:
-    found = subwords.convert(tok_path, tmp_path / "x.tiktoken", source=[TEXT])
+    found = subwords.files.convert(tok_path, tmp_path / "x.tiktoken", source=[TEXT])
     assert found.lost == ("splitter", "special_tokens")
     assert (found.path, found.different, found.difference) == (tmp_path / "x.tiktoken", 0, None)
     with pytest.raises(FormatError, match="no splitter"):
-        subwords.convert(tmp_path / "x.tiktoken", tmp_path / "y.json")
+        subwords.files.convert(tmp_path / "x.tiktoken", tmp_path / "y.json")
     assert not (tmp_path / "y.json").exists()
-    subwords.convert(tmp_path / "x.tiktoken", tmp_path / "y.json", splitter="gpt2", special_ids={"<s>": 0})
+    subwords.files.convert(tmp_path / "x.tiktoken", tmp_path / "y.json", splitter="gpt2", special_ids={"<s>": 0})
     again = subwords.load(tmp_path / "y.json")
     for special in ("text", "allow"):
         assert again.encode(TEXT, special=special) == tok.encode(TEXT, special=special)
 
 
 def test_json_to_vocab_and_merges_and_gguf(tok_path: Path, tok: Tokenizer, tmp_path: Path) -> None:
-    found = subwords.convert(tok_path, tmp_path / "vocab.json", source=[TEXT])
+    found = subwords.files.convert(tok_path, tmp_path / "vocab.json", source=[TEXT])
     assert (found.lost, found.different) == (("splitter", "special_tokens"), 0)
     assert {path.name for path in tmp_path.iterdir()} == {"vocab.json", "merges.txt"}
     again = subwords.load(tmp_path / "merges.txt", special_ids={"<s>": 0})
     assert again.encode(f"{TEXT}<s>", special="allow") == tok.encode(f"{TEXT}<s>", special="allow")
-    assert not subwords.convert(tok_path, tmp_path / "a.gguf", source=[TEXT]).different
+    assert not subwords.files.convert(tok_path, tmp_path / "a.gguf", source=[TEXT]).different
 
 
 def test_json_to_folder_and_vocab_txt(tmp_path: Path) -> None:
     subwords.train([TEXT], algorithm="wordpiece", vocab_size=60).save(tmp_path / "a.json")
-    found = subwords.convert(tmp_path / "a.json", f"{tmp_path}/folder/")
+    found = subwords.files.convert(tmp_path / "a.json", f"{tmp_path}/folder/")
     assert (found.same_parts, found.lost, found.different) == (True, (), 0)
     assert subwords.load(tmp_path / "folder") == subwords.load(tmp_path / "a.json")
-    assert subwords.convert(tmp_path / "folder", tmp_path / "vocab.txt").same_parts
-    assert subwords.convert(tmp_path / "vocab.txt", tmp_path / "b.json").same_parts
+    assert subwords.files.convert(tmp_path / "folder", tmp_path / "vocab.txt").same_parts
+    assert subwords.files.convert(tmp_path / "vocab.txt", tmp_path / "b.json").same_parts
     again = subwords.load(tmp_path / "b.json")
     assert again.encode(TEXT) == subwords.load(tmp_path / "a.json").encode(TEXT)
 
@@ -54,24 +54,24 @@ def test_vocab_txt_states_no_rules(changes: dict[str, Any], tmp_path: Path) -> N
     tok = subwords.train([TEXT], algorithm="wordpiece", vocab_size=60)
     tok.with_(**changes).save(tmp_path / "a.json")
     with pytest.raises(FormatError, match=r"a vocab\.txt holds tokens only"):
-        subwords.convert(tmp_path / "a.json", tmp_path / "vocab.txt")
+        subwords.files.convert(tmp_path / "a.json", tmp_path / "vocab.txt")
     assert not (tmp_path / "vocab.txt").exists()
 
 
 def test_model_to_json_and_back(tmp_path: Path) -> None:
     subwords.train([TEXT], algorithm="unigram", vocab_size=40).save(tmp_path / "a.model")
-    found = subwords.convert(tmp_path / "a.model", tmp_path / "b.json", source=[TEXT])
+    found = subwords.files.convert(tmp_path / "a.model", tmp_path / "b.json", source=[TEXT])
     assert (found.different, found.lost) == (0, ())
-    subwords.convert(tmp_path / "b.json", tmp_path / "c.model")
+    subwords.files.convert(tmp_path / "b.json", tmp_path / "c.model")
     assert subwords.load(tmp_path / "c.model").encode(TEXT) == subwords.load(tmp_path / "a.model").encode(TEXT)
 
 
 def test_a_character_map_is_other_ids_in_json(data: Path, tmp_path: Path) -> None:
     source = file_of(data, "t5/spiece.model")
     with pytest.raises(FormatError, match=r"nothing was written, because ids would change: probe .*: token"):
-        subwords.convert(source, tmp_path / "t5.json")
+        subwords.files.convert(source, tmp_path / "t5.json")
     assert [*tmp_path.iterdir()] == []
-    found = subwords.convert(source, tmp_path / "t5.json", allow_different=True)
+    found = subwords.files.convert(source, tmp_path / "t5.json", allow_different=True)
     assert 0 < found.different < found.texts
     assert found.difference is not None
     assert (tmp_path / "t5.json").exists()
@@ -80,17 +80,17 @@ def test_a_character_map_is_other_ids_in_json(data: Path, tmp_path: Path) -> Non
 def test_a_flag_without_effect_is_no_reason_to_refuse(tok: Tokenizer, tmp_path: Path) -> None:
     """GPT-2's tokenizer.json marks <|endoftext|> as normalized, and has no normalizer."""
     tok.with_(added_tokens=[AddedToken("<s>", 0, normalized=True)]).save(tmp_path / "a.json")
-    assert not subwords.convert(tmp_path / "a.json", tmp_path / "a.tiktoken").different
+    assert not subwords.files.convert(tmp_path / "a.json", tmp_path / "a.tiktoken").different
     tok.with_(added_tokens=[AddedToken("<s>", 0, lstrip=True)]).save(tmp_path / "b.json")
     with pytest.raises(FormatError, match="without options"):
-        subwords.convert(tmp_path / "b.json", tmp_path / "b.tiktoken")
+        subwords.files.convert(tmp_path / "b.json", tmp_path / "b.tiktoken")
 
 
 def test_what_is_lost_is_named(tmp_path: Path) -> None:
     tok = subwords.train([TEXT], vocab_size=280, special_tokens=["<a>", "<b>"])
     tok.with_(chat_template="{{ x }}", roles={"bos": "<a>"}).save(f"{tmp_path}/folder/")
-    assert subwords.convert(tmp_path / "folder", tmp_path / "a.json").lost == ("chat_template", "roles")
-    assert subwords.convert(tmp_path / "folder", f"{tmp_path}/other/").lost == ()
+    assert subwords.files.convert(tmp_path / "folder", tmp_path / "a.json").lost == ("chat_template", "roles")
+    assert subwords.files.convert(tmp_path / "folder", f"{tmp_path}/other/").lost == ()
 
 
 def test_the_old_file_stays_if_ids_would_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,23 +98,23 @@ def test_the_old_file_stays_if_ids_would_change(tmp_path: Path, monkeypatch: pyt
     (tmp_path / "b.json").write_text("as it was")
     other = subwords.train([TEXT], vocab_size=270)
     # What is read again is another tokenizer.
-    monkeypatch.setitem(subwords.convert.__globals__, "load", lambda *_, **__: other)
+    monkeypatch.setitem(subwords.files.convert.__globals__, "load", lambda *_, **__: other)
     with pytest.raises(FormatError, match="ids would change"):
-        subwords.convert(tmp_path / "a.json", tmp_path / "b.json")
+        subwords.files.convert(tmp_path / "a.json", tmp_path / "b.json")
     assert (tmp_path / "b.json").read_text() == "as it was"
 
 
 def test_wrong_arguments(tok_path: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="are the same"):
-        subwords.convert(tok_path, tok_path)
+        subwords.files.convert(tok_path, tok_path)
     with pytest.raises(InputError, match="ending in"):
-        subwords.convert(tok_path, tmp_path / "x.bin")
+        subwords.files.convert(tok_path, tmp_path / "x.bin")
     with pytest.raises(FormatError, match="Unigram and character-level"):
-        subwords.convert(tok_path, tmp_path / "x.model")
+        subwords.files.convert(tok_path, tmp_path / "x.model")
     with pytest.raises(InputError, match="splitter is for files without one"):
-        subwords.convert(tok_path, tmp_path / "x.json", splitter="gpt2")
+        subwords.files.convert(tok_path, tmp_path / "x.json", splitter="gpt2")
     with pytest.raises(InputError, match="allow_different"):
-        subwords.convert(tok_path, tmp_path / "x.json", allow_different=1)  # type: ignore[arg-type]
+        subwords.files.convert(tok_path, tmp_path / "x.json", allow_different=1)  # type: ignore[arg-type]
     assert [*tmp_path.iterdir()] == []
 
 

@@ -12,7 +12,7 @@ import pytest
 import subwords
 from seeds import seed_of_run
 from small_data import file_of
-from subwords import tokens
+from subwords import files
 from subwords.support.errors import InputError
 
 SEED = seed_of_run()
@@ -30,7 +30,7 @@ def texts_of(seed: int, count: int) -> list[str]:
 
 
 def rows(path: Path) -> list[list[int]]:
-    return [ids.tolist() for ids in tokens.open(path)]
+    return [ids.tolist() for ids in files.open(path)]
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -75,7 +75,7 @@ def test_formats_with_ends_shards_and_manifest(tmp_path: Path, form: Any) -> Non
     )
     assert rows(tmp_path / "x.manifest.json") == expected
     assert len(made.shards) > 2
-    assert tokens.check(tmp_path / "x.manifest.json") == []
+    assert files.check(tmp_path / "x.manifest.json") == []
     told = json.loads((tmp_path / "x.manifest.json").read_text())["contents"]
     assert (told["tokenizer"], told["eos"], told["format"]) == (tok.spec.digest, tok.vocab[b"<end>"], form)
 

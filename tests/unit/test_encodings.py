@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import subwords
-from subwords.adapt.sampling import WordLattice
 from subwords.reference import text as reference
+from subwords.sampling import WordLattice
 from subwords.tokenizer import Tokenizer
 
 CORPUS = ["hug hugs hugging huge bun buns pun puns low lower lowest"] * 9
@@ -86,11 +86,11 @@ def test_distributions_are_those_of_the_textbook(word: str, text: str, p: float)
     every = reference.segmentations(word.encode(), tokens)
     expected["uniform"] = {tuple(parts): 1 / len(every) for parts in every}
     for method, shares in expected.items():
-        got = subwords.distribution(tok, word, method=method, p=p if "dropout" in method else None)
+        got = subwords.sampling.distribution(tok, word, method=method, p=p if "dropout" in method else None)
         assert {tuple(vocab[index] for index in ids): pytest.approx(share) for ids, share in got.items()} == shares
         assert sum(got.values()) == pytest.approx(1)
         assert [*got.values()] == sorted(got.values(), reverse=True)
-    fewest = subwords.distribution(tok, word, method="fewest")
+    fewest = subwords.sampling.distribution(tok, word, method="fewest")
     assert [len(ids) for ids in fewest] == [min(map(len, every))]
 
 
@@ -98,8 +98,10 @@ def test_distributions_are_those_of_the_textbook(word: str, text: str, p: float)
 def test_draws_have_their_distribution(method: Any) -> None:
     # A share of n draws is within six standard deviations; the seeds are fixed.
     tok, word, times = BYTES, "lowest", 4_000
-    shares = subwords.distribution(tok, word, method=method, p=0.4)
-    got = Counter(tuple(subwords.encode_with(tok, word, method=method, p=0.4, document=k)) for k in range(times))
+    shares = subwords.sampling.distribution(tok, word, method=method, p=0.4)
+    got = Counter(
+        tuple(subwords.sampling.encode_with(tok, word, method=method, p=0.4, document=k)) for k in range(times)
+    )
     assert {*got} <= {*shares}
     for ids, share in shares.items():
         assert abs(got[ids] - share * times) <= 6 * (share * (1 - share) * times) ** 0.5 + 1
@@ -107,18 +109,22 @@ def test_draws_have_their_distribution(method: Any) -> None:
 
 @pytest.mark.parametrize("method", ["bpe-dropout", "maxmatch-dropout"])
 def test_distributions_at_the_ends_of_the_scale(method: Any) -> None:
-    assert subwords.distribution(BYTES, "hugs", method=method, p=1) == {
+    assert subwords.sampling.distribution(BYTES, "hugs", method=method, p=1) == {
         tuple(BYTES.encode(char)[0] for char in "hugs"): 1.0
     }
-    kept = BYTES.encode("hugs") if method == "bpe-dropout" else subwords.encode_with(BYTES, "hugs", method="longest")
-    assert subwords.distribution(BYTES, "hugs", method=method, p=0) == {tuple(kept): 1.0}
+    kept = (
+        BYTES.encode("hugs")
+        if method == "bpe-dropout"
+        else subwords.sampling.encode_with(BYTES, "hugs", method="longest")
+    )
+    assert subwords.sampling.distribution(BYTES, "hugs", method=method, p=0) == {tuple(kept): 1.0}
 
 
 def test_a_distribution_of_a_long_word_is_refused() -> None:
     with pytest.raises(subwords.InputError, match="at most 50 outcomes of the random decisions"):
-        subwords.distribution(BYTES, "hugginglowest", method="bpe-dropout", limit=50)
+        subwords.sampling.distribution(BYTES, "hugginglowest", method="bpe-dropout", limit=50)
     with pytest.raises(subwords.InputError, match="p is not an option"):
-        subwords.distribution(BYTES, "hug", method="uniform", p=0.1)
+        subwords.sampling.distribution(BYTES, "hug", method="uniform", p=0.1)
 
 
 @settings(max_examples=40)
@@ -128,37 +134,37 @@ def test_a_distribution_of_a_long_word_is_refused() -> None:
 )
 def test_texts_come_back_and_fewest_is_least(tok: Tokenizer, chosen: list[str], seed: int) -> None:
     text = " ".join(chosen)
-    fewest = subwords.encode_with(tok, text, method="fewest")
+    fewest = subwords.sampling.encode_with(tok, text, method="fewest")
     assert len(fewest) <= len(tok.encode(text))
     for method in METHODS:
         options: dict[str, Any] = {} if method in ("fewest", "longest") else {"seed": seed, "document": "a"}
-        ids = subwords.encode_with(tok, text, method=method, **options)  # type: ignore[arg-type]
+        ids = subwords.sampling.encode_with(tok, text, method=method, **options)  # type: ignore[arg-type]
         assert tok.decode(ids) == tok.decode(tok.encode(text))
         assert len(fewest) <= len(ids)
-        assert ids == subwords.encode_with(tok, text, method=method, **options)  # type: ignore[arg-type]
+        assert ids == subwords.sampling.encode_with(tok, text, method=method, **options)  # type: ignore[arg-type]
 
 
 @given(st.text(max_size=30).filter(lambda t: t.isprintable()), st.integers(0, 99))
 @settings(max_examples=40)
 def test_any_text_comes_back_from_bytes(text: str, seed: int) -> None:
     for method in ("uniform", "maxmatch-dropout", "bpe-dropout"):
-        assert BYTES.decode(subwords.encode_with(BYTES, text, method=method, seed=seed)) == text  # type: ignore[arg-type]
+        assert BYTES.decode(subwords.sampling.encode_with(BYTES, text, method=method, seed=seed)) == text  # type: ignore[arg-type]
 
 
 def test_a_dropout_of_zero_is_no_dropout(tok: Tokenizer) -> None:
     text = "hugs lowest puns bunhug xyz"
     if "wordpiece" in type(tok.model).__name__.lower():
-        assert subwords.encode_with(tok, text, method="longest") == tok.encode(text)
-    longest = subwords.encode_with(tok, "hugs lowest", method="longest")
-    assert subwords.encode_with(tok, "hugs lowest", method="maxmatch-dropout", p=0) == longest
+        assert subwords.sampling.encode_with(tok, text, method="longest") == tok.encode(text)
+    longest = subwords.sampling.encode_with(tok, "hugs lowest", method="longest")
+    assert subwords.sampling.encode_with(tok, "hugs lowest", method="maxmatch-dropout", p=0) == longest
     if "BPE" in type(tok.model).__name__:
-        assert subwords.encode_with(tok, text, method="bpe-dropout", p=0) == tok.encode(text)
-        assert subwords.encode_with(tok, text, method="bpe-dropout", p=1e-300) == tok.encode(text)
+        assert subwords.sampling.encode_with(tok, text, method="bpe-dropout", p=0) == tok.encode(text)
+        assert subwords.sampling.encode_with(tok, text, method="bpe-dropout", p=1e-300) == tok.encode(text)
 
 
 def test_the_stream_is_of_seed_document_and_place(tok: Tokenizer) -> None:
     def ids(text: str, **options: Any) -> list[int]:
-        return subwords.encode_with(tok, text, method="uniform", **options)
+        return subwords.sampling.encode_with(tok, text, method="uniform", **options)
 
     text = "hugging lowest " * 5
     assert len({tuple(ids(text, seed=s)) for s in range(5)}) > 1
@@ -180,17 +186,17 @@ def test_the_stream_is_of_seed_document_and_place(tok: Tokenizer) -> None:
 )
 def test_other_options_are_refused(tok: Tokenizer, options: Any, message: str) -> None:
     with pytest.raises(subwords.InputError, match=message):
-        subwords.encode_with(tok, "hug", **options)
+        subwords.sampling.encode_with(tok, "hug", **options)
 
 
 def test_what_cannot_be_segmented_is_refused() -> None:
     level = subwords.train(["a b"], algorithm="wordlevel", vocab_size=3)
     with pytest.raises(subwords.InputError, match="this is WordLevel"):
-        subwords.encode_with(level, "a", method="longest")
+        subwords.sampling.encode_with(level, "a", method="longest")
     tok = subwords.train(["ab ab"], vocab_size=257)
     with pytest.raises(subwords.InputError, match="at most 3 segmentations"):
-        subwords.segmentations(tok, "abab", limit=3)
+        subwords.sampling.segmentations(tok, "abab", limit=3)
     with pytest.raises(subwords.InputError, match="at most 20000 bytes"):
-        subwords.encode_with(tok, "a" * 20_001, method="uniform")
+        subwords.sampling.encode_with(tok, "a" * 20_001, method="uniform")
     with pytest.raises(subwords.InputError, match="lone surrogate"):
-        subwords.segmentations(tok, "\ud800")
+        subwords.sampling.segmentations(tok, "\ud800")

@@ -86,7 +86,7 @@ def test_documents_in_parts_are_whole(monkeypatch: pytest.MonkeyPatch, tmp_path:
 
 
 def test_metrics_are_their_formulas() -> None:
-    found = subwords.evaluate(TOK, LINES)
+    found = subwords.study.evaluate(TOK, LINES)
     ids = [index for line in LINES for index in TOK.encode(line)]
     size = sum(len(line.encode()) for line in LINES)
     assert (found.documents, found.bytes, found.tokens) == (40, size, len(ids))
@@ -142,29 +142,29 @@ def test_intervals_cover_the_mean_as_often_as_they_say() -> None:
 
 
 def test_intervals_do_not_depend_on_threads_and_repeat() -> None:
-    one, two = (subwords.evaluate(TOK, LINES, threads=threads, seed=3).intervals for threads in (1, 2))
+    one, two = (subwords.study.evaluate(TOK, LINES, threads=threads, seed=3).intervals for threads in (1, 2))
     assert one == two
-    assert one != subwords.evaluate(TOK, LINES, seed=4).intervals
+    assert one != subwords.study.evaluate(TOK, LINES, seed=4).intervals
     low, high = one["bytes_per_token"]
-    assert low < (subwords.evaluate(TOK, LINES).bytes_per_token or 0) < high
-    assert subwords.evaluate(TOK, LINES[:1]).intervals == {}
-    assert subwords.evaluate(TOK, LINES, resamples=0).intervals == {}
-    many = subwords.evaluate(TOK, LINES * 60)  # more documents than are resampled one by one
+    assert low < (subwords.study.evaluate(TOK, LINES).bytes_per_token or 0) < high
+    assert subwords.study.evaluate(TOK, LINES[:1]).intervals == {}
+    assert subwords.study.evaluate(TOK, LINES, resamples=0).intervals == {}
+    many = subwords.study.evaluate(TOK, LINES * 60)  # more documents than are resampled one by one
     assert many.intervals["bytes_per_token"][1] - many.intervals["bytes_per_token"][0] < high - low
 
 
 def test_groups_by_a_column_a_file_or_a_dict(tmp_path: Path) -> None:
     rows = [{"text": line, "language": "ab"[k % 2]} for k, line in enumerate(LINES)]
     (tmp_path / "x.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    found = subwords.evaluate(TOK, tmp_path / "x.jsonl", by="language")
-    same = subwords.evaluate(TOK, {"a": LINES[::2], "b": LINES[1::2]})
+    found = subwords.study.evaluate(TOK, tmp_path / "x.jsonl", by="language")
+    same = subwords.study.evaluate(TOK, {"a": LINES[::2], "b": LINES[1::2]})
     assert found.groups == same.groups
     assert [group.name for group in found.groups] == ["a", "b"]
     assert sum(group.tokens for group in found.groups) == found.tokens
     assert found.groups[0].cost == 1
     for name, part in (("a", LINES[:5]), ("b", LINES[5:])):
         (tmp_path / f"{name}.txt").write_text("".join(part))
-    files = subwords.evaluate(TOK, str(tmp_path / "*.txt"), by="file", reference="b")
+    files = subwords.study.evaluate(TOK, str(tmp_path / "*.txt"), by="file", reference="b")
     assert [group.name for group in files.groups] == ["a", "b"]
     assert files.groups[1].cost == 1
     assert "| group |" in str(files)
@@ -172,13 +172,13 @@ def test_groups_by_a_column_a_file_or_a_dict(tmp_path: Path) -> None:
 
 def test_parallel_text_has_costs_and_a_gini() -> None:
     other = [line.replace("low", "文字") for line in LINES]
-    found = subwords.evaluate(TOK, {"en": LINES, "zh": other}, parallel=True)
+    found = subwords.study.evaluate(TOK, {"en": LINES, "zh": other}, parallel=True)
     costs = [sum(len(TOK.encode(line)) for line in lines) for lines in (LINES, other)]
     assert [group.cost for group in found.groups] == [1, costs[1] / costs[0]]
     assert found.gini == pytest.approx(abs(costs[0] - costs[1]) / (2 * sum(costs)))
     assert found.gini_interval is not None
     with pytest.raises(CorpusError, match="as many documents in every group"):
-        subwords.evaluate(TOK, {"en": LINES, "zh": other[:-1]}, parallel=True)
+        subwords.study.evaluate(TOK, {"en": LINES, "zh": other[:-1]}, parallel=True)
 
 
 def test_parallel_text_with_empty_documents_is_refused(tmp_path: Path) -> None:
@@ -190,20 +190,20 @@ def test_parallel_text_with_empty_documents_is_refused(tmp_path: Path) -> None:
         (tmp_path / f"{name}.txt").write_text("||".join(column))
     message = "documents of en, de are empty or were left out"
     with pytest.raises(CorpusError, match=message):
-        subwords.evaluate(TOK, texts, parallel=True)
+        subwords.study.evaluate(TOK, texts, parallel=True)
     for corpus in (rows, str(tmp_path / "rows.jsonl")):
         with pytest.raises(CorpusError, match=message):
-            subwords.evaluate(TOK, corpus, by="lang", reading=Reading(text_column="t"), parallel=True)
+            subwords.study.evaluate(TOK, corpus, by="lang", reading=Reading(text_column="t"), parallel=True)
     with pytest.raises(CorpusError, match=message):
         paths = {name: str(tmp_path / f"{name}.jsonl") for name in texts}
-        subwords.evaluate(TOK, paths, reading=Reading(text_column="t"), parallel=True)
+        subwords.study.evaluate(TOK, paths, reading=Reading(text_column="t"), parallel=True)
     with pytest.raises(CorpusError, match=message):
         paths = {name: str(tmp_path / f"{name}.txt") for name in texts}
-        subwords.evaluate(TOK, paths, reading=Reading(separator="||"), parallel=True)
+        subwords.study.evaluate(TOK, paths, reading=Reading(separator="||"), parallel=True)
     with pytest.raises(CorpusError, match="documents of de are"):
         texts = {"en": ["low", "lower"], "de": ["low", "\ud800"]}
-        subwords.evaluate(TOK, texts, reading=Reading(errors="skip"), parallel=True)
-    assert subwords.evaluate(TOK, {"en": ["", "low"], "de": ["low"]}).documents == 2
+        subwords.study.evaluate(TOK, texts, reading=Reading(errors="skip"), parallel=True)
+    assert subwords.study.evaluate(TOK, {"en": ["", "low"], "de": ["low"]}).documents == 2
 
 
 @given(st.lists(st.integers(0, 9), max_size=50), st.lists(st.integers(0, 9), min_size=10, max_size=10))
@@ -224,16 +224,16 @@ def test_more_documents_than_bundles_have_the_same_sums() -> None:
 
 
 def test_languages_without_spaces_have_no_words() -> None:
-    found = subwords.evaluate(TOK, ["文字文字ใน"])
+    found = subwords.study.evaluate(TOK, ["文字文字ใน"])
     assert (found.words, found.tokens_per_word) == (0, None)
-    assert subwords.evaluate(TOK, ["a 文字文字"]).tokens_per_word is None
-    assert subwords.evaluate(TOK, ["a b"]).tokens_per_word == len(TOK.encode("a b")) / 2
+    assert subwords.study.evaluate(TOK, ["a 文字文字"]).tokens_per_word is None
+    assert subwords.study.evaluate(TOK, ["a b"]).tokens_per_word == len(TOK.encode("a b")) / 2
 
 
 def test_morphemes(tmp_path: Path) -> None:
     gold = tmp_path / "gold.tsv"
     gold.write_text("lower\tlow er\nnewest\tnew est\nwide\twide\n")
-    found = subwords.evaluate(TOK, LINES, gold=gold).morphology
+    found = subwords.study.evaluate(TOK, LINES, gold=gold).morphology
     assert found is not None
     hits = made = 0
     for word, border in (("lower", {3}), ("newest", {3}), ("wide", set())):
@@ -247,16 +247,16 @@ def test_morphemes(tmp_path: Path) -> None:
     for bad in ("lower\tlo er\n", "lower\n", "lower\tlow  er\n", ""):
         gold.write_text(bad)
         with pytest.raises(CorpusError, match="morphemes"):
-            subwords.evaluate(TOK, LINES, gold=gold)
+            subwords.study.evaluate(TOK, LINES, gold=gold)
 
 
 def test_compare_is_paired() -> None:
-    found = subwords.compare([TOK, OTHER], LINES, names=["long", "short"])
+    found = subwords.study.compare([TOK, OTHER], LINES, names=["long", "short"])
     assert found.relative[1] == found.evaluations[1].tokens / found.evaluations[0].tokens
     interval = found.relative_intervals[1]
     assert interval is not None
     assert interval.low <= (found.relative[1] or 0) <= interval.high
-    same = subwords.compare([TOK, TOK], LINES)
+    same = subwords.study.compare([TOK, TOK], LINES)
     assert same.relative_intervals == (None, (1.0, 1.0))
     assert same.disagreements == ()
     assert same.disagreeing == 0
@@ -283,7 +283,7 @@ def test_first_tokens_are_what_a_smaller_training_gives(options: dict[str, Any])
 @pytest.mark.parametrize("algorithm", ["bpe", "unigram", "wordpiece"])
 def test_sweep_measures_each_size(algorithm: str) -> None:
     sizes = [260, 270, 285] if algorithm == "bpe" else [30, 34, 40]
-    found = subwords.sweep([TEXT * 9], vocab_sizes=sizes, held_out=LINES, algorithm=algorithm)
+    found = subwords.study.sweep([TEXT * 9], vocab_sizes=sizes, held_out=LINES, algorithm=algorithm)
     assert [one.vocab_size for one in found.sizes] == sizes
     for one in found.sizes:
         tok = subwords.train([TEXT * 9], vocab_size=one.vocab_size, algorithm=algorithm)
@@ -293,9 +293,9 @@ def test_sweep_measures_each_size(algorithm: str) -> None:
 
 def test_plots_are_figures(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    found = subwords.evaluate(TOK, {"a": LINES[::2], "b": LINES[1::2]})
+    found = subwords.study.evaluate(TOK, {"a": LINES[::2], "b": LINES[1::2]})
     for number, figure in enumerate(
-        [found.plot(), found.plot("zipf"), subwords.sweep([TEXT * 9], vocab_sizes=[260, 270]).plot()]
+        [found.plot(), found.plot("zipf"), subwords.study.sweep([TEXT * 9], vocab_sizes=[260, 270]).plot()]
     ):
         figure.savefig(tmp_path / f"{number}.png")
         assert (tmp_path / f"{number}.png").stat().st_size > 5000
@@ -306,16 +306,16 @@ def test_plots_say_what_they_need(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(InputError, match=r"\[plot\]"):
-        subwords.evaluate(TOK, LINES).plot()
+        subwords.study.evaluate(TOK, LINES).plot()
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(InputError, match="pandas"):
-        subwords.evaluate(TOK, LINES).to_frame()
+        subwords.study.evaluate(TOK, LINES).to_frame()
 
 
 def test_real_files(data: Path) -> None:
     toks = [subwords.load(file_of(data, name)) for name in ("gpt2/tokenizer.json", "t5/spiece.model")]
     corpus = sorted(data.glob("corpora/*.txt"))[0].read_bytes()[:100_000].decode("utf-8", "ignore").splitlines(True)
-    found = subwords.compare(toks, corpus, limit=3)
+    found = subwords.study.compare(toks, corpus, limit=3)
     for tok, one in zip(toks, found.evaluations, strict=True):
         assert one.tokens == sum(len(tok.encode(line)) for line in corpus)
 
@@ -323,7 +323,7 @@ def test_real_files(data: Path) -> None:
 def test_clear_errors() -> None:
     for corpus in ([], [""], ["", ""]):
         with pytest.raises(CorpusError, match="no text to evaluate"):
-            subwords.evaluate(TOK, corpus)
+            subwords.study.evaluate(TOK, corpus)
     bad: list[tuple[dict[str, Any], str]] = [
         ({"order": 0}, "order"),
         ({"confidence": 1}, "confidence"),
@@ -334,20 +334,20 @@ def test_clear_errors() -> None:
     ]
     for options, message in bad:
         with pytest.raises(InputError, match=message):
-            subwords.evaluate(TOK, LINES, **options)
+            subwords.study.evaluate(TOK, LINES, **options)
     with pytest.raises(InputError, match="two or more tokenizers"):
-        subwords.compare([TOK], LINES)
+        subwords.study.compare([TOK], LINES)
     with pytest.raises(InputError, match="expected a name for each of 2"):
-        subwords.compare([TOK, OTHER], LINES, names=["a"])
+        subwords.study.compare([TOK, OTHER], LINES, names=["a"])
     with pytest.raises(InputError, match="one or more sizes"):
-        subwords.sweep([TEXT], vocab_sizes=[])
+        subwords.study.sweep([TEXT], vocab_sizes=[])
 
 
 def test_a_single_document_and_groups_without_text_are_said() -> None:
     tok = subwords.train(["low lower lowest"] * 9, vocab_size=262)
-    one = subwords.evaluate(tok, ["low lowest"])
+    one = subwords.study.evaluate(tok, ["low lowest"])
     assert one.intervals == {} and "no interval" in str(one)
-    found = subwords.evaluate(tok, {"en": ["low", "lower"], "xx": ["", ""], "yy": []})
+    found = subwords.study.evaluate(tok, {"en": ["low", "lower"], "xx": ["", ""], "yy": []})
     assert found.without_text == ("xx", "yy") and [group.name for group in found.groups] == ["en"]
     assert "'xx', 'yy'" in str(found) and "no interval" not in str(found)
-    assert subwords.evaluate(tok, {"en": ["low", "lower"]}).notes() == []
+    assert subwords.study.evaluate(tok, {"en": ["low", "lower"]}).notes() == []

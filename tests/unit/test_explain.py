@@ -53,7 +53,7 @@ TOKENIZERS = {name: family(name) for name in NAMES}
 @given(text=texts() | st.text("lowern<s>Ā½ﬁ文 \u0301", max_size=30), special=st.sampled_from(["text", "allow"]))
 def test_any_text(name: str, text: str, special: str) -> None:
     tok = TOKENIZERS[name]
-    trace = subwords.explain(tok, text, special=special)
+    trace = subwords.study.explain(tok, text, special=special)
     assert trace.ids == tok.encode(text, special=special)
     check(trace, tok, text)
 
@@ -103,7 +103,7 @@ def test_real_files(data: Path, name: str) -> None:
         text = text[at : at + rng.randrange(80)] + "".join(
             rng.choices("aé中😀\x00 \n▁<s>Ġ'1\u0301\ufffd", k=rng.randrange(9))
         )
-        trace = subwords.explain(tok, text)
+        trace = subwords.study.explain(tok, text)
         assert trace.ids == tok.encode(text), text
         check(trace, tok, text)
 
@@ -117,7 +117,7 @@ def test_many_texts_of_real_files(data: Path, name: str) -> None:
         text = rng.choice(corpora)
         at = rng.randrange(len(text))
         text = text[at : at + rng.randrange(60)]
-        assert subwords.explain(tok, text).ids == tok.encode(text), text
+        assert subwords.study.explain(tok, text).ids == tok.encode(text), text
 
 
 @pytest.mark.sweep
@@ -144,11 +144,11 @@ def test_many_texts(name: str, part: int) -> None:
     ]
     for _ in range(3200):  # 90,000 in all; those of the real files make it more than 100,000
         text = "".join(rng.choices(alphabet, k=rng.randrange(16)))
-        assert subwords.explain(tok, text).ids == tok.encode(text), text
+        assert subwords.study.explain(tok, text).ids == tok.encode(text), text
 
 
 def only(tok: subwords.Tokenizer, word: str) -> Any:
-    (found,) = subwords.explain(tok, word).words
+    (found,) = subwords.study.explain(tok, word).words
     return found.segmentation
 
 
@@ -166,15 +166,15 @@ def test_merges_are_told_in_order() -> None:
 def test_counts_say_what_a_merge_was_worth() -> None:
     counts = subwords.count(CORPUS)
     tok = subwords.train(counts, vocab_size=300)
-    merges = subwords.explain(tok, "low", counts=counts).words[0].segmentation
+    merges = subwords.study.explain(tok, "low", counts=counts).words[0].segmentation
     assert isinstance(merges, Merging)
-    every = subwords.verify_training(tok, counts).counts
+    every = subwords.study.verify_training(tok, counts).counts
     assert [merge.count for merge in merges.merges] == [every[merge.rank] for merge in merges.merges]
     assert f"rank {merges.merges[0].rank}, count {merges.merges[0].count}: " in str(
-        subwords.explain(tok, "low", counts=counts)
+        subwords.study.explain(tok, "low", counts=counts)
     )
     with pytest.raises(InputError, match="counts need a BPE tokenizer"):
-        subwords.explain(TOKENIZERS["unigram"], "low", counts=counts)
+        subwords.study.explain(TOKENIZERS["unigram"], "low", counts=counts)
 
 
 def test_words_that_are_looked_up_or_unknown() -> None:
@@ -197,7 +197,7 @@ def _whole(model: Any) -> Any:
 def test_lattice_has_the_best_path_and_the_runner_up() -> None:
     tok = TOKENIZERS["unigram"]
     for text in ("lowest", "newer", "wide"):
-        (word,) = subwords.explain(tok, text).words
+        (word,) = subwords.study.explain(tok, text).words
         found = word.segmentation
         assert isinstance(found, Lattice)
         (first, one), (second, two) = tok.nbest(text, 2)
@@ -212,7 +212,7 @@ def test_lattice_has_the_best_path_and_the_runner_up() -> None:
 
 def test_normalizer_added_tokens_and_cuts_are_told() -> None:
     tok = TOKENIZERS["lower"].with_tokens(["<|end|>"])
-    trace = subwords.explain(tok, "Low ﬁx<|end|>A1", special="allow")
+    trace = subwords.study.explain(tok, "Low ﬁx<|end|>A1", special="allow")
     first, end, last = trace.parts
     assert isinstance(first, Stretch)
     assert isinstance(last, Stretch)
@@ -239,13 +239,13 @@ def test_alternatives_of_patterns() -> None:
 
 def test_large_text_is_refused() -> None:
     with pytest.raises(InputError, match="expected at most 1048576 bytes of text to explain"):
-        subwords.explain(TOKENIZERS["bpe"], "a" * (1 << 20) + "b")
+        subwords.study.explain(TOKENIZERS["bpe"], "a" * (1 << 20) + "b")
 
 
 def test_lone_surrogates_and_bytes() -> None:
     with pytest.raises(InputError):
-        subwords.explain(TOKENIZERS["bpe"], "a\ud800")
-    assert subwords.explain(TOKENIZERS["bpe"], b"a\xff").ids == TOKENIZERS["bpe"].encode(b"a\xff")
+        subwords.study.explain(TOKENIZERS["bpe"], "a\ud800")
+    assert subwords.study.explain(TOKENIZERS["bpe"], b"a\xff").ids == TOKENIZERS["bpe"].encode(b"a\xff")
 
 
 def test_a_short_text_takes_little_time(data: Path) -> None:
@@ -266,6 +266,6 @@ def test_a_short_text_takes_little_time(data: Path) -> None:
             times.append(time.process_time() - start)
         return min(times)
 
-    subwords.explain(tok, text)
+    subwords.study.explain(tok, text)
     # a ratio, as machines differ: 34 ms, 2.8 times as long
-    assert least(lambda: subwords.explain(tok, text[:200])) < 6 * least(counted)
+    assert least(lambda: subwords.study.explain(tok, text[:200])) < 6 * least(counted)

@@ -39,7 +39,7 @@ def rounds(found: TrainingTrace) -> list[PieceStep]:
 
 def character_bpe() -> TrainingTrace:
     options: dict[str, Any] = {"alphabet": "corpus", "special_tokens": ["<|endoftext|>"], "tie_break": "first"}
-    return subwords.explain_training(CORPUS, vocab_size=VECTORS["character_bpe"]["vocab_size"], **options)
+    return subwords.study.explain_training(CORPUS, vocab_size=VECTORS["character_bpe"]["vocab_size"], **options)
 
 
 def test_tables_of_the_bpe_document() -> None:
@@ -57,7 +57,7 @@ def test_tables_of_the_bpe_document() -> None:
 
 def test_tables_of_the_byte_level_document() -> None:
     expected = VECTORS["byte_level_bpe"]
-    found = subwords.explain_training(
+    found = subwords.study.explain_training(
         [sentence + "\n" for sentence in CORPUS],
         vocab_size=256 + expected["merge_count"],
         splitter=expected["pattern"],
@@ -72,7 +72,7 @@ def test_tables_of_the_wordpiece_document() -> None:
     expected = VECTORS["wordpiece"]
     options: dict[str, Any] = {"score": "course", "tie_break": "first", "normalizer": None}
     size = expected["vocab_size"]
-    found = subwords.explain_training(CORPUS, algorithm="wordpiece", vocab_size=size, **options)
+    found = subwords.study.explain_training(CORPUS, algorithm="wordpiece", vocab_size=size, **options)
     assert {word.word: word.count for word in found.words} == expected["word_counts"]
     assert [*found.alphabet[5:]] == expected["alphabet"]
     assert [token.decode() for token in found.vocab] == expected["vocab"]
@@ -84,11 +84,11 @@ def test_tables_of_the_wordpiece_document() -> None:
 
 def test_tables_of_the_toy_corpus() -> None:
     expected = VECTORS["toy"]
-    found = subwords.explain_training(counts_of(TOY), vocab_size=9, alphabet="corpus", tie_break="first")
+    found = subwords.study.explain_training(counts_of(TOY), vocab_size=9, alphabet="corpus", tie_break="first")
     assert [[*step.chosen.pair] for step in merges(found)][:4] == expected["bpe"]["merges"][: len(found.steps)]
     options: dict[str, Any] = {"splitter": "gpt2", "normalizer": None, "score": "course", "tie_break": "first"}
     options |= {"special_tokens": ["[UNK]"], "vocab_size": 11}
-    pieces = subwords.explain_training(counts_of(TOY, ("[UNK]",)), algorithm="wordpiece", **options)
+    pieces = subwords.study.explain_training(counts_of(TOY, ("[UNK]",)), algorithm="wordpiece", **options)
     assert [*pieces.alphabet[1:]] == expected["wordpiece"]["alphabet"]
     got = [[*step.chosen.pair, step.chosen.score] for step in merges(pieces)]
     assert got == [[left, right, float(Fraction(s))] for left, right, s in expected["wordpiece"]["first_merges"]]
@@ -96,7 +96,9 @@ def test_tables_of_the_toy_corpus() -> None:
 
 def course() -> TrainingTrace:
     options: dict[str, Any] = {"splitter": "gpt2", "normalizer": None, "special_tokens": ["<unk>"]}
-    return subwords.explain_training(counts_of(TOY, ("<unk>",)), algorithm="unigram-course", vocab_size=10, **options)
+    return subwords.study.explain_training(
+        counts_of(TOY, ("<unk>",)), algorithm="unigram-course", vocab_size=10, **options
+    )
 
 
 def test_tables_of_the_unigram_document() -> None:
@@ -156,9 +158,9 @@ def test_the_result_is_that_of_train(settings: dict[str, Any], words: dict[bytes
         trained = subwords.train(counts, progress=False, **rules)
     except TrainingError as error:
         with pytest.raises(TrainingError, match=str(error)[:20]):
-            subwords.explain_training(counts, **rules)
+            subwords.study.explain_training(counts, **rules)
         return
-    found = subwords.explain_training(counts, **rules)
+    found = subwords.study.explain_training(counts, **rules)
     assert found.vocab == tuple(trained.model.vocab)
     if trained.model.__class__.__name__ == "BPE":
         assert found.merges == trained.merges
@@ -168,7 +170,7 @@ def test_the_result_is_that_of_train(settings: dict[str, Any], words: dict[bytes
 @pytest.mark.filterwarnings("ignore::subwords.SubwordsWarning")
 @given(words=word_counts("abc"))
 def test_each_merge_has_the_best_score(words: dict[bytes, int]) -> None:
-    found = subwords.explain_training(counts_of(words), vocab_size=20, alphabet="corpus")
+    found = subwords.study.explain_training(counts_of(words), vocab_size=20, alphabet="corpus")
     for step in merges(found):
         assert step.chosen.count == max(pair.count for pair in step.pairs)
         assert step.tied == sum(pair.count == step.chosen.count for pair in step.pairs)
@@ -181,7 +183,7 @@ def test_text_and_html() -> None:
     assert lines[0] == "bpe: 30 words, 31 first tokens, 50 at the end"
     assert "step 1: merge ' ' 't' to ' t': count 7" in lines
     assert "    then 'i' 's': count 5" in lines
-    found = subwords.explain_training(["<script>alert(1)</script> " * 3], vocab_size=260)
+    found = subwords.study.explain_training(["<script>alert(1)</script> " * 3], vocab_size=260)
     html = found._repr_html_()
     assert "<script" not in html
     assert html.count("candidates") == len(found.steps)
@@ -190,30 +192,30 @@ def test_text_and_html() -> None:
 def test_large_corpora_and_wrong_settings_are_refused(tmp_path: Path) -> None:
     (tmp_path / "x.txt").write_bytes(b"a " * 600_000)
     with pytest.raises(TrainingError, match="expected at most 1048576 bytes of text to explain training on"):
-        subwords.explain_training(tmp_path / "x.txt", vocab_size=300)
+        subwords.study.explain_training(tmp_path / "x.txt", vocab_size=300)
     with pytest.raises(TrainingError, match="expected at most 1000 different words"):
-        subwords.explain_training([" ".join(map(str, range(1100)))], vocab_size=300)
+        subwords.study.explain_training([" ".join(map(str, range(1100)))], vocab_size=300)
     with pytest.raises(TrainingError, match="more than 3 steps to explain"):
-        subwords.explain_training(CORPUS, vocab_size=300, limit=3)
+        subwords.study.explain_training(CORPUS, vocab_size=300, limit=3)
     with pytest.raises(TrainingError, match="more than 1 steps to explain"):
-        subwords.explain_training(CORPUS, vocab_size=40, algorithm="unigram", limit=1)
+        subwords.study.explain_training(CORPUS, vocab_size=40, algorithm="unigram", limit=1)
     wrong: Any = "wordlevel"
     with pytest.raises(InputError, match="algorithm"):
-        subwords.explain_training(CORPUS, vocab_size=300, algorithm=wrong)
+        subwords.study.explain_training(CORPUS, vocab_size=300, algorithm=wrong)
     with pytest.raises(InputError, match="`score` is for wordpiece"):
-        subwords.explain_training(CORPUS, vocab_size=300, score="course")
+        subwords.study.explain_training(CORPUS, vocab_size=300, score="course")
     with pytest.raises(InputError, match="expected counts made with splitter"):
-        subwords.explain_training(counts_of({b"a": 1}), vocab_size=300, splitter="bert")
+        subwords.study.explain_training(counts_of({b"a": 1}), vocab_size=300, splitter="bert")
 
 
 def test_words_with_unknown_characters_have_no_path() -> None:
     options: dict[str, Any] = {"algorithm": "unigram", "character_coverage": 0.9, "vocab_size": 12}
-    found = subwords.explain_training(["low lower low newer lowest q " * 3], **options)
+    found = subwords.study.explain_training(["low lower low newer lowest q " * 3], **options)
     assert all(step.loss < float("inf") for step in rounds(found))
     assert any(word.tokens == tuple(word.word) for word in rounds(found)[-1].words)
 
 
 def test_a_few_hundred_words_take_a_moment() -> None:
     start = time.process_time()
-    subwords.explain_training([" ".join(f"w{k}rd{k % 7}s" for k in range(300))], vocab_size=300)
+    subwords.study.explain_training([" ".join(f"w{k}rd{k % 7}s" for k in range(300))], vocab_size=300)
     assert time.process_time() - start < 20

@@ -18,8 +18,8 @@ from seeds import seed_of_run
 from small_data import file_of
 from strategies import counts_of, word_counts
 from subwords.adapt.extending import Extension, extend_bpe
-from subwords.adapt.words import word_ids
 from subwords.corpus.counts import WordCounts
+from subwords.engine.encoder import word_ids
 from subwords.models import learning as indexing
 from subwords.models.bpe.model import BPE
 from subwords.models.bpe.train import BPESettings, train_bpe
@@ -93,7 +93,7 @@ def changed(tok: subwords.Tokenizer, more: subwords.Tokenizer, text: str) -> boo
 def test_a_text_keeps_its_ids_unless_a_new_pair_is_in_it() -> None:
     rng = random.Random(SEED)
     tok = subwords.train(["low lower lowest new newer newest wide wider"] * 9, vocab_size=275)
-    more = subwords.extend(tok, ["slow slower slowest widest lowly"] * 9, count=8)
+    more = subwords.adapt.extend(tok, ["slow slower slowest widest lowly"] * 9, count=8)
     texts = [" ".join(rng.choices(["low", "slow", "newer", "wides", "lowly", "x"], k=3)) for _ in range(200)]
     kinds = [changed(tok, more, text) for text in texts]
     assert 0 < sum(kinds) < len(kinds)
@@ -106,7 +106,7 @@ TEXT = "def naïve(x):\n    return tokenize_all(the_words)  # 文字を数える
 def test_real_files_in_hf(data: Path, tmp_path: Path, name: str) -> None:
     tokenizers = pytest.importorskip("tokenizers")
     tok = subwords.load(file_of(data, name))
-    more = subwords.extend(tok, [TEXT, "naïve the_words tokenize_all"], count=12)
+    more = subwords.adapt.extend(tok, [TEXT, "naïve the_words tokenize_all"], count=12)
     assert more.vocab_size == tok.vocab_size + 12
     assert [more.model.vocab[i] for i in range(tok.vocab_size)] == [tok.model.vocab[i] for i in range(tok.vocab_size)]
     more.save(tmp_path / "tokenizer.json")
@@ -125,7 +125,7 @@ def test_rank_files_in_tiktoken(data: Path, tmp_path: Path) -> None:
 
     pattern = json.loads(file_of(data, "tiktoken/specs.json").read_text("utf-8"))["r50k_base"]["pat_str"]
     tok = subwords.load(file_of(data, "tiktoken/r50k_base.tiktoken"), splitter=pattern)
-    more = subwords.extend(tok, [TEXT], count=12)
+    more = subwords.adapt.extend(tok, [TEXT], count=12)
     more.save(tmp_path / "x.tiktoken")
     ranks = load_tiktoken_bpe(str(tmp_path / "x.tiktoken"))
     theirs = tiktoken.Encoding("x", pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
@@ -140,21 +140,21 @@ def test_models_in_sentencepiece(tmp_path: Path) -> None:
         input=str(tmp_path / "x.txt"), model_prefix=str(tmp_path / "x"), vocab_size=40, model_type="bpe"
     )
     tok = subwords.load(tmp_path / "x.model")
-    more = subwords.extend(tok, ["slow slower slowest widest low owl"] * 9, count=5)
+    more = subwords.adapt.extend(tok, ["slow slower slowest widest low owl"] * 9, count=5)
     more.save(tmp_path / "more.model")
     theirs = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "more.model"))
     for text in ("slow slower slowest widest", "new newest", "owl x"):
         assert theirs.encode(text) == more.encode(text)
     assert max(more.encode("slowest")) >= tok.vocab_size
     with pytest.raises(InputError, match=r"as it was read from its \.model file"):
-        subwords.extend(tok.with_(splitter="whitespace"), ["slow slower slowest"] * 9, count=5)
+        subwords.adapt.extend(tok.with_(splitter="whitespace"), ["slow slower slowest"] * 9, count=5)
 
 
 def test_tokens_span_words_with_a_coarser_rule() -> None:
     text = "by the way of the way in the end of the day " * 30
     tok = subwords.train([text], vocab_size=290)
     for most in (None, 2):
-        more = subwords.extend(tok, [text], count=12, splitter=r"[.!?]+", max_words=most)
+        more = subwords.adapt.extend(tok, [text], count=12, splitter=r"[.!?]+", max_words=most)
         spans = [token.count(b" ") for token in [*more.model.vocab][tok.vocab_size :]]
         assert max(spans) > 1
         assert most is None or max(spans) == most
@@ -166,26 +166,26 @@ def test_tokens_span_words_with_a_coarser_rule() -> None:
 def test_counts_are_those_of_the_tokenizer() -> None:
     tok = subwords.train(["low lower lowest"] * 9, vocab_size=260, special_tokens=["<s>"])
     good = subwords.count(["slow slower"], special_tokens=["<s>"])
-    assert subwords.extend(tok, good, count=2).vocab_size == 262
+    assert subwords.adapt.extend(tok, good, count=2).vocab_size == 262
     with pytest.raises(InputError, match="special token '<s>' was not removed"):
-        subwords.extend(tok, subwords.count(["slow"]), count=2)
+        subwords.adapt.extend(tok, subwords.count(["slow"]), count=2)
     with pytest.raises(InputError, match="expected counts made with splitter"):
-        subwords.extend(tok, subwords.count(["slow"], splitter="bert", special_tokens=["<s>"]), count=2)
+        subwords.adapt.extend(tok, subwords.count(["slow"], splitter="bert", special_tokens=["<s>"]), count=2)
     with pytest.raises(InputError, match="`reading` applies to text"):
-        subwords.extend(tok, good, count=2, reading=subwords.Reading(separator="x"))
+        subwords.adapt.extend(tok, good, count=2, reading=subwords.Reading(separator="x"))
 
 
 def test_clear_errors() -> None:
     tok = subwords.train(["low lower lowest"] * 9, vocab_size=260)
     with pytest.raises(InputError, match="count"):
-        subwords.extend(tok, ["a"], count=0)
+        subwords.adapt.extend(tok, ["a"], count=0)
     with pytest.raises(TrainingError, match="nothing to add"):
-        subwords.extend(tok, ["a b c"], count=3, splitter="whitespace")
+        subwords.adapt.extend(tok, ["a b c"], count=3, splitter="whitespace")
     with pytest.warns(SubwordsWarning, match="fewer tokens than asked for: 1 instead of 9"):
-        assert subwords.extend(tok, ["ab"], count=9).vocab_size == 261
+        assert subwords.adapt.extend(tok, ["ab"], count=9).vocab_size == 261
     chars = subwords.train(["low lower lowest"] * 9, vocab_size=14, byte_level=False)
     with pytest.raises(InputError, match="whole_characters needs a byte-level model"):
-        subwords.extend(chars, ["slow"], count=3, whole_characters=True)
+        subwords.adapt.extend(chars, ["slow"], count=3, whole_characters=True)
 
 
 def test_unknown_symbols_split_a_word() -> None:
@@ -212,6 +212,6 @@ def test_inconsistent_counts_are_refused(offsets: list[int]) -> None:
     good = subwords.count(["ab ab"])
     bad = WordCounts(np.frombuffer(b"abab", np.uint8), np.array(offsets), np.ones(2, np.uint64), good.provenance)
     tok = subwords.train(["ab ab"], vocab_size=257)
-    for call in (lambda: subwords.train(bad, vocab_size=260), lambda: subwords.extend(tok, bad, count=1)):
+    for call in (lambda: subwords.train(bad, vocab_size=260), lambda: subwords.adapt.extend(tok, bad, count=1)):
         with pytest.raises(FormatError, match="expected ascending word offsets"):
             call()

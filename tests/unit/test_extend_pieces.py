@@ -59,13 +59,15 @@ def test_unigram_is_the_textbook(words: dict[str, int], pieces: dict[str, int], 
 @pytest.mark.parametrize("algorithm", ["wordpiece", "unigram"])
 def test_ids_stay_and_new_ones_are_used(algorithm: Any, tmp_path: Path) -> None:
     tok = subwords.train(TEXT, algorithm=algorithm, vocab_size=300)
-    more = subwords.extend(tok, MORE, count=80, progress=False)
+    more = subwords.adapt.extend(tok, MORE, count=80, progress=False)
     size = tok.vocab_size
     assert more.vocab_size == size + 80
     assert [more.model.vocab[k] for k in range(size)] == [tok.model.vocab[k] for k in range(size)]
     assert {index for index in more.encode(MORE[0]) if index >= size} == set(range(size, size + 80))
     assert more.count_tokens(MORE[0]) < tok.count_tokens(MORE[0])
-    before, after = ({f.tokens for f in subwords.audit(one).findings if f.severity != "note"} for one in (tok, more))
+    before, after = (
+        {f.tokens for f in subwords.study.audit(one).findings if f.severity != "note"} for one in (tok, more)
+    )
     assert after <= before
     new = [more.model.vocab[k].decode().removeprefix("##") for k in range(size, size + 80)]
     words = {word.lower() for word in TEXT[0].split() if word.isalpha()}
@@ -80,10 +82,10 @@ def test_ids_stay_and_new_ones_are_used(algorithm: Any, tmp_path: Path) -> None:
 def test_real_files(data: Path, tmp_path: Path, name: str) -> None:
     tok = subwords.load(file_of(data, name))
     size, text = tok.vocab_size, MORE[0]
-    more = subwords.extend(tok, [text], count=200, progress=False)
+    more = subwords.adapt.extend(tok, [text], count=200, progress=False)
     assert more.vocab_size == size + 200
     rules = ["unreachable-token", "split-token", "normalized-token"]
-    before, after = ({f.tokens for f in subwords.audit(one, rules=rules).findings} for one in (tok, more))
+    before, after = ({f.tokens for f in subwords.study.audit(one, rules=rules).findings} for one in (tok, more))
     assert after <= before
     lines = text.split("\n")[:400]
     got = more.encode_batch(lines).to_lists()
@@ -105,14 +107,14 @@ def test_clear_errors() -> None:
     unigram = subwords.train(TEXT, algorithm="unigram", vocab_size=200)
     pieces = subwords.train(TEXT, algorithm="wordpiece", vocab_size=200)
     with pytest.raises(InputError, match="extend needs a BPE, WordPiece or Unigram model; this is WordLevel"):
-        subwords.extend(subwords.train(TEXT, algorithm="wordlevel", vocab_size=9), MORE, count=1)
+        subwords.adapt.extend(subwords.train(TEXT, algorithm="wordlevel", vocab_size=9), MORE, count=1)
     with pytest.raises(InputError, match="splitter is for BPE"):
-        subwords.extend(unigram, MORE, count=1, splitter="whitespace")
+        subwords.adapt.extend(unigram, MORE, count=1, splitter="whitespace")
     with pytest.raises(InputError, match="whole_characters is for BPE"):
-        subwords.extend(pieces, MORE, count=1, whole_characters=True)
+        subwords.adapt.extend(pieces, MORE, count=1, whole_characters=True)
     with pytest.raises(InputError, match="max_words is for BPE"):
-        subwords.extend(unigram, MORE, count=1, max_words=2)
+        subwords.adapt.extend(unigram, MORE, count=1, max_words=2)
     with pytest.raises(TrainingError, match="nothing to add"):
-        subwords.extend(pieces, ["文 字"], count=1)
+        subwords.adapt.extend(pieces, ["文 字"], count=1)
     with pytest.warns(SubwordsWarning, match="fewer tokens than asked for: 1 instead of 50"):
-        assert subwords.extend(pieces, ["mediumraysrays"], count=50).vocab_size == pieces.vocab_size + 1
+        assert subwords.adapt.extend(pieces, ["mediumraysrays"], count=50).vocab_size == pieces.vocab_size + 1

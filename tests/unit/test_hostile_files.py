@@ -173,7 +173,7 @@ def test_a_special_token_of_one_character_loses_no_text() -> None:
 
 def test_an_empty_path_is_refused() -> None:
     tok = subwords.train(["ab ab"], vocab_size=258)
-    for call in (lambda: tok.save(""), lambda: subwords.load(""), lambda: subwords.convert("", "a.json")):
+    for call in (lambda: tok.save(""), lambda: subwords.load(""), lambda: subwords.files.convert("", "a.json")):
         with pytest.raises(InputError, match="expected a path, not an empty str"):
             call()
 

@@ -21,7 +21,7 @@ ONE = "low lower lowest new newer newest wide wider widest"
 TWO = "slow slower slowest prism prisms prismatic light lights lighter"
 
 
-def dense(found: subwords.IdMap) -> Any:
+def dense(found: subwords.adapt.IdMap) -> Any:
     """The map as a matrix: a row for each new id, a column for each old one."""
     offsets, ids, weights = found.as_arrays()
     matrix = np.zeros((found.new_size, found.old_size))
@@ -34,7 +34,7 @@ def test_same_tokens_and_means_of_parts(algorithm: Any) -> None:
     size = 290 if algorithm == "bpe" else 60 if algorithm == "wordpiece" else 50
     old = subwords.train([ONE] * 9 + [TWO], algorithm=algorithm, vocab_size=size)
     new = subwords.train([TWO] * 9 + [ONE], algorithm=algorithm, vocab_size=size).with_tokens(["<|end|>"])
-    found = subwords.id_map(old, new)
+    found = subwords.adapt.id_map(old, new)
     assert (found.old_size, len(found)) == (old.vocab_size, new.vocab_size)
     made = 0
     for index, token in enumerate(new.model.vocab):
@@ -55,26 +55,26 @@ def test_same_tokens_and_means_of_parts(algorithm: Any) -> None:
 def test_parts_are_weighed_by_how_often_they_occur() -> None:
     old = subwords.train(["ab"], vocab_size=257)
     new = subwords.train(["ab"], vocab_size=256).with_tokens(["aba"], special=False)
-    assert subwords.id_map(old, new)[256] == {256: 0.5, old.vocab[b"a"]: 0.5}
+    assert subwords.adapt.id_map(old, new)[256] == {256: 0.5, old.vocab[b"a"]: 0.5}
     new = subwords.train(["ab"], vocab_size=256).with_tokens(["aab"], special=False)
-    assert subwords.id_map(old, new)[256] == {old.vocab[b"a"]: 0.5, 256: 0.5}
+    assert subwords.adapt.id_map(old, new)[256] == {old.vocab[b"a"]: 0.5, 256: 0.5}
     new = subwords.train(["ab"], vocab_size=256).with_tokens(["aa"], special=False)
-    assert subwords.id_map(old, new)[256] == {old.vocab[b"a"]: 1.0}
+    assert subwords.adapt.id_map(old, new)[256] == {old.vocab[b"a"]: 1.0}
 
 
 def test_special_tokens_are_told_from_ordinary_ones() -> None:
     tok = subwords.train(["ab ab"], vocab_size=257)
     old = tok.with_tokens(["<pad>"])
-    assert subwords.id_map(old, tok.with_tokens(["<x>", "<pad>"]))[258] == {257: 1.0}
+    assert subwords.adapt.id_map(old, tok.with_tokens(["<x>", "<pad>"]))[258] == {257: 1.0}
     bare = subwords.train(["x"], vocab_size=256)
-    assert subwords.id_map(tok, bare.with_tokens(["ab"]))[256] == {256: 1.0}  # special here, ordinary there
-    assert subwords.id_map(bare.with_tokens(["<pad>", "ab"]), tok)[256] == {257: 1.0}
+    assert subwords.adapt.id_map(tok, bare.with_tokens(["ab"]))[256] == {256: 1.0}  # special here, ordinary there
+    assert subwords.adapt.id_map(bare.with_tokens(["<pad>", "ab"]), tok)[256] == {257: 1.0}
 
 
 @given(st.lists(st.sampled_from([ONE, TWO, "prisms newly", "a widely"]), min_size=3, max_size=3, unique=True))
 def test_composed_maps_are_products(texts: list[str]) -> None:
     toks = [subwords.train([text] * 3, vocab_size=264) for text in texts]
-    first, second = (subwords.id_map(a, b) for a, b in pairwise(toks))
+    first, second = (subwords.adapt.id_map(a, b) for a, b in pairwise(toks))
     both = first.compose(second)
     assert np.allclose(dense(both), dense(second) @ dense(first))
     assert np.allclose(dense(both).sum(1), 1)
@@ -87,9 +87,9 @@ def test_composed_maps_are_products(texts: list[str]) -> None:
 
 def test_pruned_and_compacted_twice() -> None:
     tok = subwords.train([ONE] * 9, vocab_size=275)
-    first = subwords.prune(tok, source=[ONE], vocab_size=270, compact=True)
-    second = subwords.extend(first.tokenizer, [TWO] * 9, count=5)
-    found = first.id_map.compose(subwords.id_map(first.tokenizer, second))
+    first = subwords.adapt.prune(tok, source=[ONE], vocab_size=270, compact=True)
+    second = subwords.adapt.extend(first.tokenizer, [TWO] * 9, count=5)
+    found = first.id_map.compose(subwords.adapt.id_map(first.tokenizer, second))
     assert len(found) == 275
     for index, token in enumerate([*second.model.vocab][:270]):
         assert found[index] == {tok.vocab[token]: 1.0}
@@ -99,10 +99,10 @@ def test_pruned_and_compacted_twice() -> None:
 def test_files_hold_it(tmp_path: Path) -> None:
     old, new = (subwords.train([text] * 9, vocab_size=270) for text in (ONE, TWO))
     leaf = next(i for i in range(256, 269) if not (new.model.merges[:, :2] == i).any())  # type: ignore[union-attr]
-    found = subwords.id_map(old, subwords.prune(new, drop=[leaf]).tokenizer)
+    found = subwords.adapt.id_map(old, subwords.adapt.prune(new, drop=[leaf]).tokenizer)
     assert found[leaf] == {}
     found.save(tmp_path / "embedding_map.json")
-    assert subwords.IdMap.load(tmp_path / "embedding_map.json") == found
+    assert subwords.adapt.IdMap.load(tmp_path / "embedding_map.json") == found
     read = json.loads((tmp_path / "embedding_map.json").read_text("utf-8"))
     assert (read["version"], read["old"]["size"], len(read["entries"])) == (1, 270, len(found))
     assert read["new"]["fingerprint"] == found.new_fingerprint
@@ -141,31 +141,31 @@ GOOD = {
 def test_damaged_files(tmp_path: Path, change: dict[str, Any], message: str) -> None:
     path = tmp_path / "map.json"
     path.write_text(json.dumps(GOOD))
-    assert subwords.IdMap.load(path)[1] == {1: 0.5, 2: 0.5}
+    assert subwords.adapt.IdMap.load(path)[1] == {1: 0.5, 2: 0.5}
     path.write_text(json.dumps(GOOD | change))
     with pytest.raises(FormatError, match=message):
-        subwords.IdMap.load(path)
+        subwords.adapt.IdMap.load(path)
 
 
 def test_unreadable_files(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="cannot read"):
-        subwords.IdMap.load(tmp_path / "none.json")
+        subwords.adapt.IdMap.load(tmp_path / "none.json")
     (tmp_path / "x.json").write_bytes(b"\xff")
     with pytest.raises(FormatError, match="expected JSON in UTF-8"):
-        subwords.IdMap.load(tmp_path / "x.json")
+        subwords.adapt.IdMap.load(tmp_path / "x.json")
     tok = subwords.train(["ab"], vocab_size=257)
     with pytest.raises(InputError, match="missing folder"):
-        subwords.id_map(tok, tok).save(tmp_path / "no" / "map.json")
+        subwords.adapt.id_map(tok, tok).save(tmp_path / "no" / "map.json")
 
 
 def test_unrelated_tokenizers() -> None:
     tok = subwords.train([ONE] * 9, vocab_size=270)
     pieces = subwords.train([ONE] * 9, algorithm="unigram", vocab_size=40)
     with pytest.raises(InputError, match="the tokens of one are bytes, those of the other characters"):
-        subwords.id_map(tok, pieces)
+        subwords.adapt.id_map(tok, pieces)
     with pytest.raises(InputError, match="expected the new tokenizer to be a Tokenizer, a path or a name, not int"):
-        subwords.id_map(tok, 5)  # type: ignore[arg-type]
-    found = subwords.id_map(tok, tok)
+        subwords.adapt.id_map(tok, 5)  # type: ignore[arg-type]
+    found = subwords.adapt.id_map(tok, tok)
     assert len(found.changed) == 0
     for index in (270, -1, True, "a"):
         with pytest.raises(InputError, match="expected an id from 0 to 269"):
@@ -180,7 +180,7 @@ def test_unrelated_tokenizers() -> None:
 def test_real_files(data: Path) -> None:
     old = subwords.load(file_of(data, "gpt2/tokenizer.json"))
     new = subwords.load(file_of(data, "roberta/tokenizer.json"))
-    found = subwords.id_map(old, new)
+    found = subwords.adapt.id_map(old, new)
     sums = np.bincount(np.repeat(np.arange(len(found)), np.diff(found.offsets)), found.weights, len(found))
     lengths = np.diff(new.model.vocab.offsets)
     assert np.allclose(sums, lengths > 0)

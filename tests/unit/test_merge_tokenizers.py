@@ -1,4 +1,4 @@
-"""merge_tokenizers: the tokens of two tokenizers, each reached, the ids of the first unchanged (C3)."""
+"""merge: the tokens of two tokenizers, each reached, the ids of the first unchanged (C3)."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def test_each_new_token_is_reached(
     toks = [subwords.Tokenizer(TokenizerSpec(model=model, splitter=NAMED["gpt2"])) for model in models]
     if {*models[1].vocab} <= {*models[0].vocab}:
         with pytest.raises(InputError, match="nothing to merge"):
-            subwords.merge_tokenizers(*toks)
+            subwords.adapt.merge(*toks)
         return
     try:
-        found = subwords.merge_tokenizers(*toks)
+        found = subwords.adapt.merge(*toks)
     except InputError as error:  # none of the new tokens is made of two
         assert "nothing to merge" in str(error)
         return
@@ -69,7 +69,7 @@ def test_each_new_token_is_reached(
 def test_ids_of_the_first_and_special_tokens_of_both() -> None:
     one = subwords.train([ONE] * 9, vocab_size=275, special_tokens=["<s>"])
     two = subwords.train([TWO] * 9, vocab_size=285, special_tokens=["<s>", "<|end|>"])
-    found = subwords.merge_tokenizers(one, two)
+    found = subwords.adapt.merge(one, two)
     tok = found.tokenizer
     assert [tok.model.vocab[i] for i in range(275)] == [one.model.vocab[i] for i in range(275)]
     assert tok.special_tokens == {"<s>": 0, "<|end|>": tok.vocab_size - 1}
@@ -77,15 +77,15 @@ def test_ids_of_the_first_and_special_tokens_of_both() -> None:
     for text in (ONE, TWO, "lowprism <s>"):
         assert tok.decode(tok.encode(text)) == text
     assert len(tok.encode(TWO)) < len(one.encode(TWO))
-    assert subwords.audit(tok, rules=["unreachable-token", "dead-merge"]).findings == ()
+    assert subwords.study.audit(tok, rules=["unreachable-token", "dead-merge"]).findings == ()
     found.id_map.check(one, tok)
     assert [*found.id_map.changed] == [*found.added]
-    assert len(subwords.id_map(two, tok)) == tok.vocab_size
+    assert len(subwords.adapt.id_map(two, tok)) == tok.vocab_size
 
 
 def test_wordpiece() -> None:
     one, two = (subwords.train([text] * 9, algorithm="wordpiece", vocab_size=60) for text in (ONE, TWO))
-    found = subwords.merge_tokenizers(one, two)
+    found = subwords.adapt.merge(one, two)
     tok = found.tokenizer
     assert {*tok.model.vocab} == {*one.model.vocab} | {*two.model.vocab}
     assert found.unreachable == ()
@@ -104,17 +104,17 @@ def test_unrelated_tokenizers() -> None:
         (b"gpt2", "to be a Tokenizer, a path or a name, not bytes"),
     ):
         with pytest.raises(InputError, match=message):
-            subwords.merge_tokenizers(tok, other)  # type: ignore[arg-type]
+            subwords.adapt.merge(tok, other)  # type: ignore[arg-type]
     pieces = subwords.train([TWO] * 9, vocab_size=40, algorithm="unigram")
     with pytest.raises(InputError, match="merge needs a BPE or WordPiece model; this is Unigram"):
-        subwords.merge_tokenizers(pieces, pieces)
+        subwords.adapt.merge(pieces, pieces)
 
 
 def test_real_files(data: Path, tmp_path: Path) -> None:
     tokenizers = pytest.importorskip("tokenizers")
     tok = subwords.load(file_of(data, "gpt2/tokenizer.json"))
     text = "แสงสีขาว หักเหในแก้ว เห็นเจ็ดสี หลังฝนตก naïve prisms " * 9
-    found = subwords.merge_tokenizers(tok, subwords.train([text], vocab_size=330))
+    found = subwords.adapt.merge(tok, subwords.train([text], vocab_size=330))
     found.tokenizer.save(tmp_path / "tokenizer.json")
     theirs = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
     for one in (text, "plain words", "x<|endoftext|>"):
@@ -134,7 +134,7 @@ def test_rank_files_in_tiktoken(data: Path, tmp_path: Path) -> None:
 
     tok = subwords.load(file_of(data, "tiktoken/r50k_base.tiktoken"), splitter="gpt2", special_ids={})
     text = "แสงสีขาว หักเหในแก้ว เห็นเจ็ดสี หลังฝนตก naïve prisms " * 9
-    found = subwords.merge_tokenizers(tok, subwords.train([text], vocab_size=330))
+    found = subwords.adapt.merge(tok, subwords.train([text], vocab_size=330))
     found.tokenizer.save(tmp_path / "x.tiktoken")
     ranks = load_tiktoken_bpe(str(tmp_path / "x.tiktoken"))
     theirs = tiktoken.Encoding("x", pat_str=GPT2_PATTERN, mergeable_ranks=ranks, special_tokens={})
@@ -151,7 +151,7 @@ def test_models_in_sentencepiece(tmp_path: Path) -> None:
             input=str(tmp_path / "x.txt"), model_prefix=str(tmp_path / name), vocab_size=50, model_type="bpe"
         )
         toks.append(subwords.load(tmp_path / f"{name}.model"))
-    found = subwords.merge_tokenizers(*toks)
+    found = subwords.adapt.merge(*toks)
     found.tokenizer.save(tmp_path / "both.model")
     theirs = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "both.model"))
     for text in (ONE, TWO, "low prism ö x"):

@@ -52,7 +52,7 @@ def test_the_sizes_of_the_examples() -> None:
 )
 def test_factors(options: Any, factors: tuple[int, int]) -> None:
     assert mix_factors(SOURCES, **options) == dict(zip(SOURCES, factors, strict=True))
-    mixed = subwords.mix(SOURCES, **options)
+    mixed = subwords.WordCounts.mixed(SOURCES, **options)
     assert dict(mixed) == {word: n * factors[0] for word, n in EN} | {word: n * factors[1] for word, n in DE}
 
 
@@ -68,7 +68,7 @@ def test_ratios_are_close_and_nothing_is_lost(weights: dict[str, float]) -> None
 
 
 def test_shares_are_the_shares_of_the_text() -> None:
-    mixed = subwords.mix(SOURCES, shares={"en": 0.123, "de": 0.877})
+    mixed = subwords.WordCounts.mixed(SOURCES, shares={"en": 0.123, "de": 0.877})
     of_de = sum(len(word) * number for word, number in mixed if word in dict(DE))
     assert abs(of_de / bytes_of(mixed) - 0.877) < 1e-3
 
@@ -77,7 +77,7 @@ def test_documents_stay() -> None:
     sources = {
         name: subwords.count([text, "a"], document_frequencies=True) for name, text in (("x", "a b"), ("y", "b"))
     }
-    mixed = subwords.mix(sources, weights={"x": 5})
+    mixed = subwords.WordCounts.mixed(sources, weights={"x": 5})
     assert mixed.documents is not None
     words = [word for word, _ in mixed]
     assert dict(zip(words, mixed.documents.tolist(), strict=True)) == {b"a": 3, b" b": 1, b"b": 1}
@@ -107,13 +107,13 @@ def test_documents_stay() -> None:
 )
 def test_errors(sources: Any, options: Any, message: str) -> None:
     with pytest.raises(InputError, match=message.replace("(", r"\(")):
-        subwords.mix(sources, **options)
+        subwords.WordCounts.mixed(sources, **options)
 
 
 def test_counts_without_words_are_refused() -> None:
     none = WordCounts(np.zeros(0, np.uint8), np.zeros(1, np.int64), np.zeros(0, np.uint64), EN.provenance)
     with pytest.raises(InputError, match="source 'x' has no words"):
-        subwords.mix({"x": none})
+        subwords.WordCounts.mixed({"x": none})
 
 
 def test_command(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_command(tmp_path: Path) -> None:
     sources = [f"{name}={tmp_path / name}" for name in SOURCES]
     found = json_of("count", "--mix", *sources, "--weight", "de=2", "-o", tmp_path / "m")
     assert found["factors"] == {"en": 1, "de": 2}
-    assert dict(WordCounts.load(tmp_path / "m")) == dict(subwords.mix(SOURCES, weights={"de": 2}))
+    assert dict(WordCounts.load(tmp_path / "m")) == dict(subwords.WordCounts.mixed(SOURCES, weights={"de": 2}))
     assert run("count", "--mix", *sources, "--max-bytes", "9", "-o", tmp_path / "m").stdout == "en\t3\nde\t160\n"
     assert run("count", "--mix", *sources, "--max-bytes", "de=9", "-q", "-o", tmp_path / "m").stdout == ""
     assert json_of("count", "--mix", *sources, "--exponent", "0", "-o", tmp_path / "m")["factors"] == {

@@ -50,7 +50,7 @@ def encode(api: PageApi, **request: object) -> Any:
 )
 def test_the_word_of_a_token_is_that_of_explain(name: str, text: str) -> None:
     tok = TOKENIZERS[name]
-    words, encoding, trace = word_explainer(tok.model), tok(text, template=False), subwords.explain(tok, text)
+    words, encoding, trace = word_explainer(tok.model), tok(text, template=False), subwords.study.explain(tok, text)
     for place in range(len(encoding)):
         found, first = explain_word(tok, text, encoding, place, words, special="text", most=300)
         if name in ("characters", "fallback"):  # one word for `explain`; the page shows those of the space rule
@@ -73,7 +73,7 @@ def test_every_token_of_a_text_has_a_word(tmp_path: Path, special: str) -> None:
 
 def test_the_words_of_a_space_rule_are_shown_one_by_one(tmp_path: Path) -> None:
     tok = TOKENIZERS["fallback"].with_(splitter=None, normalizer=None)
-    assert len(subwords.explain(tok, "▁low▁lowest▁" * 50).words) == 1
+    assert len(subwords.study.explain(tok, "▁low▁lowest▁" * 50).words) == 1
     found: Any = opened(tmp_path, tok).word({"text": "▁low▁lowest▁" * 50, "tokenizer": 0, "token": 40})
     assert found["word"] in ("▁low", "▁lowest", "▁")
     assert found["steps"]["kind"] == "merging"

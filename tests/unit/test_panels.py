@@ -31,7 +31,7 @@ def test_metrics_are_those_of_evaluate_on_the_text() -> None:
 
 def test_what_happened_before_the_model_is_told() -> None:
     before: Any = panels().before
-    bpe, wordpiece = (subwords.explain(TOKENIZERS[name], "low é") for name in ("bpe", "wordpiece"))
+    bpe, wordpiece = (subwords.study.explain(TOKENIZERS[name], "low é") for name in ("bpe", "wordpiece"))
     assert any("split pattern" in said for said in before(bpe, 3, 5))
     assert any("'e'" in said and "'é'" in said for said in before(wordpiece, 4, 5))
 
@@ -40,7 +40,7 @@ def test_audit_tells_the_worst_first() -> None:
     audit = panels().audit
     assert audit is not None
     found = audit(TOKENIZERS["bpe"])
-    expected = subwords.audit(TOKENIZERS["bpe"]).findings
+    expected = subwords.study.audit(TOKENIZERS["bpe"]).findings
     assert [(one.severity, one.kind, one.message, one.ids) for one in found] == [
         (one.severity, one.rule, one.message, one.ids) for one in expected
     ]

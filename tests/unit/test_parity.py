@@ -30,15 +30,15 @@ def test_one_language_is_plain_training(words: dict[bytes, int], add: int) -> No
     options: dict[str, Any] = {"vocab_size": 256 + add, "splitter": "gpt2"}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SubwordsWarning)
-        found = subwords.train_parity({"only": counts}, **options)
-        twice = subwords.train_parity({"one": counts, "two": counts}, **options)
+        found = subwords.research.train_parity({"only": counts}, **options)
+        twice = subwords.research.train_parity({"one": counts, "two": counts}, **options)
         plain = subwords.train(counts, **options)
     assert found.tokenizer.merges == plain.merges == twice.tokenizer.merges
 
 
 def test_costs_become_alike() -> None:
     plain = subwords.train([text for texts in TEXTS.values() for text in texts], vocab_size=290)
-    found = subwords.train_parity(TEXTS, vocab_size=290)
+    found = subwords.research.train_parity(TEXTS, vocab_size=290)
 
     def costs(tok: subwords.Tokenizer) -> list[float]:
         return [len(tok.encode(texts[0])) / len(texts[0].encode()) for texts in TEXTS.values()]
@@ -55,19 +55,19 @@ def test_costs_become_alike() -> None:
 
 def test_parallel_text_ratios_pool_and_window() -> None:
     parallel = {"en": ["the other weather"], "de": ["das andere Wetter"], "ru": ["другая погода"]}
-    found = subwords.train_parity(TEXTS, vocab_size=290, development=parallel)
+    found = subwords.research.train_parity(TEXTS, vocab_size=290, development=parallel)
     assert [one.after for one in found.languages] == [
         len(found.tokenizer.encode(texts[0])) for texts in parallel.values()
     ]
-    dear = subwords.train_parity(TEXTS, vocab_size=290, ratios={"ru": 3.0})
-    assert dear.languages[2].merges < subwords.train_parity(TEXTS, vocab_size=290).languages[2].merges
-    hybrid = subwords.train_parity(TEXTS, vocab_size=290, pooled=10)
+    dear = subwords.research.train_parity(TEXTS, vocab_size=290, ratios={"ru": 3.0})
+    assert dear.languages[2].merges < subwords.research.train_parity(TEXTS, vocab_size=290).languages[2].merges
+    hybrid = subwords.research.train_parity(TEXTS, vocab_size=290, pooled=10)
     plain = subwords.train(TEXTS["en"] + TEXTS["de"] + TEXTS["ru"], vocab_size=266)
     assert hybrid.chosen[:10] == (None,) * 10
     assert hybrid.tokenizer.merges[:10] == plain.merges
 
     def most(**options: Any) -> int:
-        turns = subwords.train_parity(TEXTS, vocab_size=300, **options).chosen
+        turns = subwords.research.train_parity(TEXTS, vocab_size=300, **options).chosen
         return max(max(Counter(turns[k : k + 12]).values()) for k in range(len(turns) - 11))
 
     ratios = {"ru": 0.1}
@@ -75,7 +75,7 @@ def test_parallel_text_ratios_pool_and_window() -> None:
 
 
 def test_saved_and_loaded(tmp_path: Path) -> None:
-    tok = subwords.train_parity(TEXTS, vocab_size=290, special_tokens=["<s>"]).tokenizer
+    tok = subwords.research.train_parity(TEXTS, vocab_size=290, special_tokens=["<s>"]).tokenizer
     for name in ("tokenizer.json", "ranks.tiktoken"):
         tok.save(tmp_path / name)
     again = subwords.load(tmp_path / "tokenizer.json")
@@ -86,7 +86,7 @@ def test_saved_and_loaded(tmp_path: Path) -> None:
 def test_clear_errors() -> None:
     def refused(error: type[Exception], message: str, **options: Any) -> None:
         with pytest.raises(error, match=message):
-            subwords.train_parity(**{"languages": TEXTS, "vocab_size": 290, **options})
+            subwords.research.train_parity(**{"languages": TEXTS, "vocab_size": 290, **options})
 
     refused(InputError, "expected a dict of corpora by language", languages=["text"])
     refused(InputError, "names of languages as texts", languages={1: ["text"]})
@@ -104,4 +104,4 @@ def test_clear_errors() -> None:
     refused(InputError, "expected counts made with splitter", languages={"en": subwords.count(["a"], splitter="bert")})
     refused(TrainingError, "vocab_size", vocab_size=100)
     with pytest.warns(SubwordsWarning, match="fewer tokens than asked for"):
-        subwords.train_parity({"en": ["ab"]}, vocab_size=300)
+        subwords.research.train_parity({"en": ["ab"]}, vocab_size=300)

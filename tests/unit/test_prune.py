@@ -74,7 +74,7 @@ def test_merges_in_any_order(merges: list[tuple[bytes, bytes]], texts: list[str]
     assert in_order(model, words, number) == expected
     if not 0 < len(expected) < len(model.vocab) - 3:
         return
-    less = subwords.prune(subwords.Tokenizer(spec_of(model)), drop=expected).tokenizer.model
+    less = subwords.adapt.prune(subwords.Tokenizer(spec_of(model)), drop=expected).tokenizer.model
     assert isinstance(less, BPE)
     assert pairs_of(less) == prune_merges(merges, expected)
     assert [token for token in less.vocab if token] == [token for token in model.vocab if token not in expected]
@@ -94,7 +94,7 @@ def test_the_two_parts_of_a_token_are_those_of_its_last_merge(merges: list[tuple
             assert (left, right) == (-1, -1)
 
 
-def check(found: subwords.Adapted, texts: list[str]) -> None:
+def check(found: subwords.adapt.Adapted, texts: list[str]) -> None:
     """What C2 says of any result: tokens keep their bytes, texts their ids and their text, all tokens are reached."""
     old, new, gone = found.old, found.tokenizer, {*found.removed}
     moved = found.moved
@@ -111,7 +111,7 @@ def check(found: subwords.Adapted, texts: list[str]) -> None:
             assert after == [moved.get(index, index) for index in before]
         assert new.decode(after) == old.decode(before)
     assert 0 < kept < len(texts)
-    before_ids = {*subwords.Adapted(old, old).unreachable}
+    before_ids = {*subwords.adapt.Adapted(old, old).unreachable}
     assert {*found.unreachable} <= {moved.get(index, index) for index in before_ids}
     if isinstance(new.model, BPE) and not new.model.marked:
         words = ids_of_words(new.model, [old.model.vocab[index] for index in found.removed]).to_lists()
@@ -133,45 +133,45 @@ def test_by_counts(algorithm: Any, compact: bool) -> None:
     tok = subwords.train([TEXT] * 9 + ["x Newton naïve слово light"], algorithm=algorithm, vocab_size=size)
     least = [TEXT.replace("new", "wide")]
     left = sum(1 for token in tok.model.vocab if token) - number
-    found = subwords.prune(tok, source=least, vocab_size=left, compact=compact)
+    found = subwords.adapt.prune(tok, source=least, vocab_size=left, compact=compact)
     assert len(found.removed) == number
     assert sum(1 for token in found.tokenizer.model.vocab if token) == left
     assert not compact or found.tokenizer.vocab_size == left
     check(found, texts_of(random.Random(SEED)))
     rules: Any = {"splitter": tok.splitter, "normalizer": tok.normalizer, "special_tokens": [*tok.special_tokens]}
-    again = subwords.prune(tok, source=subwords.count(least, **rules), vocab_size=left, compact=compact)
+    again = subwords.adapt.prune(tok, source=subwords.count(least, **rules), vocab_size=left, compact=compact)
     assert again.tokenizer == found.tokenizer
 
 
 def test_by_the_least_count() -> None:
     tok = subwords.train([TEXT] * 9, vocab_size=290)
-    found = subwords.prune(tok, source=["low lower slow"] * 5, min_count=3)
+    found = subwords.adapt.prune(tok, source=["low lower slow"] * 5, min_count=3)
     used = {*tok.encode("low lower slow")}
     assert found.removed
     assert not used & {*found.removed}
     assert tok.token_to_id("Ġnewest") in found.removed
-    kept = subwords.prune(tok, source=["low lower slow"], min_count=2, keep=["Ġnewest"])
+    kept = subwords.adapt.prune(tok, source=["low lower slow"], min_count=2, keep=["Ġnewest"])
     assert kept.tokenizer.encode(" newest") == [tok.token_to_id("Ġnewest")]
 
 
 def test_keep_and_drop() -> None:
     tok = subwords.train(["low lower lowest"] * 9, vocab_size=263)
     assert [*tok.model.vocab][256:] == [b"lo", b"low", b" low", b" lowe", b"st", b" lower", b" lowest"]
-    dropped = subwords.prune(tok, drop=[" lowest", b"st"])
+    dropped = subwords.adapt.prune(tok, drop=[" lowest", b"st"])
     assert (dropped.removed, dropped.becomes) == ((260, 262), {260: (82, 83), 262: (259, 82, 83)})
     assert dropped.tokenizer.tokenize("low lowest") == ["low", " lowe", "s", "t"]
     assert dropped.tokenizer.vocab_size == 262  # the last id with a token, and one
-    kept = subwords.prune(tok, keep=["low"])
+    kept = subwords.adapt.prune(tok, keep=["low"])
     assert [*kept.tokenizer.model.vocab][256:] == [b"lo", b"low"]
-    compact = subwords.prune(tok, keep=[" lower", 260], compact=True)
+    compact = subwords.adapt.prune(tok, keep=[" lower", 260], compact=True)
     assert [*compact.tokenizer.model.vocab][256:] == [b"lo", b"low", b" low", b" lowe", b"st", b" lower"]
-    by_name = [subwords.prune(tok, drop=[token]) for token in (262, b" lowest", " lowest", "Ġlowest")]
+    by_name = [subwords.adapt.prune(tok, drop=[token]) for token in (262, b" lowest", " lowest", "Ġlowest")]
     assert len({found.tokenizer for found in by_name}) == 1
 
 
 def test_by_script() -> None:
     tok = subwords.train(["слово и дело, word and deed; слово1 λόγος"] * 9, vocab_size=320)
-    found = subwords.prune(tok, scripts=["Cyrl"])
+    found = subwords.adapt.prune(tok, scripts=["Cyrl"])
     left = [token.decode("utf-8", "ignore") for token in found.tokenizer.model.vocab if len(token) > 2]
     gone = [tok.model.vocab[index].decode("utf-8", "ignore") for index in found.removed]
     assert any("слово" in token for token in gone)
@@ -179,11 +179,11 @@ def test_by_script() -> None:
     assert not any(token.strip() and all("а" <= char <= "я" for char in token.strip()) for token in left)
     check(found, ["word and deed", "слово и дело", "word слово"])
     with pytest.raises(InputError, match="expected scripts of Unicode"):
-        subwords.prune(tok, scripts=["Klingon"])
+        subwords.adapt.prune(tok, scripts=["Klingon"])
     with pytest.raises(InputError, match="expected scripts to name a script"):
-        subwords.prune(tok, scripts=[])
+        subwords.adapt.prune(tok, scripts=[])
     with pytest.raises(InputError, match="no token has letters of Thai only"):
-        subwords.prune(tok, scripts=["Thai"])
+        subwords.adapt.prune(tok, scripts=["Thai"])
 
 
 def test_clear_errors() -> None:
@@ -211,23 +211,23 @@ def test_clear_errors() -> None:
         ({"drop": [" lowest"], "allow_unknown": True}, "not an option for BPE"),
     ):
         with pytest.raises(InputError, match=message):
-            subwords.prune(tok, **options)  # type: ignore[arg-type]
+            subwords.adapt.prune(tok, **options)  # type: ignore[arg-type]
     words = subwords.train(["a b"], algorithm="wordlevel", vocab_size=3)
     with pytest.raises(InputError, match="prune needs a BPE, WordPiece or Unigram model; this is WordLevel"):
-        subwords.prune(words, drop=["a"])
+        subwords.adapt.prune(words, drop=["a"])
 
 
 def test_characters_stay_known() -> None:
     tok = subwords.train([TEXT] * 9, algorithm="unigram", vocab_size=40)
     char = next(t for t in tok.model.vocab if len(t) == 1)
     with pytest.raises(InputError, match=f"without which the character '{char.decode()}' would be unknown"):
-        subwords.prune(tok, drop=[char])
-    found = subwords.prune(tok, drop=[char], allow_unknown=True)
+        subwords.adapt.prune(tok, drop=[char])
+    found = subwords.adapt.prune(tok, drop=[char], allow_unknown=True)
     assert found.tokenizer.model.unk_id in found.tokenizer.encode(char.decode())
     tok = subwords.train([TEXT] * 9, algorithm="wordpiece", vocab_size=60)
     with pytest.raises(InputError, match="the piece of a character, without which words would be unknown"):
-        subwords.prune(tok, drop=["##e"])
-    lost = subwords.prune(tok, drop=["##e"], allow_unknown=True)
+        subwords.adapt.prune(tok, drop=["##e"])
+    lost = subwords.adapt.prune(tok, drop=["##e"], allow_unknown=True)
     assert lost.removed == (tok.token_to_id("##e"),)
 
 
@@ -236,17 +236,17 @@ def test_pieces_that_characters_need() -> None:
     pieces = [b"[UNK]", b"a", b"##a", b"##b", b"ab", b"##ac", b"aa"]
     tok = subwords.Tokenizer(TokenizerSpec(model=WordPiece(Vocab(pieces), 0)))
     with pytest.raises(InputError, match=r"words with '##ac' unknown, for lack of the piece '##c'"):
-        subwords.prune(tok, drop=["aa"])
+        subwords.adapt.prune(tok, drop=["aa"])
     tok = subwords.Tokenizer(TokenizerSpec(model=WordPiece(Vocab([b"[UNK]", b"a", b"##a", b"ac", b"aa", b"aaa"]), 0)))
     with pytest.raises(InputError, match=r"'ac' .* needed, for lack of the piece '##c'"):
-        subwords.prune(tok, drop=["ac"])
-    assert subwords.prune(tok, drop=["aa"]).becomes == {4: (1, 2)}
+        subwords.adapt.prune(tok, drop=["ac"])
+    assert subwords.adapt.prune(tok, drop=["aa"]).becomes == {4: (1, 2)}
 
 
 def test_ids_without_a_token_in_files(tmp_path: Path) -> None:
     tok = subwords.train([TEXT] * 9, vocab_size=280)
     leaf = next(index for index in range(256, 280) if not (tok.model.merges[:, :2] == index).any())
-    bpe = subwords.prune(tok, drop=[leaf]).tokenizer
+    bpe = subwords.adapt.prune(tok, drop=[leaf]).tokenizer
     assert bpe.vocab_size == 280
     for name in ("tokenizer.json", "x.tiktoken", "vocab.json"):
         bpe.save(tmp_path / name)
@@ -255,8 +255,8 @@ def test_ids_without_a_token_in_files(tmp_path: Path) -> None:
     tok = subwords.train([TEXT] * 9, algorithm="unigram", vocab_size=60)
     going = [t for t in [*tok.model.vocab][3:50] if len(t) > 4][:3]
     with pytest.raises(FormatError, match=r"a \.model file holds no ids without a token"):
-        subwords.prune(tok, drop=going).tokenizer.save(tmp_path / "x.model")
-    compacted = subwords.prune(tok, drop=going, compact=True).tokenizer
+        subwords.adapt.prune(tok, drop=going).tokenizer.save(tmp_path / "x.model")
+    compacted = subwords.adapt.prune(tok, drop=going, compact=True).tokenizer
     compacted.save(tmp_path / "x.model")
     assert subwords.load(tmp_path / "x.model").encode(TEXT) == compacted.encode(TEXT)
 
@@ -274,7 +274,7 @@ def test_real_files_in_hf(data: Path, tmp_path: Path, name: str, compact: bool) 
     tokenizers = pytest.importorskip("tokenizers")
     tok = subwords.load(file_of(data, name))
     number = sum(1 for token in tok.model.vocab if token)
-    found = subwords.prune(tok, source=[TEXT, "def f(x): return x"], vocab_size=number - 100, compact=compact)
+    found = subwords.adapt.prune(tok, source=[TEXT, "def f(x): return x"], vocab_size=number - 100, compact=compact)
     check(found, [*texts_of(random.Random(SEED), 60), *(tok.decode([index]) for index in found.removed[:60])])
     found.tokenizer.save(tmp_path / "tokenizer.json")
     theirs = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
@@ -287,7 +287,7 @@ def test_rank_files_in_tiktoken(data: Path, tmp_path: Path) -> None:
     from tiktoken.load import load_tiktoken_bpe
 
     tok = subwords.load(file_of(data, "tiktoken/r50k_base.tiktoken"), splitter="gpt2", special_ids={})
-    found = subwords.prune(tok, source=[TEXT], vocab_size=tok.vocab_size - 100)
+    found = subwords.adapt.prune(tok, source=[TEXT], vocab_size=tok.vocab_size - 100)
     check(found, [*texts_of(random.Random(SEED), 60), *(tok.decode([index]) for index in found.removed[:60])])
     found.tokenizer.save(tmp_path / "x.tiktoken")
     ranks = load_tiktoken_bpe(str(tmp_path / "x.tiktoken"))
@@ -307,7 +307,7 @@ def test_models_in_sentencepiece(tmp_path: Path, kind: str) -> None:
         input=str(tmp_path / "x.txt"), model_prefix=str(tmp_path / "x"), vocab_size=SIZE[kind], model_type=kind
     )
     tok = subwords.load(tmp_path / "x.model")
-    found = subwords.prune(tok, source=[TEXT.replace("new", "wide")], vocab_size=SIZE[kind] - 4, compact=True)
+    found = subwords.adapt.prune(tok, source=[TEXT.replace("new", "wide")], vocab_size=SIZE[kind] - 4, compact=True)
     check(found, texts_of(random.Random(SEED)))
     found.tokenizer.save(tmp_path / "less.model")
     theirs = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "less.model"))
@@ -320,7 +320,7 @@ def test_template_and_roles_follow_their_tokens() -> None:
     tok = subwords.train(["low lower lowest"] * 9, vocab_size=263).with_tokens(["<s>", "<pad>"])
     filler = subwords.Padding(pad_id=264, pad_token="<pad>")
     tok = tok.with_(template="<s> $A <s>", padding=filler, roles={"bos": "<s>"})
-    found = subwords.prune(tok, drop=[" lowest"], compact=True).tokenizer
+    found = subwords.adapt.prune(tok, drop=[" lowest"], compact=True).tokenizer
     assert found("low", padding=6).ids.tolist() == [
         *(found.token_to_id(t) for t in ("<s>", "low", "<s>")),
         *[found.token_to_id("<pad>")] * 3,
@@ -346,7 +346,7 @@ def test_no_word_becomes_unknown(
     counts = subwords.count([*words], splitter=tok.splitter)
     try:
         size = max(1, len(vocab) - number)
-        found = subwords.prune(tok, source=counts, vocab_size=size)
+        found = subwords.adapt.prune(tok, source=counts, vocab_size=size)
     except InputError as error:
         assert any(text in str(error) for text in ("cannot prune to", "everything would", "could make words"))
         return
@@ -368,7 +368,7 @@ def test_no_character_becomes_unknown(pieces: list[str], words: list[str], numbe
     tok = subwords.Tokenizer(TokenizerSpec(model=model))
     size = max(1, 1 + len(pieces) - number)
     try:
-        found = subwords.prune(tok, source=subwords.count([*words], splitter=tok.splitter), vocab_size=size)
+        found = subwords.adapt.prune(tok, source=subwords.count([*words], splitter=tok.splitter), vocab_size=size)
     except InputError as error:
         assert any(text in str(error) for text in ("cannot prune to", "these options would remove"))
         return
@@ -383,9 +383,9 @@ def test_no_character_becomes_unknown(pieces: list[str], words: list[str], numbe
 @pytest.mark.parametrize("name", ["gpt2/tokenizer.json", "t5/tokenizer.json", "bert/bert-base-uncased-tokenizer.json"])
 def test_audit_finds_nothing_new_but_ids_without_a_token(small_data: Path, name: str) -> None:
     tok = subwords.load(file_of(small_data, name))
-    accepted = [finding.fingerprint for finding in subwords.audit(tok).findings]
+    accepted = [finding.fingerprint for finding in subwords.study.audit(tok).findings]
     number = sum(1 for token in tok.model.vocab if token)
     for compact in (False, True):
-        less = subwords.prune(tok, source=[TEXT], vocab_size=number - 20, compact=compact).tokenizer
-        rules = {finding.rule for finding in subwords.audit(less, baseline=accepted).findings}
+        less = subwords.adapt.prune(tok, source=[TEXT], vocab_size=number - 20, compact=compact).tokenizer
+        rules = {finding.rule for finding in subwords.study.audit(less, baseline=accepted).findings}
         assert rules <= (set() if compact else {"hole"})

@@ -17,7 +17,7 @@ from click.testing import CliRunner
 
 import subwords
 from in_shards import count_to
-from subwords import tokens
+from subwords import files
 from subwords.cli import main
 from subwords.corpus.reading import Reading
 from subwords.corpus.source import files_and_texts
@@ -105,7 +105,7 @@ def objects(store: Any, folder: str = "bucket/out") -> dict[str, bytes]:
     return {key.rpartition("/")[2]: store.cat_file(key) for key in store.find(folder)}
 
 
-def files(folder: Path) -> dict[str, bytes]:
+def bytes_in(folder: Path) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()}
 
 
@@ -174,10 +174,10 @@ def test_token_files_are_those_of_files(tmp_path: Path, corpus: Path, uploaded: 
         tok.encode_files(source, target, format=form, eos="<end>", shard_size=3000, shuffle=1)
     found = objects(store)
     assert len(found) > 3
-    assert without_inputs(found) == without_inputs(files(out))
-    assert tokens.check(f"{BUCKET}/out/x.manifest.json") == []
+    assert without_inputs(found) == without_inputs(bytes_in(out))
+    assert files.check(f"{BUCKET}/out/x.manifest.json") == []
     store.pipe_file(f"bucket/out/{sorted(found)[0]}", b"")
-    assert tokens.check(f"{BUCKET}/out/x.manifest.json") == sorted(found)[:1]
+    assert files.check(f"{BUCKET}/out/x.manifest.json") == sorted(found)[:1]
 
 
 RUNS = [{"workers": 2}, {}, {"rank": 0, "world_size": 1}]
@@ -197,8 +197,8 @@ def test_a_job_with_all_its_folders_in_a_store(
     tok.encode_files(uploaded, f"{BUCKET}/out/x.npy", eos="<end>", run=run)
     found = objects(store)
     if run.rank is not None:  # ranks keep their parts
-        found = {name: data for name, data in found.items() if name in files(out)}
-    expected, made = without_inputs(files(out)), without_inputs(found)
+        found = {name: data for name, data in found.items() if name in bytes_in(out)}
+    expected, made = without_inputs(bytes_in(out)), without_inputs(found)
     inputs = [manifest.pop("contents")["inputs"] for manifest in (expected["x.manifest.json"], made["x.manifest.json"])]
     assert made == expected
     assert sum(inputs[1]) == sum(file.stat().st_size for file in files_and_texts(corpus)[0])
@@ -244,7 +244,7 @@ FAILING: dict[str, Callable[[], Any]] = {
     "s3://missing/x.": lambda: tokenizer().encode_files(["a"], "s3://missing/x.npy"),
     "s3://missing/c.parts": lambda: count_to("s3://bucket/in", "s3://missing/c"),
     "s3://missing/parts": lambda: count_to("s3://bucket/in", "s3://bucket/c", run=Run(folder="s3://missing/parts")),
-    "s3://bucket/x.npy": lambda: tokens.open("s3://bucket/x.npy"),
+    "s3://bucket/x.npy": lambda: files.open("s3://bucket/x.npy"),
     "s3://bucket/tok.json": lambda: tokenizer().save("s3://bucket/tok.json"),
 }
 

@@ -63,13 +63,13 @@ def test_no_merge_crosses_a_place(words: dict[str, int], data: st.DataObject) ->
         symbols.append((row, number))
     if not cuts:
         return
-    tok = subwords.train(subwords.segmented(counts, cuts), vocab_size=264)
+    tok = subwords.train(counts.segmented(cuts), vocab_size=264)
     assert [(left, right) for left, right in tok.merges] == textbook(symbols, 8)
 
 
 def test_other_words_keep_their_counts_and_their_order() -> None:
     counts = subwords.count(["so undone so undone done"])
-    assert list(subwords.segmented(counts, {"undone": ["un", "done"]})) == [
+    assert list(counts.segmented({"undone": ["un", "done"]})) == [
         (b"so", 1),
         (b" un", 2),
         (b"done", 2),
@@ -77,7 +77,7 @@ def test_other_words_keep_their_counts_and_their_order() -> None:
         (b" done", 1),
     ]
     marked = subwords.count(["so undone"], splitter="sentencepiece", normalizer="sentencepiece")
-    assert dict(subwords.segmented(marked, {"undone": ["un", "done"]})) == {
+    assert dict(marked.segmented({"undone": ["un", "done"]})) == {
         "\u2581so".encode(): 1,
         "\u2581un".encode(): 1,
         b"done": 1,
@@ -106,11 +106,11 @@ def test_clear_errors(tmp_path: Path) -> None:
         ({"\ud800": ["\ud800"]}, "a word of characters"),
     ):
         with pytest.raises(InputError, match=re.escape(message)):
-            subwords.segmented(counts, wrong)  # type: ignore[arg-type]
+            counts.segmented(wrong)  # type: ignore[arg-type]
     with pytest.raises(TrainingError, match="no word of the corpus is in the segmentation"):
-        subwords.segmented(counts, {"Undone": ["Un", "done"]})
+        counts.segmented({"Undone": ["Un", "done"]})
     (tmp_path / "two.tsv").write_text("undone\tun done\nundone\tundo ne\n")
     with pytest.raises(InputError, match="one segmentation of each word, but 'undone' has two"):
-        subwords.segmented(counts, tmp_path / "two.tsv")
+        counts.segmented(tmp_path / "two.tsv")
     with pytest.raises(CorpusError, match="cannot read"):
-        subwords.segmented(counts, tmp_path / "none")
+        counts.segmented(tmp_path / "none")

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from subwords.files.formats import FORMATS, format_named
+from subwords.files.formats import _rounded as rounded
+from subwords.files.manifest import Contents, Manifest, manifest_path, write_manifest
+from subwords.files.write import shard_path, with_ends, write_shards
 
 from seeds import seed_of_run
-from subwords import tokens
+from subwords import files
 from subwords.spec.token_batch import TokenBlock
 from subwords.support.errors import FormatError, InputError
-from subwords.tokens.formats import FORMATS, format_named
-from subwords.tokens.formats import _rounded as rounded
-from subwords.tokens.manifest import Contents, Manifest, manifest_path, write_manifest
-from subwords.tokens.write import shard_path, with_ends, write_shards
 
 SEED = seed_of_run()
 NAMES = [*FORMATS]
@@ -53,7 +53,7 @@ def test_small_files_come_back(tmp_path: Path, form: str, vocab_size: int, rows:
     path = tmp_path / f"ids{SUFFIX[form]}"
     dtype = FORMATS[form].dtype_for(vocab_size)
     shards = write_shards(path, blocks(rows), FORMATS[form], dtype)
-    opened = tokens.open(path, format=form, dtype=dtype.name)
+    opened = files.open(path, format=form, dtype=dtype.name)
     assert [ids.tolist() for ids in opened] == rows
     assert (len(opened), opened.num_tokens, opened.dtype) == (len(rows), sum(map(len, rows)), dtype)
     assert (shards[0].documents, shards[0].tokens) == (len(opened), opened.num_tokens)
@@ -70,14 +70,14 @@ def test_shards_and_their_manifest(tmp_path: Path, form: str, shard_size: int | 
     shards = write_shards(path, blocks(rows), kind, dtype, shard_size=shard_size, shuffle=shuffle)
     manifest = manifest_path(path)
     write_manifest(manifest, Manifest(Contents(form, dtype.name, 300, shuffle=shuffle), tuple(shards)))
-    found = [ids.tolist() for ids in tokens.open(manifest)]
+    found = [ids.tolist() for ids in files.open(manifest)]
     assert found == rows if shuffle is None else sorted(found) == sorted(rows)
     if shuffle is not None and not shard_size:
         assert found != rows
-    assert tokens.check(manifest) == []
+    assert files.check(manifest) == []
     for shard in shards[:-1]:
         assert shard_size is not None
-        last = tokens.open(path.with_name(shard.files[0].name), format=form, dtype=dtype.name)[-1]  # type: ignore[arg-type]
+        last = files.open(path.with_name(shard.files[0].name), format=form, dtype=dtype.name)[-1]  # type: ignore[arg-type]
         assert shard.tokens >= shard_size
         assert shuffle is not None or shard.tokens - len(last) < shard_size
     assert {file.name for file in tmp_path.iterdir()} == {
@@ -131,14 +131,14 @@ def test_a_megatron_document_of_several_sequences(tmp_path: Path) -> None:
     index += struct.pack("<3i", 1, 2, 1) + struct.pack("<3q", 0, 2, 6) + struct.pack("<3q", 0, 2, 3)
     (tmp_path / "x.idx").write_bytes(index)
     (tmp_path / "x.bin").write_bytes(np.arange(4, dtype="<u2").tobytes())
-    assert [ids.tolist() for ids in tokens.open(tmp_path / "x")] == [[0, 1, 2], [3]]
+    assert [ids.tolist() for ids in files.open(tmp_path / "x")] == [[0, 1, 2], [3]]
 
 
 def test_llmc_bytes(tmp_path: Path) -> None:
     write_shards(tmp_path / "x.bin", blocks([[5], [6, 7]]), FORMATS["llmc"], np.dtype("<u4"))
     header = struct.pack("<3i", 20240801, 7, 3) + bytes(4 * 253)
     assert (tmp_path / "x.bin").read_bytes() == header + struct.pack("<3I", 5, 6, 7)
-    assert tokens.open(tmp_path / "x.bin").format == "llmc"
+    assert files.open(tmp_path / "x.bin").format == "llmc"
 
 
 def test_datatrove_bytes(tmp_path: Path) -> None:
@@ -205,24 +205,24 @@ def rows_of(found: list[TokenBlock]) -> list[list[int]]:
 @pytest.mark.parametrize("group", [1, 5, 64])
 def test_row_groups_do_not_depend_on_how_ids_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, group: int) -> None:
     need("parquet")
-    monkeypatch.setattr("subwords.tokens.parquet.GROUP", group)
+    monkeypatch.setattr("subwords.files.parquet.GROUP", group)
     rows, path = documents(8), tmp_path / "x.parquet"
     sums = {
         write_shards(path, blocks(rows, size), FORMATS["parquet"], np.dtype("<u4"))[0].files for size in (1, 7, 10**6)
     }
     assert len(sums) == 1
-    assert [ids.tolist() for ids in tokens.open(path)] == rows
+    assert [ids.tolist() for ids in files.open(path)] == rows
 
 
 def test_documents_by_their_last_id(tmp_path: Path) -> None:
     np.array([1, 0, 0, 2], "<u2").tofile(tmp_path / "x.bin")
-    assert [ids.tolist() for ids in tokens.open(tmp_path / "x.bin", dtype="uint16", eos=0)] == [[1, 0], [0], [2]]
-    assert [ids.tolist() for ids in tokens.open(tmp_path / "x.bin", dtype="uint16")] == [[1, 0, 0, 2]]
+    assert [ids.tolist() for ids in files.open(tmp_path / "x.bin", dtype="uint16", eos=0)] == [[1, 0], [0], [2]]
+    assert [ids.tolist() for ids in files.open(tmp_path / "x.bin", dtype="uint16")] == [[1, 0, 0, 2]]
 
 
 def test_ids_are_mapped(tmp_path: Path) -> None:
     write_shards(tmp_path / "x.npy", blocks([[1, 2], [3]]), FORMATS["npy"], np.dtype("<u2"))
-    opened = tokens.open(tmp_path / "x.npy")
+    opened = files.open(tmp_path / "x.npy")
     assert isinstance(opened[0].base, np.memmap) or isinstance(opened[0], np.memmap)
     assert opened[-1].tolist() == [3]
     with pytest.raises(IndexError):
@@ -256,12 +256,12 @@ def test_cut_files_are_refused(tmp_path: Path, form: str) -> None:
         for cut in {0, 1, len(whole) - 1, *(rng.randrange(len(whole)) for _ in range(20))}:
             file.write_bytes(whole[:cut])
             try:
-                found = [ids.tolist() for ids in tokens.open(path, format=form, dtype="uint16")]
+                found = [ids.tolist() for ids in files.open(path, format=form, dtype="uint16")]
             except (FormatError, InputError):
                 continue
             assert file.name.endswith(".metadata") or found != rows
         file.write_bytes(whole)
-    assert [ids.tolist() for ids in tokens.open(path, format=form, dtype="uint16")] == rows
+    assert [ids.tolist() for ids in files.open(path, format=form, dtype="uint16")] == rows
 
 
 def test_a_damaged_index_is_never_read_beyond_the_ids(tmp_path: Path) -> None:
@@ -273,7 +273,7 @@ def test_a_damaged_index_is_never_read_beyond_the_ids(tmp_path: Path) -> None:
         data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
         (tmp_path / "x.idx").write_bytes(data)
         try:
-            found = [*tokens.open(tmp_path / "x.bin", format="megatron")]
+            found = [*files.open(tmp_path / "x.bin", format="megatron")]
         except (FormatError, InputError):
             continue
         assert all(len(ids) <= 50 * 40 for ids in found)
@@ -282,18 +282,18 @@ def test_a_damaged_index_is_never_read_beyond_the_ids(tmp_path: Path) -> None:
 def test_refusals(tmp_path: Path) -> None:
     (tmp_path / "x.bin").write_bytes(b"\1\0\2\0")
     with pytest.raises(InputError, match="do not say their type"):
-        tokens.open(tmp_path / "x.bin")
+        files.open(tmp_path / "x.bin")
     with pytest.raises(InputError, match="cannot read file"):
-        tokens.open(tmp_path / "none.npy")
+        files.open(tmp_path / "none.npy")
     with pytest.raises(InputError, match="expected format to be one of"):
-        tokens.open(tmp_path / "x.bin", format="mp3")  # type: ignore[arg-type]
+        files.open(tmp_path / "x.bin", format="mp3")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="expected a name that ends in"):
         format_named(None, Path("x.txt"))
     with pytest.raises(InputError, match="uint16 holds ids below 65536"):
         FORMATS["npy"].dtype_for(70_000, "uint16")
     (tmp_path / "y.manifest.json").write_text(json.dumps({"version": 1}))
     with pytest.raises(FormatError, match="expected the manifest"):
-        tokens.open(tmp_path / "y.manifest.json")
+        files.open(tmp_path / "y.manifest.json")
     assert shard_path(Path("a/b.bin"), 12) == Path("a/b-00012.bin")
 
 
@@ -304,4 +304,4 @@ def test_a_changed_file_is_found(tmp_path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[-1] ^= 1
     path.write_bytes(data)
-    assert tokens.check(manifest_path(path)) == ["x.npy"]
+    assert files.check(manifest_path(path)) == ["x.npy"]

@@ -30,7 +30,7 @@ def test_bpe_in_its_own_libraries(name: str, tok: Tokenizer, corpus_path: Path, 
     if name == "folder/":
         pytest.importorskip("transformers")
     tok.save(f"{tmp_path}/{name}")
-    found = subwords.verify(tmp_path / name, [corpus_path], other=tok, reading=LINES, progress=False)
+    found = subwords.files.verify(tmp_path / name, [corpus_path], other=tok, reading=LINES, progress=False)
     assert found
     assert found.difference is None
     assert found.special == "allow"
@@ -44,7 +44,7 @@ def test_bpe_in_its_own_libraries(name: str, tok: Tokenizer, corpus_path: Path, 
 )
 def test_other_models(name: str, make: Callable[[], Tokenizer], special: str, tmp_path: Path) -> None:
     make().save(tmp_path / name)
-    found = subwords.verify(tmp_path / name, [TEXT])
+    found = subwords.files.verify(tmp_path / name, [TEXT])
     assert (bool(found), found.special) == (True, special)
 
 
@@ -54,7 +54,7 @@ def test_a_damaged_export_is_named(tok_path: Path, tmp_path: Path) -> None:
     (tmp_path / "bad.json").write_text(json.dumps(document), "utf-8")
     corpus = tmp_path / "corpus.txt"
     corpus.write_text(f"nothing here\nnor here\n{TEXT}", "utf-8")
-    found = subwords.verify(tmp_path / "bad.json", corpus, other=tok_path, reading=LINES)
+    found = subwords.files.verify(tmp_path / "bad.json", corpus, other=tok_path, reading=LINES)
     assert not found
     difference = found.difference
     assert difference is not None
@@ -75,11 +75,11 @@ def test_a_folder_that_transformers_changes(tmp_path: Path) -> None:
     pytest.importorskip("transformers")
     tok = subwords.train([TEXT], vocab_size=280, splitter="o200k")
     tok.save(f"{tmp_path}/")
-    assert subwords.verify(tmp_path, [TEXT])
+    assert subwords.files.verify(tmp_path, [TEXT])
     config = json.loads((tmp_path / "tokenizer_config.json").read_text("utf-8"))
     config["tokenizer_class"] = "GPT2Tokenizer"  # builds its own pipeline and drops the file's
     (tmp_path / "tokenizer_config.json").write_text(json.dumps(config), "utf-8")
-    found = subwords.verify(tmp_path)
+    found = subwords.files.verify(tmp_path)
     assert found.difference is not None
     assert found.difference.place.startswith("probe (")
 
@@ -96,24 +96,24 @@ def test_padding_and_truncation_are_off(tok_path: Path, tmp_path: Path) -> None:
         "pad_token": "<s>",
     }
     (tmp_path / "cut.json").write_text(json.dumps(document), "utf-8")
-    assert subwords.verify(tmp_path / "cut.json", [TEXT])
+    assert subwords.files.verify(tmp_path / "cut.json", [TEXT])
 
 
 def test_an_export_that_cannot_be_loaded(tmp_path: Path, tok: Tokenizer) -> None:
     with pytest.raises(FormatError, match="No such file"):
-        subwords.verify(tmp_path / "absent.json")
+        subwords.files.verify(tmp_path / "absent.json")
     (tmp_path / "broken.json").write_text("{}")
     with pytest.raises(FormatError, match=r"tokenizers .* cannot load it"):
-        subwords.verify(tmp_path / "broken.json", other=tok)
+        subwords.files.verify(tmp_path / "broken.json", other=tok)
     (tmp_path / "merges.txt").write_text("#version: 0.2\n")
     with pytest.raises(InputError, match="no library reads"):
-        subwords.verify(tmp_path / "merges.txt", other=tok)
+        subwords.files.verify(tmp_path / "merges.txt", other=tok)
     (tmp_path / "x.tiktoken").write_text("IQ== 0\n")
     with pytest.raises(FormatError, match="no splitter"):
-        subwords.verify(tmp_path / "x.tiktoken")
+        subwords.files.verify(tmp_path / "x.tiktoken")
     with pytest.raises(InputError, match="those of the tokenizer"):
-        subwords.verify(tmp_path / "x.tiktoken", other=tok, splitter="gpt2")
-    found = subwords.verify(tmp_path / "x.tiktoken", other=tok).difference
+        subwords.files.verify(tmp_path / "x.tiktoken", other=tok, splitter="gpt2")
+    found = subwords.files.verify(tmp_path / "x.tiktoken", other=tok).difference
     assert found is not None
     assert "PanicException" in (found.reason or "")  # tiktoken notices missing bytes only in a text
 
@@ -123,4 +123,4 @@ def test_a_missing_library_is_named(tok_path: Path, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setitem(sys.modules, "tokenizers", None)
     with pytest.raises(InputError, match=r"needs the package tokenizers: pip install .*\[verify\]"):
-        subwords.verify(tok_path)
+        subwords.files.verify(tok_path)

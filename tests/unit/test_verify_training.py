@@ -71,7 +71,7 @@ def planted(tok: subwords.Tokenizer, order: list[int]) -> subwords.Tokenizer:
 
 def test_a_sound_tokenizer_is_proven() -> None:
     tok, counts = trained()
-    found = subwords.verify_training(tok, counts)
+    found = subwords.study.verify_training(tok, counts)
     assert found.proven
     assert found.counts[0] == max(found.counts)
     assert found.to_dict()["proven"] is True
@@ -80,22 +80,22 @@ def test_a_sound_tokenizer_is_proven() -> None:
 def test_planted_faults_are_found() -> None:
     tok, counts = trained()
     every = [*range(len(tok.merges))]
-    drop = subwords.verify_training(tok, counts).counts
+    drop = subwords.study.verify_training(tok, counts).counts
     place = next(k for k in range(2, 15) if drop[k] > drop[k + 1])
     swapped = [*every[:place], place + 1, place, *every[place + 2 :]]
-    found = subwords.verify_training(planted(tok, swapped), counts)
+    found = subwords.study.verify_training(planted(tok, swapped), counts)
     assert (found.deviations[0].rank, found.deviations[0].kind) in ((place, "not the best"), (place, "never occurs"))
-    last = subwords.verify_training(planted(tok, every[1:]), counts)
+    last = subwords.study.verify_training(planted(tok, every[1:]), counts)
     assert last.deviations[0].rank == 0
     assert not last.proven
-    tied = subwords.verify_training(tok, counts, tie_break="bytes")
+    tied = subwords.study.verify_training(tok, counts, tie_break="bytes")
     assert {one.kind for one in tied.deviations} <= {"wrong tie"}
 
 
 def test_a_pair_that_training_refused_is_told_once() -> None:
     counts = subwords.count(["abababab abcabc abcd " * 9])
     tok = subwords.train(counts, vocab_size=264, max_token_length=2)
-    found = subwords.verify_training(tok, counts)
+    found = subwords.study.verify_training(tok, counts)
     told = ["".join(one.best) for one in found.deviations]
     assert len(told) == len({*told}) > 0
     assert found.checked == found.merges
@@ -118,7 +118,7 @@ def test_a_merge_that_never_occurs_is_found() -> None:
     assert isinstance(model, BPE)
     more = Vocab([*model.vocab, b"zq"])
     merges = np.concatenate([model.merges, [[model.vocab.ids[b"z"], model.vocab.ids[b"q"], len(model.vocab)]]])
-    found = subwords.verify_training(tok.with_(model=replace(model, vocab=more, merges=merges)), counts)
+    found = subwords.study.verify_training(tok.with_(model=replace(model, vocab=more, merges=merges)), counts)
     assert [(one.kind, one.merge, one.count) for one in found.deviations] == [("never occurs", ("z", "q"), 0)]
     assert "never occurs: ('z', 'q') 0" in str(found)
 
@@ -132,7 +132,7 @@ def test_files_of_hf_are_proven(tmp_path: Path) -> None:
     theirs.train_from_iterator([TEXT], trainer)
     theirs.save(str(tmp_path / "tokenizer.json"))
     tok = subwords.load(tmp_path / "tokenizer.json")
-    assert subwords.verify_training(tok, subwords.count([TEXT], splitter=tok.splitter)).proven
+    assert subwords.study.verify_training(tok, subwords.count([TEXT], splitter=tok.splitter)).proven
 
 
 def test_rank_files_and_models_have_one_merge_each(tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_rank_files_and_models_have_one_merge_each(tmp_path: Path) -> None:
     assert len(ranks.model.merges) >= len(tok.merges)
     single = one_merge_each(ranks.model)
     assert [(single.vocab[a], single.vocab[b]) for a, b, _ in single.merges.tolist()] == [*tok.merges]
-    assert subwords.verify_training(ranks, counts).proven
+    assert subwords.study.verify_training(ranks, counts).proven
 
 
 def test_files_of_sentencepiece(tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_files_of_sentencepiece(tmp_path: Path) -> None:
     counts = subwords.count(
         tmp_path / "x.txt", splitter=tok.splitter, normalizer=tok.normalizer, reading=subwords.Reading(documents="line")
     )
-    found = subwords.verify_training(tok, counts)
+    found = subwords.study.verify_training(tok, counts)
     assert found.merges > 20
     assert found.missing == 0
     assert {one.kind for one in found.deviations} == {
@@ -167,7 +167,7 @@ def test_files_of_sentencepiece(tmp_path: Path) -> None:
 
 def test_a_corpus_is_counted_as_the_tokenizer_says(tmp_path: Path) -> None:
     tok, counts = trained()
-    assert subwords.verify_training(tok, [TEXT]) == subwords.verify_training(tok, counts)
+    assert subwords.study.verify_training(tok, [TEXT]) == subwords.study.verify_training(tok, counts)
     path = tmp_path / "text.txt"
     path.write_text(TEXT, encoding="utf-8")
     tok.save(tmp_path / "tok.json")
@@ -185,10 +185,10 @@ def test_a_corpus_is_counted_as_the_tokenizer_says(tmp_path: Path) -> None:
 def test_clear_errors() -> None:
     tok, counts = trained()
     with pytest.raises(InputError, match="verify_training needs a BPE model; this is Unigram"):
-        subwords.verify_training(subwords.train([TEXT], algorithm="unigram", vocab_size=30), counts)
+        subwords.study.verify_training(subwords.train([TEXT], algorithm="unigram", vocab_size=30), counts)
     with pytest.raises(InputError, match="expected counts made with splitter"):
-        subwords.verify_training(tok, subwords.count([TEXT], splitter="bert"))
+        subwords.study.verify_training(tok, subwords.count([TEXT], splitter="bert"))
     with pytest.raises(InputError, match="limit"):
-        subwords.verify_training(tok, counts, limit=0)
+        subwords.study.verify_training(tok, counts, limit=0)
     with pytest.raises(InputError, match="tie_break"):
-        subwords.verify_training(tok, counts, tie_break="best")  # type: ignore[arg-type]
+        subwords.study.verify_training(tok, counts, tie_break="best")  # type: ignore[arg-type]

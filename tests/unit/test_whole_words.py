@@ -48,24 +48,24 @@ def test_the_merges_are_those_of_the_textbook(parts: list[str]) -> None:
 
 
 def test_new_tokens_are_whole_words_and_are_reached() -> None:
-    more = subwords.extend(TOK, [TEXT * 9], count=4, splitter=LINES, whole_words=True)
+    more = subwords.adapt.extend(TOK, [TEXT * 9], count=4, splitter=LINES, whole_words=True)
     new = [more.model.vocab[k].decode() for k in range(275, 279)]
     assert all(re.fullmatch(r"( ?[a-z']+)+", token) and " " in token[1:] for token in new)
-    plain = [subwords.extend(TOK, [TEXT * 9], count=4, splitter=LINES).model.vocab[k] for k in range(275, 279)]
+    plain = [subwords.adapt.extend(TOK, [TEXT * 9], count=4, splitter=LINES).model.vocab[k] for k in range(275, 279)]
     assert any(not token.decode().replace(" ", "").isalpha() for token in plain)
     assert {*range(275, 279)} <= {*more.encode(TEXT)}
     assert more.decode(more.encode(TEXT)) == TEXT
-    assert not subwords.audit(more, rules=["unreachable-token"]).findings
+    assert not subwords.study.audit(more, rules=["unreachable-token"]).findings
 
 
 def test_clear_errors() -> None:
     with pytest.raises(InputError, match="whole_words needs BPE and a coarser splitter"):
-        subwords.extend(TOK, [TEXT], count=1, whole_words=True)
+        subwords.adapt.extend(TOK, [TEXT], count=1, whole_words=True)
     with pytest.raises(InputError, match="splitter is for BPE"):
         pieces = subwords.train([TEXT] * 9, algorithm="unigram", vocab_size=40)
-        subwords.extend(pieces, [TEXT], count=1, splitter=LINES, whole_words=True)
+        subwords.adapt.extend(pieces, [TEXT], count=1, splitter=LINES, whole_words=True)
     with pytest.raises(InputError, match="a byte-level model with all bytes"):
         chars = subwords.train([TEXT] * 9, byte_level=False, vocab_size=60)
-        subwords.extend(chars, [TEXT], count=1, splitter=LINES, whole_words=True)
+        subwords.adapt.extend(chars, [TEXT], count=1, splitter=LINES, whole_words=True)
     with pytest.raises(InputError, match="whole_words"):
-        subwords.extend(TOK, [TEXT], count=1, splitter=LINES, whole_words=1)  # type: ignore[arg-type]
+        subwords.adapt.extend(TOK, [TEXT], count=1, splitter=LINES, whole_words=1)  # type: ignore[arg-type]

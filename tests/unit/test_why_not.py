@@ -35,7 +35,7 @@ def kinds(found: WhyNot) -> list[str]:
 @pytest.mark.parametrize("tok", [TOK, WORDS, PIECES, LEVEL], ids=["bpe", "wordpiece", "unigram", "wordlevel"])
 @given(text=texts().filter(bool) | st.text("lowern<s>dst ##▁Ġé", min_size=1, max_size=12))
 def test_any_string(tok: subwords.Tokenizer, text: str) -> None:
-    found = subwords.why_not(tok, text)
+    found = subwords.study.why_not(tok, text)
     assert found.ids == tuple(tok.encode(text))
     assert (found.id is not None) == (len(found.ids) == 1 and found.ids[0] != tok.model.unk_id)
     assert all((one.instead == "") == (one.ids_then is None) for one in found.obstacles)
@@ -50,7 +50,7 @@ def test_a_model_without_the_shadowing_merges_has_the_token(order: list[int], te
     assert isinstance(model, BPE)
     merges = model.merges[order]
     tok = TOK.with_(model=replace(model, merges=merges))
-    for one in subwords.why_not(tok, text).obstacles:
+    for one in subwords.study.why_not(tok, text).obstacles:
         if one.kind != "shadowed":
             continue
         assert text.encode() in model.vocab.ids
@@ -70,7 +70,7 @@ def tiny(merges: list[tuple[str, str]], extra: tuple[str, ...] = ()) -> subwords
 
 
 def test_shadowed_by_an_earlier_merge() -> None:
-    found = subwords.why_not(tiny([("b", "c"), ("a", "b"), ("ab", "c")]), "abc")
+    found = subwords.study.why_not(tiny([("b", "c"), ("a", "b"), ("ab", "c")]), "abc")
     assert (found.tokens, kinds(found)) == (("a", "bc"), ["shadowed"])
     (one,) = found.obstacles
     assert one.why == "the merge that makes it, 'ab' + 'c' (rank 2), finds no pair: 'b' + 'c' (rank 0) comes first"
@@ -79,7 +79,7 @@ def test_shadowed_by_an_earlier_merge() -> None:
 
 
 def test_shadowed_by_two_merges() -> None:
-    found = subwords.why_not(
+    found = subwords.study.why_not(
         tiny([("b", "c"), ("d", "e"), ("a", "b"), ("c", "d"), ("ab", "cd"), ("abcd", "e")]), "abcde"
     )
     assert found.obstacles[0].merges == (0, 1)
@@ -88,20 +88,20 @@ def test_shadowed_by_two_merges() -> None:
 
 def test_a_shadowing_merge_that_the_token_needs_has_no_counterfactual() -> None:
     # The last "b" of "abba" + "b" merges with the "a" before it, as the first one must.
-    found = subwords.why_not(tiny([("a", "b"), ("b", "a"), ("ab", "ba"), ("abba", "b")]), "abbab")
+    found = subwords.study.why_not(tiny([("a", "b"), ("b", "a"), ("ab", "ba"), ("abba", "b")]), "abbab")
     assert found.obstacles[0].kind == "shadowed"
     assert "finds no pair: 'a' + 'b' (rank 0) comes first" in found.obstacles[0].why
     assert (found.obstacles[0].instead, found.obstacles[0].ids_then) == ("", None)
 
 
 def test_a_token_without_a_merge() -> None:
-    found = subwords.why_not(tiny([("a", "b")], ("zz",)), "zz")
+    found = subwords.study.why_not(tiny([("a", "b")], ("zz",)), "zz")
     assert kinds(found) == ["no merge"]
     assert found.obstacles[0].instead == ""
 
 
 def test_not_learned() -> None:
-    found = subwords.why_not(TOK, "lowlow")
+    found = subwords.study.why_not(TOK, "lowlow")
     assert kinds(found) == ["not learned"]
     assert found.obstacles[0].instead == "with 1 more merge at the end, 'low' + 'low',"
     model = TOK.model
@@ -113,41 +113,41 @@ def test_not_learned() -> None:
 
 
 def test_cuts_of_the_splitter() -> None:
-    found = subwords.why_not(TOK, "low, lower")
+    found = subwords.study.why_not(TOK, "low, lower")
     assert kinds(found) == ["splitter", "not learned"]
     one = found.obstacles[0]
     assert one.places == (3, 4)
     assert one.why.startswith(r"the pattern splits it into 'low' by  ?\p{L}+, ',' by ")
     assert one.ids_then == tuple(TOK.with_(splitter=[]).encode("low, lower"))
-    whitespace = subwords.why_not(WORDS, "new low")
+    whitespace = subwords.study.why_not(WORDS, "new low")
     assert kinds(whitespace)[0] == "splitter"
     assert whitespace.obstacles[0].ids_then == (WORDS.model.unk_id,)  # the space is no piece
 
 
 def test_changes_of_the_normalizer() -> None:
     tok = TOK.with_(normalizer="lowercase")
-    found = subwords.why_not(tok, "WidEr")
+    found = subwords.study.why_not(tok, "WidEr")
     assert kinds(found)[0] == "normalizer"
     assert found.obstacles[0].places == (0, 3)
     assert found.obstacles[0].ids_then == tuple(TOK.encode("WidEr"))
 
 
 def test_added_and_special_tokens() -> None:
-    found = subwords.why_not(TOK, "<s>")
+    found = subwords.study.why_not(TOK, "<s>")
     assert kinds(found)[0] == "special token"
     assert found.obstacles[0].ids_then == (TOK.token_to_id("<s>"),)
-    assert subwords.why_not(TOK, "<s>", special="allow").id == TOK.token_to_id("<s>")
-    inner = subwords.why_not(TOK, "low<s>er", special="allow")
+    assert subwords.study.why_not(TOK, "<s>", special="allow").id == TOK.token_to_id("<s>")
+    inner = subwords.study.why_not(TOK, "low<s>er", special="allow")
     assert (inner.obstacles[0].kind, inner.obstacles[0].places) == ("added token", (3, 6))
     assert inner.obstacles[0].ids_then == tuple(TOK.encode("low<s>er"))
 
 
 def test_tokens_as_files_spell_them() -> None:
     content = next(token for token in TOK.model.vocab if token.startswith(b" ") and len(token) > 2).decode()
-    found = subwords.why_not(TOK, content.replace(" ", "Ġ"))
+    found = subwords.study.why_not(TOK, content.replace(" ", "Ġ"))
     assert (found.obstacles[0].kind, found.obstacles[0].instead) == ("spelling", f"as {content!r}")
     assert found.obstacles[0].ids_then == tuple(TOK.encode(content))
-    assert "'##' is not part of its text" in str(subwords.why_not(WORDS, "##er"))
+    assert "'##' is not part of its text" in str(subwords.study.why_not(WORDS, "##er"))
 
 
 def test_a_piece_with_a_lower_score() -> None:
@@ -157,7 +157,7 @@ def test_a_piece_with_a_lower_score() -> None:
     scores = model.scores.copy()
     scores[index] = -300
     text = model.vocab[index].decode()[1:]
-    found = subwords.why_not(PIECES.with_(model=replace(model, scores=scores)), text)
+    found = subwords.study.why_not(PIECES.with_(model=replace(model, scores=scores)), text)
     one = found.obstacles[-1]
     assert (one.kind, one.ids_then) == ("lower score", (index,))
     assert one.why.startswith("its score is -300.0000, and the best path has ")
@@ -168,8 +168,8 @@ def test_a_piece_with_a_lower_score() -> None:
 
 
 def test_words_of_wordpiece_and_wordlevel() -> None:
-    assert kinds(subwords.why_not(WORDS, "l" * 101)) == ["too long"]
-    unknown = subwords.why_not(LEVEL, "zebra")
+    assert kinds(subwords.study.why_not(WORDS, "l" * 101)) == ["too long"]
+    unknown = subwords.study.why_not(LEVEL, "zebra")
     assert str(unknown).splitlines() == [
         "'zebra' is unknown: '<unk>'",
         "not learned: 'zebra' is not in the vocabulary",
@@ -186,17 +186,17 @@ REAL: list[tuple[str, str, list[str]]] = [
 
 @pytest.mark.parametrize(("name", "text", "expected"), REAL, ids=[name for name, *_ in REAL])
 def test_real_files(data: Path, name: str, text: str, expected: list[str]) -> None:
-    found = subwords.why_not(subwords.load(file_of(data, name)), text)
+    found = subwords.study.why_not(subwords.load(file_of(data, name)), text)
     assert kinds(found) == expected
 
 
 def test_hostile_and_wrong_strings() -> None:
     wrong: Any = 5
     with pytest.raises(InputError, match="expected a string to explain, not an empty one"):
-        subwords.why_not(TOK, "")
+        subwords.study.why_not(TOK, "")
     with pytest.raises(InputError, match="text"):
-        subwords.why_not(TOK, wrong)
+        subwords.study.why_not(TOK, wrong)
     with pytest.raises(InputError):
-        subwords.why_not(TOK, "a\ud800")
-    shown = subwords.why_not(TOK, "<script>\x00\u202e")._repr_html_()
+        subwords.study.why_not(TOK, "a\ud800")
+    shown = subwords.study.why_not(TOK, "<script>\x00\u202e")._repr_html_()
     assert "<script>" not in shown

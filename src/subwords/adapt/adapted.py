@@ -24,15 +24,15 @@ from subwords.tokenizer import Tokenizer
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Adapted(Report):
-    """The result of `prune`, `replace` and `merge_tokenizers`.
+    """The result of `prune`, `replace` and `merge`.
 
     tokenizer: the new one. old: the one that was changed. removed: the ids of `old` that are gone, ascending. added:
-    the ids of `tokenizer` with new tokens, ascending. left_out: tokens of the second tokenizer that `merge_tokenizers`
+    the ids of `tokenizer` with new tokens, ascending. left_out: tokens of the second tokenizer that `merge`
     did not take, because no text could produce them.
 
     >>> import subwords
     >>> tok = subwords.train(["low lower lowest"] * 9, vocab_size=263)
-    >>> found = subwords.prune(tok, drop=[" lower"], compact=True)
+    >>> found = subwords.adapt.prune(tok, drop=[" lower"], compact=True)
     >>> found.removed, found.becomes, found.moved, found.id_map[261]
     ((261,), {261: (259, 81)}, {262: 261}, {262: 1.0})
     """

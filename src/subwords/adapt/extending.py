@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.adapt.words import apart_ids, symbol_words_of_ids, threshold_of, word_ids
+from subwords.adapt.words import apart_ids, symbol_words_of_ids, threshold_of
 from subwords.corpus.counts import MOST, Provenance, WordCounts
 from subwords.corpus.progress import progress as progress_line
+from subwords.engine.encoder import word_ids
 from subwords.kernels import layout
 from subwords.kernels.layout import MergeRules
 from subwords.models.bpe.model import BPE
@@ -267,7 +268,7 @@ def extend(
 
     >>> import subwords
     >>> tok = subwords.train(["low lower lowest"] * 9, vocab_size=260)
-    >>> more = subwords.extend(tok, ["slowest slower"] * 9, count=3)
+    >>> more = subwords.adapt.extend(tok, ["slowest slower"] * 9, count=3)
     >>> more.tokenize("slowest"), more.encode("low") == tok.encode("low")
     (['slowe', 'st'], True)
 

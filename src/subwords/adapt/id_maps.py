@@ -153,7 +153,7 @@ class IdMap(Value):
 
     >>> import subwords
     >>> tok = subwords.train(["low lower lowest"] * 9, vocab_size=260)
-    >>> ids = subwords.id_map(tok, subwords.extend(tok, ["slowest slower"] * 9, count=3))
+    >>> ids = subwords.adapt.id_map(tok, subwords.adapt.extend(tok, ["slowest slower"] * 9, count=3))
     >>> len(ids), ids[259], ids[260]
     (263, {259: 1.0}, {82: 0.5, 257: 0.5})
     """
@@ -203,9 +203,9 @@ class IdMap(Value):
 
         >>> import subwords
         >>> first = subwords.train(["low lower lowest"] * 9, vocab_size=260)
-        >>> second = subwords.extend(first, ["slow"] * 9, count=1)
-        >>> third = subwords.extend(second, ["slowly"] * 9, count=1)
-        >>> both = subwords.id_map(first, second).compose(subwords.id_map(second, third))
+        >>> second = subwords.adapt.extend(first, ["slow"] * 9, count=1)
+        >>> third = subwords.adapt.extend(second, ["slowly"] * 9, count=1)
+        >>> both = subwords.adapt.id_map(first, second).compose(subwords.adapt.id_map(second, third))
         >>> both[260], both[261]
         ({82: 0.5, 257: 0.5}, {75: 0.5, 88: 0.5})
         """
@@ -259,7 +259,7 @@ def id_map(tokenizer: TokenizerLike, other: TokenizerLike) -> IdMap:
 
     >>> import subwords
     >>> tok = subwords.train(["ab ab"], vocab_size=257)
-    >>> subwords.id_map(tok, tok.with_tokens(["<ab>"]))[257]
+    >>> subwords.adapt.id_map(tok, tok.with_tokens(["<ab>"]))[257]
     {27: 0.3333333333333333, 256: 0.3333333333333333, 29: 0.3333333333333333}
     """
     tokenizer, other = tokenizer_of(tokenizer, "the old tokenizer"), tokenizer_of(other, "the new tokenizer")

@@ -22,7 +22,7 @@ from subwords.support.errors import InputError
 from subwords.tokenizer import Tokenizer, TokenizerLike, tokenizer_of
 
 
-def merge_tokenizers(tokenizer: TokenizerLike, other: TokenizerLike, *, threads: int | None = None) -> Adapted:
+def merge(tokenizer: TokenizerLike, other: TokenizerLike, *, threads: int | None = None) -> Adapted:
     """Return the first tokenizer with the tokens of the second one as well; all its ids keep their tokens.
 
     Defined in ALGORITHMS.md, C3.
@@ -33,7 +33,7 @@ def merge_tokenizers(tokenizer: TokenizerLike, other: TokenizerLike, *, threads:
     (`Adapted.left_out`), unless words that are tokens are looked up. A text keeps its ids unless the two sides of a new
     merge are neighbours in them, or it has a character or a whole word that only `other` knows. Special and added
     tokens of `other` come last, with their flags. `id_map` says which old ids make up the new ones;
-    `subwords.id_map(second, merged.tokenizer)` does so for the second tokenizer.
+    `subwords.adapt.id_map(second, merged.tokenizer)` does so for the second tokenizer.
 
     BPE and WordPiece only. Raises InputError for tokenizers of different families, alphabets, splitters or normalizers,
     and if `other` has nothing new.
@@ -41,7 +41,7 @@ def merge_tokenizers(tokenizer: TokenizerLike, other: TokenizerLike, *, threads:
     >>> import subwords
     >>> first = subwords.train(["low lower lowest"] * 9, vocab_size=260)
     >>> second = subwords.train(["new newer newest"] * 9, vocab_size=260)
-    >>> found = subwords.merge_tokenizers(first, second)
+    >>> found = subwords.adapt.merge(first, second)
     >>> found.added, found.tokenizer.tokenize("low new")
     ((260, 261, 262, 263), ['low', ' new'])
     """
@@ -92,12 +92,10 @@ def _appended(spec: TokenizerSpec, model: Model) -> TokenizerSpec:
 
 def merge_bpe(spec: TokenizerSpec, other: BPE, threads: int | None) -> tuple[TokenizerSpec, list[bytes]]:
     """Return the spec with the tokens of another model as well, and those that no text would yield."""
-    model = need(spec.model, BPE, "merge_tokenizers")
+    model = need(spec.model, BPE, "merge")
     for one in (model, other):
         if one.words_only or one.parts or one.unused_ids or one.marked:
-            raise InputError(
-                "merge_tokenizers does not support BPE with a prefix, a suffix, words only, parts or unused"
-            )
+            raise InputError("merge does not support BPE with a prefix, a suffix, words only, parts or unused")
     symbols, wanted = _new_tokens(model, other)
     base = [*model.vocab, *symbols]
     start = replace(model, vocab=Vocab(base), whole_words=False, ranks=None if model.is_ranked else model.ranks)

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from subwords.adapt.adapted import Adapted, kept_origins, rearranged
 from subwords.adapt.counted import counts_for
-from subwords.adapt.words import parts_of_tokens, word_ids
+from subwords.adapt.words import parts_of_tokens
 from subwords.corpus.counts import MOST, WordCounts
+from subwords.engine.encoder import word_ids
 from subwords.models.bpe.model import BPE
 from subwords.models.bpe.plain import merged, pairs_of, word_symbols
 from subwords.models.families import family_of
@@ -333,7 +334,7 @@ def prune(
 
     >>> import subwords
     >>> tok = subwords.train(["low lower lowest"] * 9, vocab_size=263)
-    >>> found = subwords.prune(tok, drop=[" lowest"])
+    >>> found = subwords.adapt.prune(tok, drop=[" lowest"])
     >>> found.removed, found.becomes, found.tokenizer.tokenize("low lowest")
     ((262,), {262: (259, 260)}, ['low', ' lowe', 'st'])
 

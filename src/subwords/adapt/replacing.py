@@ -56,7 +56,7 @@ def replace(
 
     >>> import subwords
     >>> tok = subwords.train(["low lower lowest"] * 9, vocab_size=263)
-    >>> found = subwords.replace(tok, ["slow slower slowest"] * 9, count=2)
+    >>> found = subwords.adapt.replace(tok, ["slow slower slowest"] * 9, count=2)
     >>> found.tokenizer.vocab_size, tok.tokenize("slow slower"), found.tokenizer.tokenize("slow slower")
     (263, ['s', 'low', ' ', 's', 'low', 'e', 'r'], ['slow', ' slow', 'e', 'r'])
     """

@@ -4,55 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subwords.corpus.counts import Provenance, WordCounts
+from subwords.engine.encoder import word_ids
 from subwords.kernels.layout import SymbolWords
 from subwords.models.bpe.merges import has_ties
 from subwords.models.bpe.model import BPE
 from subwords.models.bpe.plain import Pairs, merged, pairs_of, word_symbols
 from subwords.models.bpe.segmenter import BPESegmenter
-from subwords.models.families import encoder_of, segmenter_of
+from subwords.models.families import segmenter_of
 from subwords.models.learning import order_of
 from subwords.spec.model import Model
 from subwords.spec.token_batch import TokenBatch
 from subwords.spec.tokenizer import TokenizerSpec
-from subwords.split.splitter import SplitterEngine
 from subwords.support.errors import InputError
 from subwords.support.memory import zeros
-from subwords.support.threads import in_threads, thread_count
 
-PART = 1 << 13  # words that a thread encodes at once; 364,000 lines: 0.28 s, with 1 << 15 0.32 s, 1 << 17 0.39 s
 LEAST_NEW = 1 << 10  # tokens; fewer are expected to be far more frequent than all others
-LONG = 32  # bytes of a word, on average, from which on cutting it is faster
-
-
-def word_ids(model: Model, counts: WordCounts, threads: int | None = None) -> TokenBatch:
-    """Return the ids of every word, each by itself. Unknown symbols of BPE get the id after the last token."""
-    encoder, text = encoder_of(model.by_words(), SplitterEngine(())), np.ascontiguousarray(counts.data)
-    starts = [*range(0, len(counts), PART), len(counts)]
-    near = neighbours_of(model) if len(text) > LONG * len(counts) else None
-
-    def encoded(part: tuple[int, int]) -> TokenBatch:
-        return encoder.encode_words(text, counts.offsets[part[0] : part[1] + 1], near)
-
-    return TokenBatch.join(in_threads(encoded, pairwise(starts), thread_count(threads)))
-
-
-def neighbours_of(model: Model) -> NDArray[np.uint8] | None:
-    """Return whether any token has two bytes side by side, for all pairs of bytes; None if words cannot be cut so."""
-    whole = model.whole_words or model.words_only or bool(model.user_ids)
-    if whole or any(model.marks) or not (model.byte_level and model.knows_all):
-        return None
-    offsets = model.symbols.offsets
-    found, data = np.zeros(1 << 16, np.uint8), model.symbols.data[: offsets[-1]].astype(np.int64)  # no padding
-    inside = np.ones(len(data), np.bool_)
-    inside[offsets[1:][np.diff(offsets) > 0] - 1] = False  # the last byte of each
-    found[(data[:-1] << 8 | data[1:])[inside[:-1]]] = 1
-    return found
 
 
 def apart_ids(model: Model) -> NDArray[np.bool_]:

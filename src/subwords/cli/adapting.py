@@ -365,11 +365,11 @@ def merge(tokenizer: str, other: str, output: str, map_path: Path | None, quiet:
     Example:
       subwords adapt merge tok.json thai.json --id-map embedding_map.json -o both.json
     """
-    from subwords.adapt.merging import merge_tokenizers
+    from subwords.adapt.merging import merge
 
     started, tok = time.perf_counter(), load_tokenizer(tokenizer)
     check_targets(tok, output, map_path)
-    found = merge_tokenizers(tok, load_tokenizer(other))
+    found = merge(tok, load_tokenizer(other))
     save_adapted(found, output, map_path, started, as_json=as_json, quiet=quiet)
 
 

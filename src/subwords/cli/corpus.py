@@ -400,9 +400,7 @@ def count(
             return
         counts = found_counts
     if segmentation is not None:
-        from subwords.corpus.mix import segmented
-
-        counts = segmented(counts, segmentation)
+        counts = counts.segmented(segmentation)
     counts.save(output)
     if not adding:
         _remove_parts(run, output)

@@ -437,7 +437,7 @@ def _encoded(tok: Tokenizer, batches: Iterable[list[bytes]], job: _EncodeJob) ->
     from subwords.spec.token_batch import TokenBatch
 
     if job.method:
-        from subwords.adapt.sampling import encode_with
+        from subwords.sampling import encode_with
 
         how: dict[str, Any] = {"method": job.method, "p": job.p, "seed": job.seed}
         drawn = "dropout" in job.method or job.method == "uniform"

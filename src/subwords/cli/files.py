@@ -121,7 +121,7 @@ def verify(
       subwords verify tokenizer/ --source "corpus/*.txt"
       subwords verify tok.tiktoken --other tok.json --source corpus.txt
     """
-    from subwords import verify as compare
+    from subwords.files import verify as compare
 
     how: dict[str, Any] = {"reading": reading_from(options), "progress": False if quiet else None, **options}
     found = compare(tokenizer, paths_of(sources), other=other, **how)
@@ -177,7 +177,7 @@ def convert(tokenizer: str, target: str, sources: tuple[str, ...], quiet: bool, 
       subwords convert spiece.model tokenizer/
       subwords convert llama3.tiktoken tok.json --splitter llama3 --special-ids '{"<|eot_id|>": 128009}'
     """
-    from subwords import convert as written
+    from subwords.files import convert as written
 
     how: dict[str, Any] = {"reading": reading_from(options), "progress": False if quiet else None, **options}
     found = written(tokenizer, target, source=paths_of(sources), **how)

@@ -162,6 +162,57 @@ class WordCounts:
         within = _added(parts, documents).counts if documents else None
         return cls(*found, first.provenance, within, sum_of_bytes(part.text_bytes for part in parts))
 
+    @staticmethod
+    def mixed(
+        sources: Mapping[str, WordCounts],
+        *,
+        weights: Mapping[str, float] | None = None,
+        shares: Mapping[str, float] | None = None,
+        exponent: float | None = None,
+        max_bytes: Mapping[str, int | str] | int | str | None = None,
+    ) -> WordCounts:
+        """Return the counts of several sources together, each multiplied by a whole number.
+
+        weights: how often each source counts (1). shares: the share of the text of each source, such as {"en": 0.7,
+        "de": 0.3}. exponent: shares in proportion to bytes ** exponent, 1 as they are, 0 all equal. max_bytes:
+        the most bytes that a source counts for, of all or of each, 10_000_000 or "10MB". Only one of the first
+        three. Raises InputError for names that are not sources, for numbers that are not above 0, and for a
+        total of 2**63 words or more. Hazard: the counts are those of the mixture, not of a corpus:
+        min_frequency is compared with them.
+
+        >>> import subwords
+        >>> sources = {"en": subwords.count(["the cat the cat"]), "de": subwords.count(["die"])}
+        >>> dict(subwords.WordCounts.mixed(sources, weights={"de": 2}))
+        {b'the': 1, b' cat': 2, b' the': 1, b'die': 2}
+        >>> dict(subwords.WordCounts.mixed(sources, shares={"en": 0.5, "de": 0.5}))
+        {b'the': 1, b' cat': 2, b' the': 1, b'die': 5}
+
+        Source: the exponent, Conneau et al., arXiv 1911.02116.
+        """
+        from subwords.corpus.mix import add_multiplied, mix_factors
+
+        factors = mix_factors(sources, weights=weights, shares=shares, exponent=exponent, max_bytes=max_bytes)
+        return add_multiplied(sources, factors)
+
+    def segmented(self, segmentation: Mapping[str, Sequence[str]] | str | PathLike[str]) -> WordCounts:
+        r"""Return counts in which words of a segmentation are replaced by their parts; other words stay.
+
+        segmentation: the parts by word, {"undone": ["un", "done"]}, or the path of a file with lines of `word TAB mor
+        pheme s`. A space before a word goes to its first part. Raises InputError for parts that do not join to
+        the word, TrainingError if no word of the counts is in the segmentation. Hazard: encoding knows nothing
+        of the segmentation; a merge that was learned inside of parts also applies across their places.
+
+        >>> import subwords
+        >>> counts = subwords.count(["undone undone done"])
+        >>> dict(counts.segmented({"undone": ["un", "done"]}))
+        {b'un': 1, b'done': 2, b' un': 1, b' done': 1}
+
+        Source: merges within morphemes, MorphBPE, Asgari et al., arXiv 2502.00894.
+        """
+        from subwords.corpus.mix import cut_words
+
+        return cut_words(self, segmentation)
+
     @classmethod
     def from_words(
         cls,

@@ -89,7 +89,7 @@ def convert(
     >>> import subwords
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     subwords.train(["low lower lowest"] * 9, vocab_size=263).save(f"{folder}/tok.json")
-    ...     subwords.convert(f"{folder}/tok.json", f"{folder}/tok.tiktoken").lost
+    ...     subwords.files.convert(f"{folder}/tok.json", f"{folder}/tok.tiktoken").lost
     ('splitter', 'special_tokens')
     """
     check_flag("allow_different", allow_different)

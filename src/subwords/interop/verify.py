@@ -519,7 +519,7 @@ def verify(
     >>> import subwords
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     subwords.train(["low lower lowest"] * 9, vocab_size=263).save(f"{folder}/tok.json")
-    ...     bool(subwords.verify(f"{folder}/tok.json", ["so low"]))
+    ...     bool(subwords.files.verify(f"{folder}/tok.json", ["so low"]))
     True
     """
     how = reading_of(reading)

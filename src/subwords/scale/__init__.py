@@ -11,10 +11,6 @@
 
 from __future__ import annotations
 
-from subwords.scale.job import Run
+from subwords.support.lazy import attach
 
-__all__ = ["Run"]
-
-
-def __dir__() -> list[str]:
-    return [*__all__]
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

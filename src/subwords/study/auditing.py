@@ -126,7 +126,7 @@ def audit(
     neighbours. For the splitter and the normalizer, a token is reported if none of some 20 texts around it yields it.
 
     >>> import subwords
-    >>> print(subwords.audit(subwords.train(["low lower"] * 9, vocab_size=259), rules=["unreachable-token"]))
+    >>> print(subwords.study.audit(subwords.train(["low lower"] * 9, vocab_size=259), rules=["unreachable-token"]))
     0 errors, 0 warnings, 0 notes
     """
     tokenizer = tokenizer_of(tokenizer)

@@ -26,7 +26,7 @@ def canonicalize(tokenizer: TokenizerLike, ids: Iterable[int] | NDArray[np.integ
 
     >>> import subwords
     >>> tok = subwords.train(["low lower"] * 9, vocab_size=259)
-    >>> subwords.canonicalize(tok, tok.encode("l") + tok.encode("ow")) == tok.encode("low")
+    >>> subwords.study.canonicalize(tok, tok.encode("l") + tok.encode("ow")) == tok.encode("low")
     True
     """
     tokenizer = tokenizer_of(tokenizer)
@@ -47,8 +47,8 @@ def is_canonical(tokenizer: TokenizerLike, ids: Iterable[int] | NDArray[np.integ
 
     >>> import subwords
     >>> tok = subwords.train(["low lower"] * 9, vocab_size=259)
-    >>> subwords.is_canonical(tok, tok.encode("low")), subwords.is_canonical(tok, tok.encode("l") + tok.encode("ow"))
-    (True, False)
+    >>> [subwords.study.is_canonical(tok, ids) for ids in (tok.encode("low"), tok.encode("l") + tok.encode("ow"))]
+    [True, False]
     """
     found: list[int] = as_ids(ids).tolist()
     return canonicalize(tokenizer, found) == found
@@ -80,7 +80,7 @@ def boundary_difference(tokenizer: TokenizerLike, first: str, second: str) -> Bo
 
     >>> import subwords
     >>> tok = subwords.train(["low lower"] * 9, vocab_size=259)
-    >>> found = subwords.boundary_difference(tok, "l", "ow")
+    >>> found = subwords.study.boundary_difference(tok, "l", "ow")
     >>> len(found.apart), len(found.whole)
     (3, 1)
     """

@@ -146,7 +146,7 @@ def compare(
 
     >>> import subwords
     >>> one, two = (subwords.train(["low lower lowest"] * 9, vocab_size=size) for size in (258, 262))
-    >>> found = subwords.compare([one, two], ["low lowest", "lower"])
+    >>> found = subwords.study.compare([one, two], ["low lowest", "lower"])
     >>> found.relative[1] < 1, found.disagreements[0].word
     (True, ' lowest')
     """

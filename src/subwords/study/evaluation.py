@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.adapt.words import word_ids
 from subwords.corpus.blocks import CorpusPart
 from subwords.corpus.counts import WordCounts
 from subwords.corpus.groups import grouped_blocks, read_gold
@@ -20,6 +19,7 @@ from subwords.corpus.progress import progress as progress_line
 from subwords.corpus.read import read_blocks
 from subwords.corpus.reading import Reading, Tally, reading_of
 from subwords.engine.documents import PartEncoder, in_parts
+from subwords.engine.encoder import word_ids
 from subwords.kernels import layout
 from subwords.study.gold import Boundaries, boundaries
 from subwords.study.statistics import (
@@ -415,7 +415,7 @@ def evaluate(
 
     >>> import subwords
     >>> tok = subwords.train(["low lower lowest"] * 9, vocab_size=262)
-    >>> found = subwords.evaluate(tok, ["low lowest", "lower"])
+    >>> found = subwords.study.evaluate(tok, ["low lowest", "lower"])
     >>> found.tokens, found.bytes_per_token, found.tokens_per_word
     (6, 2.5, 2.0)
 

@@ -159,7 +159,7 @@ class Trace(Report):
     pattern, if it has only one. tokens: the text of every id that occurs.
 
     >>> import subwords
-    >>> trace = subwords.explain(subwords.train(["low lower"] * 9, vocab_size=259), "lower")
+    >>> trace = subwords.study.explain(subwords.train(["low lower"] * 9, vocab_size=259), "lower")
     >>> [(merge.rank, trace.tokens[merge.result]) for merge in trace.words[0].segmentation.merges]
     [(0, 'lo'), (1, 'low'), (2, 'er')]
     >>> trace.ids
@@ -327,7 +327,7 @@ def explain(
 
     >>> import subwords
     >>> tok = subwords.train(["low lower"] * 9, vocab_size=259)
-    >>> print(subwords.explain(tok, "lower"))
+    >>> print(subwords.study.explain(tok, "lower"))
     bpe, 2 ids: 257 258
     0-5 word 'lower' (alternative 7): 'low' 'er'
         'l' 'o' 'w' 'e' 'r'

@@ -80,7 +80,7 @@ def allocation(
 
     >>> import subwords
     >>> tok = subwords.train(["low lower lowest niedrig niedriger " * 9], vocab_size=275)
-    >>> found = subwords.allocation(tok, {"en": ["low lower"], "de": ["niedrig niedriger"]})
+    >>> found = subwords.study.allocation(tok, {"en": ["low lower"], "de": ["niedrig niedriger"]})
     >>> [(one.name, one.used, one.only) for one in found.groups]
     [('en', 2, 2), ('de', 3, 3)]
 

@@ -126,7 +126,7 @@ def sweep(
     Hazard: on the text of training, a larger vocabulary always looks better.
 
     >>> import subwords
-    >>> found = subwords.sweep(["low lower lowest"] * 9, vocab_sizes=[256, 258, 262])
+    >>> found = subwords.study.sweep(["low lower lowest"] * 9, vocab_sizes=[256, 258, 262])
     >>> [one.tokens for one in found.sizes]
     [144, 90, 36]
     """
@@ -301,7 +301,7 @@ def stability(
 
     >>> import subwords
     >>> texts = [f"low lower lowest {k % 7} wide wider" for k in range(200)]
-    >>> found = subwords.stability(texts, vocab_size=270, shares=[0.25, 0.5, 1])
+    >>> found = subwords.study.stability(texts, vocab_size=270, shares=[0.25, 0.5, 1])
     >>> [(one.share, one.common) for one in found.samples][-1]
     (1, 1.0)
     >>> found.enough(0.01).bytes < found.samples[-1].bytes

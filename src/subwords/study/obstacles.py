@@ -344,11 +344,11 @@ def why_not(tokenizer: TokenizerLike, text: str, *, special: Literal["text", "al
 
     >>> import subwords
     >>> tok = subwords.train(["low lower"] * 9, vocab_size=259)
-    >>> print(subwords.why_not(tok, "lower"))
+    >>> print(subwords.study.why_not(tok, "lower"))
     'lower' is 2 tokens: 'low' 'er'
     not learned: 'lower' is not in the vocabulary
       with 1 more merge at the end, 'low' + 'er', it would be one token
-    >>> subwords.why_not(tok, "low").id
+    >>> subwords.study.why_not(tok, "low").id
     257
     """
     tokenizer = tokenizer_of(tokenizer)

@@ -37,7 +37,7 @@ _TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg"
 def page_files() -> dict[str, tuple[str, bytes]]:
     """Return the media type and the content of every file by its path on the server."""
     found = {}
-    for file in files("subwords.study").joinpath("page").iterdir():
+    for file in files("subwords.study").joinpath("web").iterdir():
         kind = _TYPES.get(file.name.rpartition(".")[2])
         if kind is not None:
             path = "/" if file.name == "index.html" else f"/{file.name}"

@@ -609,7 +609,7 @@ def explain_training(
     raise TrainingError. Raises TrainingError for more than 1,000 different words, 10,000 bytes in them or 1 MB of text.
 
     >>> import subwords
-    >>> found = subwords.explain_training(["hugs hug pug"], vocab_size=7, alphabet="corpus")
+    >>> found = subwords.study.explain_training(["hugs hug pug"], vocab_size=7, alphabet="corpus")
     >>> print(found)
     bpe: 3 words, 6 first tokens, 7 at the end
       1 x 'hugs': 'h' 'u' 'g' 's'

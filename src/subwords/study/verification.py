@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.adapt.extending import MergeLimits
-from subwords.adapt.words import apart_ids, symbol_words_of_ids, word_ids
+from subwords.adapt.words import apart_ids, symbol_words_of_ids
 from subwords.corpus.counts import WordCounts
+from subwords.engine.encoder import word_ids
 from subwords.kernels.layout import MergeRules
 from subwords.models.bpe.model import BPE
 from subwords.models.bpe.plain import merge_plainly, word_symbols
@@ -275,7 +276,7 @@ def verify_training(
 
     >>> import subwords
     >>> counts = subwords.count(["low lower lowest"] * 9)
-    >>> print(subwords.verify_training(subwords.train(counts, vocab_size=262), counts))
+    >>> print(subwords.study.verify_training(subwords.train(counts, vocab_size=262), counts))
     6 of 6 merges checked, tie_break 'ids': each was the best pair
     """
     tokenizer = tokenizer_of(tokenizer)

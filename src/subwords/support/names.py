@@ -101,7 +101,7 @@ OF_MODULE = {
     **dict.fromkeys(("SentencePieceTrainer", "trainers", "models"), "subwords.train(texts, algorithm=...)"),
     **dict.fromkeys(("pre_tokenizers", "PreTokenizer"), "subwords.splitter(name)"),
     "normalizers": "subwords.normalizer(name)",
-    "merge": "subwords.merge_tokenizers(first, second)",
+    "merge": "subwords.adapt.merge(tokenizer, other)",
 }
 
 

@@ -36,7 +36,7 @@ class Report:
     """The base of all results: what was found, as data and as tables. Subclasses are frozen dataclasses.
 
     >>> import subwords
-    >>> print(subwords.stability(["low lower"] * 9, vocab_size=258, shares=[1]).to_markdown().splitlines()[0])
+    >>> print(subwords.study.stability(["low lower"] * 9, vocab_size=258, shares=[1]).to_markdown().splitlines()[0])
     | share | bytes | distinct words | common tokens | overlap | bytes per token |
     """
 

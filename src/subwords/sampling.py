@@ -20,6 +20,8 @@ from subwords.support.checks import check_integer, refuse_given
 from subwords.support.errors import InputError
 from subwords.tokenizer import Tokenizer, TokenizerLike, tokenizer_of
 
+__all__ = ["distribution", "encode_with", "segmentations"]
+
 # ---------------------------------------------------------------------------------------------------------------------
 # The segmentations of a word into tokens of any vocabulary.
 
@@ -218,7 +220,7 @@ def encode_with(
 
     >>> import subwords
     >>> tok = subwords.train(["hug hugs hugging"] * 9, vocab_size=262)
-    >>> tok.decode(subwords.encode_with(tok, "hugs hug", method="uniform", seed=7))
+    >>> tok.decode(subwords.sampling.encode_with(tok, "hugs hug", method="uniform", seed=7))
     'hugs hug'
     """
     tok = tokenizer_of(tokenizer)
@@ -248,7 +250,7 @@ def segmentations(tokenizer: TokenizerLike, word: str, *, limit: int = 10_000) -
 
     >>> import subwords
     >>> tok = subwords.train(["ab ab"], vocab_size=257)
-    >>> subwords.segmentations(tok, "ab")
+    >>> subwords.sampling.segmentations(tok, "ab")
     [[64, 65], [256]]
     """
     if not isinstance(word, str):
@@ -268,7 +270,7 @@ def distribution(
 
     >>> import subwords
     >>> tok = subwords.train(["ab ab"], vocab_size=257)
-    >>> subwords.distribution(tok, "ab", method="bpe-dropout", p=0.25)
+    >>> subwords.sampling.distribution(tok, "ab", method="bpe-dropout", p=0.25)
     {(256,): 0.75, (64, 65): 0.25}
     """
     tok = tokenizer_of(tokenizer)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.adapt.words import word_ids
 from subwords.corpus.counts import WordCounts
+from subwords.engine.encoder import word_ids
 from subwords.models.bpe.train import BPESettings, initial_tokens, train_bpe
 from subwords.models.learning import Step
 from subwords.models.unigram.model import BYTE_PIECES, Unigram

@@ -1,0 +1,34 @@
+from subwords import adapt as adapt
+from subwords import files as files
+from subwords import research as research
+from subwords import sampling as sampling
+from subwords import scale as scale
+from subwords import study as study
+from subwords.corpus.counts import WordCounts as WordCounts
+from subwords.corpus.reading import Reading as Reading
+from subwords.engine.encoding import Encoding as Encoding
+from subwords.engine.encoding import EncodingBatch as EncodingBatch
+from subwords.engine.engine import warmup as warmup
+from subwords.normalize.normalizer import Normalizer as Normalizer
+from subwords.normalize.resolve import normalizer as normalizer
+from subwords.normalize.resolve import splitter as splitter
+from subwords.spec.added_token import AddedToken as AddedToken
+from subwords.spec.added_token import Special as Special
+from subwords.spec.added_token import Text as Text
+from subwords.spec.padding import Padding as Padding
+from subwords.spec.padding import Truncation as Truncation
+from subwords.spec.token_batch import TokenBatch as TokenBatch
+from subwords.spec.tokenizer import TokenizerSpec as TokenizerSpec
+from subwords.split.splitter import Splitter as Splitter
+from subwords.support.errors import CorpusError as CorpusError
+from subwords.support.errors import FormatError as FormatError
+from subwords.support.errors import InputError as InputError
+from subwords.support.errors import SubwordsError as SubwordsError
+from subwords.support.errors import SubwordsWarning as SubwordsWarning
+from subwords.support.errors import TrainingError as TrainingError
+from subwords.tokenizer import Tokenizer as Tokenizer
+from subwords.tokenizer import load as load
+from subwords.training.count import count as count
+from subwords.training.train import train as train
+
+__version__: str

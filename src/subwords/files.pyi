@@ -1,0 +1,6 @@
+from subwords.interop.convert import convert as convert
+from subwords.interop.verify import verify as verify
+from subwords.tokens.manifest import Manifest as Manifest
+from subwords.tokens.opening import check as check
+from subwords.tokens.opening import open as open
+from subwords.tokens.token_file import TokenFile as TokenFile

@@ -1,0 +1,1 @@
+from subwords.scale.job import Run as Run

@@ -102,10 +102,10 @@ def build(folder: Path, names: list[str]) -> None:
     """Write the libraries of these targets, and `code.json`, into a folder."""
     from subwords.kernels.fastpath import every_address_kernel
     from subwords.kernels.jit import every_kernel
-    from subwords.kernels.stored import KERNELS, digest_of
+    from subwords.kernels.stored import KERNELS, digest_folder
 
     folder.mkdir(parents=True, exist_ok=True)
-    sources = digest_of(KERNELS)  # before, so that an edit meanwhile is noticed
+    sources = digest_folder(KERNELS)  # before, so that an edit meanwhile is noticed
     with tempfile.TemporaryDirectory() as work:
         needed = sorted({TARGETS[name].source for name in names})
         with ThreadPoolExecutor(os.cpu_count()) as pool:

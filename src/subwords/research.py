@@ -361,7 +361,7 @@ def _rules_of(tokens: list[bytes], settings: BPESettings) -> MergeRules | None:
     return MergeRules(lengths, np.zeros(len(tokens), np.uint8), np.zeros(1, np.uint8), np.zeros(0, np.int32))
 
 
-def length_of(counts: WordCounts) -> int:
+def text_length(counts: WordCounts) -> int:
     """Return the number of bytes of all words, with repetitions."""
     return int(np.dot(np.diff(counts.offsets), counts.counts.astype(np.int64)))
 
@@ -369,7 +369,7 @@ def length_of(counts: WordCounts) -> int:
 def _symbols(counts: WordCounts, byte_level: bool) -> int:
     """Return the number of bytes or characters of all words, with repetitions."""
     if byte_level:
-        return length_of(counts)
+        return text_length(counts)
     begins = np.concatenate([np.zeros(1, np.int64), np.cumsum((counts.data & 0xC0) != 0x80)])
     lengths: NDArray[np.int64] = np.diff(begins[counts.offsets])
     return int(np.dot(lengths, counts.counts.astype(np.int64)))
@@ -493,7 +493,7 @@ def train_parity(
         measured = {name: counted(name, development[name]) for name in names}
         _refuse_empty(measured, "development ")
     shown = counts if measured is None else measured
-    costs = [1.0 if measured else 1.0 / length_of(part) for part in shown.values()]
+    costs = [1.0 if measured else 1.0 / text_length(part) for part in shown.values()]
     choice = Choice(scales * np.array(costs), *limits)
     held = None if measured is None else [*measured.values()]
     with progress_line(None, "indexing", unit="tokens", enabled=progress) as bar:

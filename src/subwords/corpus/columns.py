@@ -98,7 +98,7 @@ def _contiguous(array: Any) -> Any:
     return array.cast(arrow.large_string()) if array.type == arrow.string_view() else array
 
 
-class _Rows:
+class _RowReader:
     """Makes blocks of the arrays of one source, which follow each other."""
 
     def __init__(self, name: str, reading: Reading, tally: Tally, size: int, first: int = 0) -> None:
@@ -130,7 +130,7 @@ def parquet_blocks(
         _column(file.schema_arrow, reading, str(path))
         every = file.metadata
         first, last = groups or (0, every.num_row_groups)
-        rows = _Rows(str(path), reading, tally, size, sum(every.row_group(i).num_rows for i in range(first)))
+        rows = _RowReader(str(path), reading, tally, size, sum(every.row_group(i).num_rows for i in range(first)))
         share = path.stat().st_size / max(1, every.num_rows)
         done = reported = 0
         for group in range(first, last):
@@ -153,7 +153,7 @@ def arrow_blocks(
         mapped.seek(0)
         reader = arrow.ipc.open_file(mapped) if is_file else arrow.ipc.open_stream(mapped)
         _column(reader.schema, reading, str(path))
-        rows, before = _Rows(str(path), reading, tally, size), 0
+        rows, before = _RowReader(str(path), reading, tally, size), 0
         batches = (reader.get_batch(i) for i in range(reader.num_record_batches)) if is_file else reader
         for batch in batches:
             yield from rows.blocks(batch.column(batch.schema.get_field_index(reading.text_column)))
@@ -220,7 +220,7 @@ def table_blocks(
         tables = source.with_format("arrow").iter(ROWS)
     else:
         tables = arrow.RecordBatchReader.from_stream(source)
-    rows = _Rows(name, reading, tally, size)
+    rows = _RowReader(name, reading, tally, size)
     for table in tables:
         _column(table.schema, reading, name)
         column = table.column(table.schema.get_field_index(reading.text_column))

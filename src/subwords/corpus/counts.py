@@ -209,9 +209,9 @@ class WordCounts:
 
         Source: merges within morphemes, MorphBPE, Asgari et al., arXiv 2502.00894.
         """
-        from subwords.corpus.mix import cut_words
+        from subwords.corpus.mix import segment_words
 
-        return cut_words(self, segmentation)
+        return segment_words(self, segmentation)
 
     @classmethod
     def from_words(

@@ -124,7 +124,7 @@ Segmentation = Mapping[str, Sequence[str]] | str | PathLike[str]  # parts by wor
 SPACES = (b" ", "\u2581".encode())  # what a word may begin with, besides its letters
 
 
-def cut_words(counts: WordCounts, segmentation: Segmentation) -> WordCounts:
+def segment_words(counts: WordCounts, segmentation: Segmentation) -> WordCounts:
     """Return counts in which words are replaced by their parts; see `WordCounts.segmented`."""
     parts, found, cut = _pieces_by_word(segmentation), dict[bytes, int](), 0
     for word, number in counts:

@@ -82,7 +82,7 @@ class Kernel:
         if MODE == "interpreted":
             function = _quiet(self.function)
             return function, function
-        from subwords.kernels.machine_code import load, shipped
+        from subwords.kernels.machine_code import load_code, shipped
 
         if MODE == "compiled" and (found := shipped(self)) is not None:
             return found
@@ -92,7 +92,7 @@ class Kernel:
 
                 function = checked(self)
                 return function, function
-            return load(self)
+            return load_code(self)
         except ModuleNotFoundError as error:
             if error.name not in ("numba", "llvmlite"):
                 raise

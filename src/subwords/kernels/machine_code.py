@@ -31,7 +31,7 @@ from subwords.kernels import layout
 from subwords.kernels.guard import hold_forks
 from subwords.kernels.layout import CountTable
 from subwords.kernels.modes import ASKED, LEVELS, NOTICES
-from subwords.kernels.stored import KERNELS, cache_root, digest_of, private, stamp, stored
+from subwords.kernels.stored import KERNELS, cache_root, digest_folder, private, stamp, stored
 from subwords.support.errors import SubwordsError
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ BESIDES = ("BMI", "BMI2", "LZCNT", "MOVBE")
 def sources_digest() -> str:
     """Return a digest of the source of every kernel."""
     found = stamp()
-    return found[1] if found else stored("kernels", b"", lambda: digest_of(KERNELS))
+    return found[1] if found else stored("kernels", b"", lambda: digest_folder(KERNELS))
 
 
 def shipped(kernel: Kernel) -> Bound | None:
@@ -162,7 +162,7 @@ TESTED = "0.61 to 0.68"  # versions of Numba; the range in pyproject.toml
 CHECKSUM = 32  # bytes of a file before its content: identity, object file
 
 
-def load(kernel: Kernel) -> Bound:
+def load_code(kernel: Kernel) -> Bound:
     """Return a kernel as two functions of array objects and integers: one releases the GIL, one keeps it."""
     found = _read(kernel)
     if found is None:

@@ -35,10 +35,10 @@ STAMP = KERNELS / "stamp"
 
 def stamped() -> str:
     """Return the text of the stamp: a digest of all sources of this package, and one of those of kernels."""
-    return f"{digest_of(KERNELS.parent)}\n{digest_of(KERNELS)}\n"
+    return f"{digest_folder(KERNELS.parent)}\n{digest_folder(KERNELS)}\n"
 
 
-def digest_of(folder: Path) -> str:
+def digest_folder(folder: Path) -> str:
     """Return a digest of the names and contents of all sources in a folder."""
     state = hashlib.sha256()
     for path in sorted(folder.rglob("*.py")):

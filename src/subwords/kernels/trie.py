@@ -54,7 +54,7 @@ def piece_of(unit):
 
 
 @inlined
-def length_of(record):
+def piece_length(record):
     """The length of a piece in bytes."""
     return I64(record & LENGTH)
 

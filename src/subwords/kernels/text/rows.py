@@ -17,7 +17,7 @@ SHUTS = 2  # a closing bracket minus the opening one, of both kinds
 
 
 @helper
-def byte_at(p, i, stop):
+def byte_before(p, i, stop):
     """The byte at p[i]; -1 at the end."""
     return I64(p[i]) if i < stop else -1
 
@@ -63,7 +63,7 @@ def hex_at(p, i, stop):
 @helper
 def escape_at(p, i, stop):
     """The code of the escape at p[i], which is a backslash, and its bytes; the code is -1 if it is invalid."""
-    c = byte_at(p, i + 1, stop)
+    c = byte_before(p, i + 1, stop)
     if c in (QUOTE, BACKSLASH, SLASH):
         return c, 2
     if c == 110:
@@ -79,7 +79,7 @@ def escape_at(p, i, stop):
     if c != 117:
         return -1, 2
     code = hex_at(p, i + 2, stop)
-    if 0xD800 <= code < 0xDC00 and byte_at(p, i + 6, stop) == BACKSLASH and byte_at(p, i + 7, stop) == 117:
+    if 0xD800 <= code < 0xDC00 and byte_before(p, i + 6, stop) == BACKSLASH and byte_before(p, i + 7, stop) == 117:
         low = hex_at(p, i + 8, stop)
         if 0xDC00 <= low < 0xE000:
             return 0x10000 + (code - 0xD800 << 10) + low - 0xDC00, 12
@@ -91,7 +91,7 @@ def string_end(p, i, stop):
     """The place after the closing quote of a string whose text begins at p[i]; -1 if it is invalid."""
     while True:
         i = next_special(p, i, stop)
-        c = byte_at(p, i, stop)
+        c = byte_before(p, i, stop)
         if c == QUOTE:
             return i + 1
         if c != BACKSLASH:
@@ -137,7 +137,7 @@ def string_copied(p, i, stop, o, at):
         end = next_special(p, i, stop)
         copy_run(o, at, p, i, end, stop)
         at += end - i
-        i, c = end, byte_at(p, end, stop)
+        i, c = end, byte_before(p, end, stop)
         if c == QUOTE:
             return i + 1, at
         if c != BACKSLASH:
@@ -163,12 +163,12 @@ def number_end(p, i, stop):
     """The place after the number at p[i]; -1 if it is invalid."""
     if p[i] == MINUS:
         i += 1
-    i = i + 1 if byte_at(p, i, stop) == NAUGHT else digits_end(p, i, stop)
-    if i >= 0 and byte_at(p, i, stop) == DOT:
+    i = i + 1 if byte_before(p, i, stop) == NAUGHT else digits_end(p, i, stop)
+    if i >= 0 and byte_before(p, i, stop) == DOT:
         i = digits_end(p, i + 1, stop)
-    if i >= 0 and byte_at(p, i, stop) | 32 == 101:
+    if i >= 0 and byte_before(p, i, stop) | 32 == 101:
         i += 1
-        if byte_at(p, i, stop) == 43 or byte_at(p, i, stop) == MINUS:
+        if byte_before(p, i, stop) == 43 or byte_before(p, i, stop) == MINUS:
             i += 1
         i = digits_end(p, i, stop)
     return i
@@ -188,7 +188,7 @@ def word_end(p, i, stop, word, size):
 @helper
 def scalar_end(p, i, stop):
     """The place after the string, number, true, false or null at p[i]; -1 if there is none."""
-    c = byte_at(p, i, stop)
+    c = byte_before(p, i, stop)
     if c == QUOTE:
         return string_end(p, i + 1, stop)
     if c == MINUS or NAUGHT <= c <= NINE:
@@ -206,13 +206,13 @@ def scalar_end(p, i, stop):
 def colon_end(p, i, stop):
     """The place after a name and its colon; -1 if they are not there."""
     i = after_space(p, i, stop)
-    if byte_at(p, i, stop) != QUOTE:
+    if byte_before(p, i, stop) != QUOTE:
         return -1
     i = string_end(p, i + 1, stop)
     if i < 0:
         return -1
     i = after_space(p, i, stop)
-    return i + 1 if byte_at(p, i, stop) == COLON else -1
+    return i + 1 if byte_before(p, i, stop) == COLON else -1
 
 
 @helper
@@ -221,7 +221,7 @@ def value_end(p, i, stop):
     depth, objects = 0, ZERO  # the lowest bit: whether the innermost value is an object
     while True:
         i = after_space(p, i, stop)
-        c, empty = byte_at(p, i, stop), False
+        c, empty = byte_before(p, i, stop), False
         if c in (OPEN, OPEN_LIST):
             depth += 1
             # A stack of bits, at most DEEPEST + 1 of 64.
@@ -229,7 +229,7 @@ def value_end(p, i, stop):
             if depth > DEEPEST:
                 return -1
             i = after_space(p, i + 1, stop)
-            empty = byte_at(p, i, stop) == c + SHUTS
+            empty = byte_before(p, i, stop) == c + SHUTS
             if not empty:
                 if c == OPEN:
                     i = colon_end(p, i, stop)
@@ -242,7 +242,7 @@ def value_end(p, i, stop):
                 return -1
         while depth > 0:  # after a value, or at the end of an empty one
             i = after_space(p, i, stop)
-            c = byte_at(p, i, stop)
+            c = byte_before(p, i, stop)
             if c == COMMA and not empty:
                 break
             if c != (SHUT if objects & ONE != ZERO else SHUT_LIST):
@@ -276,7 +276,7 @@ def matches_name(p, i, end, q, length):
 def copy_row_text(p, i, stop, q, length, o, at):
     """The place after the object at p[i], and after the text of the field q[:length]; the first is -1 if undecided."""
     found, written = False, at
-    if byte_at(p, i, stop) != OPEN:
+    if byte_before(p, i, stop) != OPEN:
         return -1, at
     while True:
         name = after_space(p, i + 1, stop) + 1
@@ -291,7 +291,7 @@ def copy_row_text(p, i, stop, q, length, o, at):
         if known == 0:
             i = value_end(p, i, stop)
         # A name with escapes, a second field of this name, or another value than a string: Python decides.
-        elif known < 0 or found or byte_at(p, i, stop) != QUOTE:
+        elif known < 0 or found or byte_before(p, i, stop) != QUOTE:
             return -1, at
         else:
             found = True
@@ -299,7 +299,7 @@ def copy_row_text(p, i, stop, q, length, o, at):
         if i < 0:
             return -1, at
         i = after_space(p, i, stop)
-        c = byte_at(p, i, stop)
+        c = byte_before(p, i, stop)
         if c == SHUT:
             return (i + 1 if found else -1), written
         if c != COMMA:
@@ -324,7 +324,7 @@ def field_texts(data: U8s, name: U8s, out: U8s, ends: I64s, counters: I64s) -> I
     status = layout.DONE
     while at < stop:
         start = after_space(p, at, stop)
-        if byte_at(p, start, stop) != FEED and start < stop:
+        if byte_before(p, start, stop) != FEED and start < stop:
             end, next_written = copy_row_text(p, start, stop, q, len(name), o, written)
             if end >= 0:
                 end = after_space(p, end, stop)

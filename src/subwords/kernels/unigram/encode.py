@@ -17,7 +17,7 @@ from subwords.kernels.layout import Edges, F64s, I64s, U8s, U32s, U64s, UnigramM
 from subwords.kernels.table.emit import table_pointers
 from subwords.kernels.table.encode import WARY, SegmentFunctions, encode_all
 from subwords.kernels.text.utf8 import decode_at
-from subwords.kernels.trie import ROOT, child, length_of, next_piece, next_slot, piece_of, step
+from subwords.kernels.trie import ROOT, child, piece_length, next_piece, next_slot, piece_of, step
 
 # ---------------------------------------------------------------------------------------------------------------------
 # The path of the greatest sum of scores through a word (U5).
@@ -130,7 +130,7 @@ def find_paths(m, text, at, length, base):
         found = piece_of(m.units[slot])
         while found >= 0:
             record = m.records[found]
-            size = length_of(record)
+            size = piece_length(record)
             value = rounded(m.best[stop - size] + m.scores[found], running)
             # Not >=: of equal sums the first stays, which has the longer piece.
             if value > best:
@@ -177,7 +177,7 @@ def find_paths_anew(m, text, at, length, base):
                 break
             k += 1
             piece = piece_of(unit)
-            if piece >= 0 and length_of(m.records[piece]) == k - i:
+            if piece >= 0 and piece_length(m.records[piece]) == k - i:
                 relax(m, i, k, piece, rounded(here + m.scores[piece], True))
                 single |= k == i + size
                 furthest = max(furthest, k)
@@ -459,7 +459,7 @@ def find_edges(text: U8s, words: I64s, units: U64s, records: U64s, out: Edges) -
                     break
                 at += 1
                 piece = piece_of(unit)
-                if piece >= 0 and length_of(record[piece]) == at - i:
+                if piece >= 0 and piece_length(record[piece]) == at - i:
                     if n < room:
                         begins[n], ends[n], pieces[n] = i, at, piece
                     n += 1

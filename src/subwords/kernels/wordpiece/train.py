@@ -76,7 +76,7 @@ def name_slot(t, start, stop):
 
 
 @helper
-def length_of(t, start, stop):
+def token_span(t, start, stop):
     """The number of characters of a token without its prefix; `strings` begins with the prefix."""
     strings, chars, prefix = t.strings, I64(0), t.settings[layout.TRAIN.prefix_bytes]
     inner = stop - start > prefix
@@ -96,7 +96,7 @@ def name_piece(t, left, right):
         return t.names[slot]
     merged = I64(t.counters[layout.TALLY.tokens])
     t.names[slot] = merged
-    t.tokens[layout.TOKEN.width * merged + layout.TOKEN.span] = length_of(t, start, stop)
+    t.tokens[layout.TOKEN.width * merged + layout.TOKEN.span] = token_span(t, start, stop)
     t.tokens[layout.TOKEN.width * merged + layout.TOKEN.width + layout.TOKEN.string] = stop
     t.counters[layout.TALLY.strings_used] = stop
     t.counters[layout.TALLY.tokens] += 1
@@ -243,7 +243,7 @@ def enter_names(training: ScoreTraining) -> Int:
             t.tokens[layout.TOKEN.width * token + layout.TOKEN.width + layout.TOKEN.string],
         )
         t.names[name_slot(t, start, stop)] = token
-        t.tokens[layout.TOKEN.width * token + layout.TOKEN.span] = length_of(t, start, stop)
+        t.tokens[layout.TOKEN.width * token + layout.TOKEN.span] = token_span(t, start, stop)
     return 0
 
 

@@ -145,14 +145,14 @@ def find_seeds(
     Of substrings with the same positions the longest is taken, cut to `longest` characters. Strings in `reserved` are
     excluded.
     """
-    from subwords.kernels.named import attach
+    from subwords.kernels.named import attach_suffixes
 
     order = _sorted_suffixes(text, longest, threads)
     substrings, shares = _substrings(text, order, longest, least)
     chosen = _best(substrings, shares, seed_size)
     lefts, rights, lengths = (array[chosen] for array in substrings)
     links, places = np.empty(len(lefts), np.int64), zeros(len(text.symbols), np.int32)
-    attach(order, lefts, rights, lengths, np.empty(longest + 2, np.int64), links, places)
+    attach_suffixes(order, lefts, rights, lengths, np.empty(longest + 2, np.int64), links, places)
     lattice = SeedIndex(text, links, order[lefts], places)
     shares, kept = shares[chosen], np.ones(len(lattice), np.bool_)
     for string in reserved:

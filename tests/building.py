@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from subwords.formats import vocab_txt
-from subwords.formats.hf import tokenizer_json
-from subwords.formats.json_node import Node
-from subwords.formats.sentencepiece import read as sentencepiece_read
-from subwords.formats.sentencepiece import write as sentencepiece_write
-from subwords.normalize.normalizer import NormalizerEngine
-from subwords.spec.added_token import AddedToken
-from subwords.spec.tokenizer import TokenizerSpec
-from subwords.split.splitter import SplitterEngine
-from subwords.tokenizer import Tokenizer
+from inside import NormalizerEngine, SplitterEngine
+from inside import formats_hf_tokenizer_json as tokenizer_json
+from inside import formats_sentencepiece_read as sentencepiece_read
+from inside import formats_sentencepiece_write as sentencepiece_write
+from inside import formats_vocab_txt as vocab_txt
+from inside import json_node_Node as Node
+from subwords import AddedToken, Tokenizer, TokenizerSpec
 
 __all__ = ["node_of", "read_json", "read_model", "read_vocab", "tokenizer_of", "write_json", "write_model"]
 

@@ -10,7 +10,7 @@ import regex
 import tiktoken
 from numpy.typing import NDArray
 
-from subwords.spec.unicode import property_members
+from inside import property_members
 
 EVERY = "".join(map(chr, range(0x110000)))
 

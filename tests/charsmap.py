@@ -7,7 +7,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from subwords.support.errors import InputError
+from subwords import InputError
 
 LEAF = 1 << 8  # in a unit: a value follows for NUL
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from inside import MODE
 from kernel_cache import compile_kernels, is_large
 from seeds import SEED, seed_of_run
 from selection import Selection
-from subwords.kernels.modes import MODE
 
 # Tables on disk would hide what makes them, and random patterns would fill the store: `test_stored.py` uses one.
 os.environ["SUBWORDS_TABLES"] = "off"

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from subwords.normalize import resolve
-from subwords.normalize.normalizer import NormalizerEngine
-from subwords.split.splitter import SplitterEngine
+from inside import NormalizerEngine, SplitterEngine
+from inside import normalize_resolve as resolve
 
 __all__ = ["normalizer", "splitter"]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import subwords
-from subwords.scale.job import Run
+from subwords.scale import Run
 
 
 def count_to(source: Any, path: Path | str, *, run: Run | None = None, **options: Any) -> subwords.WordCounts | None:

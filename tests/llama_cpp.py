@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from subwords.spec.vocab import tokens_to_text
+from inside import tokens_to_text
 
 __all__ = ["PATTERNS", "keys_of", "split", "tokenizer_of"]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from subwords.kernels import layout
+from inside import kernels_layout as layout
 
 
 class Place(NamedTuple):

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from subwords.kernels import layout
+from inside import kernels_layout as layout
 
 __all__ = ["MARKER", "Markers", "live_markers", "marked", "marked_memory"]
 
@@ -184,11 +184,8 @@ def holds(value: Any) -> bool:
 def live_markers() -> Iterator[Markers]:
     """Fill all live memory that is free, before each use; search what public functions give."""
     import subwords
-    from subwords.engine.decode.stream import DecodeStream
-    from subwords.engine.encoder import Encoder
-    from subwords.engine.spans import SpanFinder
-    from subwords.kernels import fastpath_decode
-    from subwords.support.memory import Spare
+    from inside import DecodeStream, Encoder, SpanFinder, Spare
+    from inside import kernels_fastpath_decode as fastpath_decode
 
     markers, patch = Markers(), pytest.MonkeyPatch()
     take, large, fast_path, find = Encoder.take, Encoder._encode_large, Encoder.fast_path, SpanFinder.find

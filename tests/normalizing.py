@@ -11,27 +11,34 @@ import regex
 from numpy.typing import NDArray
 
 from charsmap import write_charsmap
-from strategies import FRAGMENTS
-from subwords.kernels import layout
-from subwords.normalize import characters as tables
-from subwords.normalize.characters import grapheme_classes
-from subwords.normalize.normalizer import NormalizerEngine
-from subwords.normalize.stages import WHOLE, Position
-from subwords.reference import normalize as reference
-from subwords.spec.normalizer import (
+from inside import (
+    WHOLE,
     Bert,
     ByteLevel,
     Form,
     Lowercase,
     Nmt,
+    NormalizerEngine,
+    Position,
     Precompiled,
     Prepend,
-    Replace,
     SentencePiece,
-    Step,
-    Strip,
     StripAccents,
+    grapheme_classes,
 )
+from inside import kernels_layout as layout
+from inside import normalize_characters as tables
+from inside import (
+    normalizer_Replace as Replace,
+)
+from inside import (
+    normalizer_Step as Step,
+)
+from inside import (
+    normalizer_Strip as Strip,
+)
+from strategies import FRAGMENTS
+from subwords.reference import normalize as reference
 
 BERTS = [Bert(*flags) for flags in itertools.product((True, False), (True, False), (None, True, False), (True, False))]
 FORMS = [Form("NFC"), Form("NFD"), Form("NFKC"), Form("NFKD")]

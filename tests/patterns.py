@@ -10,12 +10,9 @@ import regex
 from hypothesis import strategies as st
 
 from characters import settled
-from subwords.kernels import layout
+from inside import Automaton, Machine, Outside, Repeat, Split, automaton, machine, parse_pattern
+from inside import kernels_layout as layout
 from subwords.reference import pattern as reference
-from subwords.spec.splitter import Split
-from subwords.split.automaton import Automaton, automaton
-from subwords.split.pattern import Outside, Repeat, parse_pattern
-from subwords.split.transducer import Machine, machine
 
 INVENTED = {
     "numbers with separators": r"[+-]?\d+(?:[.,]\d+)*|\p{L}+|[^\s\p{L}\d]|\s+",

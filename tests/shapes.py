@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from subwords.interop.verify import PROBES
-from subwords.support.errors import SubwordsError
+from inside import PROBES
+from subwords import SubwordsError
 
 __all__ = ["TEXTS", "check_same"]
 

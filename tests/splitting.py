@@ -13,12 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from characters import settled
+from inside import ByteChars, MachineStepSplitter, Rule, Split, SplitBuffers, SplitterEngine, finder
+from inside import splitter_NAMED as NAMED
 from strategies import FRAGMENTS, INVALID
 from subwords.reference import pattern as reference
-from subwords.spec.splitter import NAMED, ByteChars, Rule, Split
-from subwords.split.finders import MachineStepSplitter, finder
-from subwords.split.routes import SplitBuffers
-from subwords.split.splitter import SplitterEngine
 
 # To translate a pattern takes longer than to split a word.
 reference._for_regex = cache(reference._for_regex)  # type: ignore[assignment]

@@ -11,11 +11,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from engines import splitter
-from subwords.corpus.counts import Provenance, WordCounts
-from subwords.kernels.layout import LETTER, NUMBER, SPACE
-from subwords.models.bpe.model import BPE
-from subwords.spec.unicode import OTHER, gpt2_classes
-from subwords.spec.vocab import Vocab
+from inside import BPE, LETTER, NUMBER, OTHER, Provenance, Vocab, gpt2_classes
+from inside import layout_SPACE as SPACE
+from subwords import WordCounts
 
 Pair = tuple[bytes, bytes]
 

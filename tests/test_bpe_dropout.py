@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import subwords
 from building import read_json, write_json
 from strategies import byte_texts, small_words
-from subwords.tokenizer import Tokenizer
+from subwords import Tokenizer
 
 TOKENS = ["a", "b", "c", "ab", "abc", "bc", "ca", "abcab", "aa"]
 MERGES = [["a", "b"], ["ab", "c"], ["b", "c"], ["c", "a"], ["abc", "ab"], ["a", "a"]]
@@ -104,8 +104,8 @@ def test_the_default_is_the_model_s_or_a_tenth() -> None:
 
 
 def test_models_from_scores() -> None:
-    from subwords.models.bpe.model import BPE
-    from subwords.spec.tokenizer import TokenizerSpec
+    from inside import BPE
+    from subwords import TokenizerSpec
 
     pieces = [b"<unk>", b"a", b"b", b"ab", b"aba", b"<u>"]
     model = BPE.from_scores(

@@ -14,16 +14,13 @@ from hypothesis import strategies as st
 
 import subwords
 from engines import splitter
+from inside import Block, count_blocks, find_bytes, first_invalid, sort_rows
+from inside import corpus_word_table as word_table
+from inside import kernels_layout as layout
+from inside import training_count as training
 from strategies import FRAGMENTS, INVALID, SPECIALS, byte_texts, contested, texts
-from subwords.corpus import word_table
-from subwords.corpus.blocks import Block
-from subwords.corpus.count import count_blocks
-from subwords.kernels import layout
-from subwords.kernels.table.words import sort_rows
-from subwords.kernels.text.utf8 import find_bytes, first_invalid
 from subwords.reference import bpe as reference
 from subwords.reference.bpe import GPT2_PATTERN
-from subwords.training import count as training
 
 # Tokens that overlap, begin or end with a blank, or are part of a word.
 ODD_SPECIALS = (*SPECIALS, " <s> ", "the", "'s", "\n\n", "é")

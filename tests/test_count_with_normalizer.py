@@ -10,9 +10,7 @@ import pytest
 
 import subwords
 from engines import normalizer
-from subwords.corpus.blocks import Block, Specials, cut_blocks
-from subwords.corpus.count import count_blocks
-from subwords.normalize.normalizer import Pipeline
+from inside import Block, Pipeline, Specials, count_blocks, cut_blocks
 
 OPTICKS = Path(__file__).parents[1] / "examples" / "opticks.txt"
 SPACED = "▁[^▁]*|[^▁]+"

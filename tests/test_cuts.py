@@ -11,18 +11,33 @@ import pytest
 
 import subwords
 from charsmap import write_charsmap
+from inside import (
+    Block,
+    Lowercase,
+    NormalizerEngine,
+    Pipeline,
+    Prepend,
+    SentencePiece,
+    Split,
+    SplitBuffers,
+    SplitterEngine,
+    WordSource,
+    count_blocks,
+)
+from inside import normalizer_NAMED as NORMALIZERS
+from inside import (
+    normalizer_Replace as Replace,
+)
+from inside import (
+    normalizer_Step as Step,
+)
+from inside import (
+    normalizer_Strip as Strip,
+)
+from inside import splitter_NAMED as NAMED
 from normalizing import DECOMPOSING, HARD, RULES, SENTENCEPIECES, STEPS, scalars
 from seeds import sweep_seed
 from small_data import file_of
-from subwords.corpus.blocks import Block
-from subwords.corpus.count import count_blocks
-from subwords.models.segmenter import WordSource
-from subwords.normalize.normalizer import NormalizerEngine, Pipeline
-from subwords.spec.normalizer import NAMED as NORMALIZERS
-from subwords.spec.normalizer import Lowercase, Prepend, Replace, SentencePiece, Step, Strip
-from subwords.spec.splitter import NAMED, Split
-from subwords.split.routes import SplitBuffers
-from subwords.split.splitter import SplitterEngine
 
 # They become texts with spaces, nothing, or other characters, they compose, or they are bytes that are not UTF-8.
 CHARACTERS = (

@@ -18,8 +18,8 @@ from click.testing import CliRunner
 
 import subwords
 from commands import all_commands
+from inside import splitter_NAMED as NAMED
 from subwords.cli import main
-from subwords.spec.splitter import NAMED
 
 ROOT = Path(__file__).resolve().parents[1]
 GUIDE = sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))

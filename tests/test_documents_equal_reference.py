@@ -13,16 +13,13 @@ from hypothesis import strategies as st
 
 import subwords
 from engines import splitter
+from inside import HEAD, Block, count_blocks, read_blocks, sample_blocks
+from inside import corpus_word_table as word_table
 from seeds import seed_of_run
 from strategies import SPECIALS, texts
-from subwords.corpus import word_table
-from subwords.corpus.blocks import HEAD, Block, sample_blocks
-from subwords.corpus.count import count_blocks
-from subwords.corpus.read import read_blocks
-from subwords.corpus.reading import Reading
+from subwords import CorpusError, Reading
 from subwords.reference.bpe import GPT2_PATTERN, count_words
 from subwords.reference.text import document_frequencies, is_kept
-from subwords.support.errors import CorpusError
 
 SEED = seed_of_run()
 LENGTHS = (1, 2, 50, HEAD - 1, HEAD, HEAD + 1, 3 * HEAD)
@@ -128,7 +125,7 @@ def test_frequencies_of_growing_tables_and_long_documents(
     documents = [" ".join(rng.choices(words, k=rng.choice([0, 1, 5, 400]))) for _ in range(120)]
     documents.insert(60, " ".join(rng.choices(words, k=20_000)))  # more than a chunk
     blocks = read_blocks(documents, block_size=700)
-    from subwords.training.count import normalizer_or_none, word_source
+    from inside import normalizer_or_none, word_source
 
     rule = word_source(splitter("whitespace"), normalizer_or_none(normalizer))
     got = count_blocks(blocks, rule, document_frequencies=True, threads=threads)

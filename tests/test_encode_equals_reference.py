@@ -17,17 +17,22 @@ from hypothesis import strategies as st
 import subwords
 from building import tokenizer_of
 from engines import splitter
+from inside import (
+    BPE,
+    BPESettings,
+    Encoder,
+    UnknownSymbolError,
+    Vocab,
+    encoder_of,
+    merge_plainly,
+    pairs_of,
+    train_bpe,
+    word_symbols,
+)
+from inside import kernels_layout as layout
 from strategies import Pair, byte_texts, counts_of, merge_lists, model_of, small_words, texts
-from subwords.engine.encoder import Encoder
-from subwords.kernels import layout
-from subwords.models.bpe.model import BPE
-from subwords.models.bpe.plain import merge_plainly, pairs_of, word_symbols
-from subwords.models.bpe.train import BPESettings, train_bpe
-from subwords.models.families import encoder_of
-from subwords.models.segmenter import UnknownSymbolError
 from subwords.reference import bpe as reference
 from subwords.reference.bpe import GPT2_PATTERN, encode_word_ranks
-from subwords.spec.vocab import Vocab
 
 OPTICKS = Path(__file__).parents[1] / "examples" / "opticks.txt"
 GPT2 = splitter("gpt2")

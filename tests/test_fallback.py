@@ -11,15 +11,23 @@ import pytest
 import regex
 
 from engines import splitter
+from inside import (
+    DIGIT,
+    PATTERNS,
+    SIGN,
+    MachineStepSplitter,
+    Outside,
+    RegexStepSplitter,
+    Split,
+    behaved,
+    compiled,
+    find_matches,
+    whole_text,
+)
+from inside import split_fallback as fallback
 from patterns import INVENTED
+from subwords import InputError, SubwordsError
 from subwords.reference import pattern as reference
-from subwords.spec.splitter import DIGIT, PATTERNS, SIGN, Split
-from subwords.split import fallback
-from subwords.split.fallback import behaved, compiled, find_matches
-from subwords.split.finders import MachineStepSplitter, RegexStepSplitter
-from subwords.split.pattern import Outside
-from subwords.split.word_spans import whole_text
-from subwords.support.errors import InputError, SubwordsError
 
 # What engines, versions of Unicode and ways to fold case differ in.
 TRICKY = [

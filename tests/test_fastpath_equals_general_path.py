@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import subwords
+from inside import MODE
+from inside import kernels_layout as layout
 from strategies import byte_texts, texts
-from subwords.kernels import layout
-from subwords.kernels.modes import MODE
-from subwords.support.errors import InputError
+from subwords import InputError
 
 LINES = ["A line of some words: low, lower, lowest and it's 2024.", "naïve 文字 ﬁ Ⅷ  two  spaces", "Çà et là\n"] * 9
 

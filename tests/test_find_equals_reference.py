@@ -10,11 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import subwords
-from subwords.engine.added_tokens import MOST_IN_REGEX, AddedTokens, StringSearch, TrieFinder
-from subwords.kernels import layout
-from subwords.kernels.text.utf8 import cut_out, ends_after
+from inside import MOST_IN_REGEX, AddedTokens, StringSearch, TrieFinder, cut_out, ends_after
+from inside import kernels_layout as layout
+from subwords import AddedToken
 from subwords.reference.text import find_longest
-from subwords.spec.added_token import AddedToken
 
 LETTERS = st.text("abé😀\udcff", max_size=40)
 

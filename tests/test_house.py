@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from subwords.models.families import FAMILIES, Family, family_of, segmenter_of
-from subwords.training.train import family_settings
+from inside import FAMILIES, Family, family_of, family_settings, segmenter_of
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "subwords"

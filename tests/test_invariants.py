@@ -20,14 +20,13 @@ from hypothesis import strategies as st
 
 import subwords
 from building import tokenizer_of
+from inside import BPE
+from inside import engine_batch as batching
+from inside import engine_encoder as encoding
+from inside import engine_encoder as states
+from inside import training_count as training
 from strategies import FRAGMENTS, INVALID, byte_texts, texts
-from subwords.engine import batch as batching
-from subwords.engine import encoder as encoding
-from subwords.engine import encoder as states
-from subwords.models.bpe.model import BPE
-from subwords.support.errors import InputError
-from subwords.tokenizer import Tokenizer
-from subwords.training import count as training
+from subwords import InputError, Tokenizer
 
 OPTICKS = Path(__file__).parents[1] / "examples" / "opticks.txt"
 

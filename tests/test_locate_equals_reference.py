@@ -16,15 +16,25 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import subwords
+from inside import (
+    NO_ROW,
+    Frame,
+    IdSizes,
+    IdWords,
+    Origins,
+    Placed,
+    Row,
+    Source,
+    Template,
+    count_characters,
+    cover_text,
+    frame_rows,
+    place_ids,
+)
+from inside import kernels_layout as layout
 from locating import covered_text, framed, kind_of, places, unknown_bytes
 from strategies import texts
-from subwords import Encoding, EncodingBatch, InputError, Tokenizer
-from subwords.engine.encoding import NO_ROW
-from subwords.kernels import layout
-from subwords.kernels.layout import Frame, IdSizes, IdWords, Origins, Placed, Row, Source
-from subwords.kernels.text.locate import count_characters, cover_text, frame_rows, place_ids
-from subwords.spec.padding import Padding, Truncation
-from subwords.spec.template import Template
+from subwords import Encoding, EncodingBatch, InputError, Padding, Tokenizer, Truncation
 
 NONE, NO_INTS, NO_BYTES = np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.uint8)
 Ints = NDArray[np.int64]

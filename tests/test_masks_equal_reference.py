@@ -10,13 +10,11 @@ import numpy as np
 import pytest
 
 from engines import splitter
+from inside import PATTERNS, MaskRoute, gpt2_classes, much_is_odd
+from inside import kernels_layout as layout
+from inside import split_routes as routes
 from seeds import sweep_seed
-from subwords.kernels import layout
 from subwords.reference.bpe import split_bytes
-from subwords.spec.splitter import PATTERNS
-from subwords.spec.unicode import gpt2_classes
-from subwords.split import routes
-from subwords.split.routes import MaskRoute, much_is_odd
 
 NAMES = ("gpt2", "cl100k", "llama3", "qwen2")
 names = pytest.mark.parametrize("name", NAMES)

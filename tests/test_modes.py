@@ -47,8 +47,7 @@ def run(programs: Sequence[str], cache: Path | str, **variables: str) -> tuple[s
 @pytest.fixture(scope="module")
 def warm(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A cache with all kernels of EVERYTHING and MACHINES: a copy of the one that all tests use, compiled only once."""
-    from subwords.kernels.machine_code import _digest
-    from subwords.kernels.stored import cache_root
+    from inside import _digest, cache_root
 
     own = cache_root()
     assert own

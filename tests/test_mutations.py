@@ -15,16 +15,15 @@ import pytest
 
 import subwords
 from building import read_json, read_model, read_vocab, write_json, write_model
+from inside import Kind, tokens_to_text
+from inside import formats_gguf_read as gguf_read
+from inside import formats_gguf_write as gguf_write
+from inside import formats_hf_folder as folder
+from inside import formats_hf_vocab_merges as vocab_merges
+from inside import formats_tiktoken as tiktoken
+from inside import splitter_NAMED as SPLITTERS
 from seeds import sweep_seed
-from subwords.formats import tiktoken
-from subwords.formats.gguf import read as gguf_read
-from subwords.formats.gguf import write as gguf_write
-from subwords.formats.hf import folder, vocab_merges
-from subwords.formats.sentencepiece.read import Kind
-from subwords.spec.splitter import NAMED as SPLITTERS
-from subwords.spec.vocab import tokens_to_text
-from subwords.support.errors import FormatError, SubwordsError
-from subwords.tokenizer import Tokenizer
+from subwords import FormatError, SubwordsError, Tokenizer
 from test_round_trips import DECODERS, MAKERS, of_file, of_proto
 
 SEED = 47

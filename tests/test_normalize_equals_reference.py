@@ -12,11 +12,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engines import normalizer
+from inside import (
+    Bert,
+    Form,
+    Lowercase,
+    NormalizerEngine,
+    Prepend,
+    StripAccents,
+)
+from inside import (
+    normalizer_NAMED as NAMED,
+)
+from inside import (
+    normalizer_Replace as Replace,
+)
+from inside import (
+    normalizer_Step as Step,
+)
+from inside import (
+    normalizer_Strip as Strip,
+)
 from normalizing import HARD, PINNED, STEPS, applied, array, in_parts, mixture, scalars, textbook, to_bytes
 from strategies import INVALID, byte_texts
-from subwords.normalize.normalizer import NormalizerEngine
 from subwords.reference import normalize as reference
-from subwords.spec.normalizer import NAMED, Bert, Form, Lowercase, Prepend, Replace, Step, Strip, StripAccents
 
 SEED = 11
 BLANKS = "\t\n\x0b\x0c\r\x1c \x85\xa0\u1680\u180e\u2000\u200a\u200b\u2028\u202f\u205f\u3000\ufeff"

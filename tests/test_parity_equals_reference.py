@@ -8,10 +8,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inside import BPESettings, Choice, initial_tokens, parity_merges
 from strategies import counts_of, word_counts
-from subwords.models.bpe.train import BPESettings, initial_tokens
 from subwords.reference.bpe import train_parity as reference
-from subwords.research import Choice, parity_merges
 
 LETTERS = "abé文"
 

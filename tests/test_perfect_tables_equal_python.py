@@ -12,12 +12,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from engines import splitter
+from inside import BPE, BPESegmenter, MergeTables, encoder_of, last_parts, open_tables, perfect_tables, without_repeats
+from inside import kernels_layout as layout
 from strategies import Pair, model_of
-from subwords.kernels import layout
-from subwords.models.bpe.merges import MergeTables, open_tables, perfect_tables, without_repeats
-from subwords.models.bpe.model import BPE, last_parts
-from subwords.models.bpe.segmenter import BPESegmenter
-from subwords.models.families import encoder_of
 from subwords.reference import bpe as reference
 
 WHOLE = splitter(r"(?s:.+)")

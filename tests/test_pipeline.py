@@ -12,16 +12,13 @@ from hypothesis import strategies as st
 
 import subwords
 from engines import normalizer, splitter
+from inside import Pipeline, Prepend, SplitBuffers, Vocab, WordPiece, encoder_of
+from inside import normalize_normalizer as pipeline
+from inside import normalizer_Replace as Replace
+from inside import normalizer_Strip as Strip
+from inside import splitter_NAMED as NAMED
 from splitting import class_characters, mixture, words_of
 from strategies import texts
-from subwords.models.families import encoder_of
-from subwords.models.wordpiece.model import WordPiece
-from subwords.normalize import normalizer as pipeline
-from subwords.normalize.normalizer import Pipeline
-from subwords.spec.normalizer import Prepend, Replace, Strip
-from subwords.spec.splitter import NAMED
-from subwords.spec.vocab import Vocab
-from subwords.split.routes import SplitBuffers
 
 # As files of Llama 2 and Mistral have it: looks at where a text begins, as SentencePiece does.
 PREPENDED = normalizer([Strip(left=False), Prepend("▁"), Replace(" ", "▁")]).identity

@@ -6,12 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subwords.engine.engine import plain_spaces
-from subwords.models.bpe.model import BPE
-from subwords.spec.normalizer import Prepend, Replace, SentencePiece, Steps
-from subwords.spec.splitter import Rule, Split
-from subwords.spec.tokenizer import TokenizerSpec
-from subwords.tokenizer import Tokenizer
+from inside import BPE, Prepend, Rule, SentencePiece, Split, Steps, plain_spaces
+from inside import normalizer_Replace as Replace
+from subwords import Tokenizer, TokenizerSpec
 
 PIECES = ["<unk>", "▁", "a", "b", "\n", "▁a", "▁▁", "ab", "▁ab", "▁▁▁", "ba", "\n\n", "é", "[x]", "a▁"]
 BYTES = [f"<0x{byte:02X}>" for byte in range(256)]

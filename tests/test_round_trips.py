@@ -26,9 +26,8 @@ import subwords
 from building import read_json as read
 from building import read_model
 from building import write_json as write
-from subwords.formats.sentencepiece.read import Kind, PieceType, model_class
-from subwords.support.errors import SubwordsError
-from subwords.tokenizer import Tokenizer
+from inside import Kind, PieceType, model_class
+from subwords import SubwordsError, Tokenizer
 
 TEXT = "the low lower lowest é ☃, <s> the"
 METASPACE = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}

@@ -10,9 +10,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from inside import field_texts
+from inside import kernels_layout as layout
+from inside import rows_DEEPEST as DEEPEST
 from seeds import seed_of_run
-from subwords.kernels import layout
-from subwords.kernels.text.rows import DEEPEST, field_texts
 from subwords.reference import text as reference
 
 SEED = seed_of_run()

@@ -15,17 +15,12 @@ from hypothesis import strategies as st
 import subwords
 from building import tokenizer_of
 from engines import splitter
+from inside import BPE, CUT, MODE, SAMPLE, Encoder, SplitBuffers, Vocab, encoder_of, safe_cuts
+from inside import engine_encoder as encoders
+from inside import kernels_layout as layout
 from strategies import Pair, model_of
-from subwords.engine import encoder as encoders
-from subwords.engine.encoder import CUT, Encoder, safe_cuts
-from subwords.kernels import layout
-from subwords.kernels.modes import MODE
-from subwords.models.bpe.model import BPE
-from subwords.models.families import encoder_of
 from subwords.reference import bpe as reference
 from subwords.reference.bpe import encode_word_ranks
-from subwords.spec.vocab import Vocab
-from subwords.split.routes import SAMPLE, SplitBuffers
 
 SCRIPTS = ("的一是不了人中文字漢", "กาน้ำไทย", "한국어는말", "かなカタ。、", "ཨོམནག", "ＡｚＢ。")
 OTHERS = ("abc", "éß", "деж", "ह\u093fन", "ᚠ", "😀\U0002a6d6")  # never cut beside these

@@ -12,15 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engines import splitter
+from inside import BPE, Vocab, encoder_of, space_rule
+from inside import kernels_layout as layout
 from strategies import Pair, byte_texts, merge_lists, small_words
-from subwords.kernels import layout
-from subwords.models.bpe.model import BPE
-from subwords.models.families import encoder_of
+from subwords import FormatError
 from subwords.reference import bpe as reference
 from subwords.reference.bpe import encode_word_scores
-from subwords.spec.splitter import space_rule
-from subwords.spec.vocab import Vocab
-from subwords.support.errors import FormatError
 from test_modes import GUARDED, WITHOUT_NUMBA, run
 
 WHOLE = splitter(r"(?s:.+)")  # a text is one word

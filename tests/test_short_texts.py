@@ -7,8 +7,7 @@ from collections.abc import Callable
 import pytest
 
 import subwords
-from subwords.kernels.entry import KNOWN
-from subwords.kernels.modes import MODE
+from inside import KNOWN, MODE
 
 LINE = "A line of some words, 110 bytes of them, as they come in logs and corpora: low, lower, lowest and it's 2024."
 

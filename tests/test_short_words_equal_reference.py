@@ -11,13 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engines import splitter
+from inside import BPE, Vocab, encoder_of, fill_pairs
+from inside import kernels_layout as layout
 from strategies import Pair, model_of
-from subwords.kernels import layout
-from subwords.kernels.bpe.pairs import fill_pairs
-from subwords.models.bpe.model import BPE
-from subwords.models.families import encoder_of
 from subwords.reference import bpe as reference
-from subwords.spec.vocab import Vocab
 
 WHOLE = splitter(r"(?s:.+)")
 BYTES = [bytes([byte]) for byte in range(256)]

@@ -12,13 +12,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from engines import splitter
+from inside import CHUNK_WORDS, PATTERNS, GapsRoute, SplitBuffers
+from inside import split_routes as routes
 from seeds import sweep_seed
 from splitting import words_of
 from strategies import BLANKS, CONTRACTIONS, FRAGMENTS, INVALID, MARKS, byte_texts
 from subwords.reference.bpe import split_bytes
-from subwords.spec.splitter import PATTERNS
-from subwords.split import routes
-from subwords.split.routes import CHUNK_WORDS, GapsRoute, SplitBuffers
 
 NAMES = ("cl100k", "llama3", "qwen2")
 LEAST_WORDS = 64  # the least capacity a scan by masks can work with: one block at a time

@@ -12,18 +12,29 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from engines import splitter
+from inside import (
+    CATEGORIES,
+    CHUNK_WORDS,
+    OTHER,
+    PATTERNS,
+    MachineRoute,
+    MachineStepSplitter,
+    MaskRoute,
+    RegexStepSplitter,
+    Split,
+    SplitBuffers,
+    SplitRoute,
+    categories,
+    gpt2_classes,
+    whole_text,
+)
+from inside import kernels_layout as layout
+from inside import split_routes as routes
 from seeds import sweep_seed
 from splitting import words_of
 from strategies import BLANKS, CONTRACTIONS, FRAGMENTS, INVALID, MARKS, byte_texts, contested, regex_classes, texts
-from subwords.kernels import layout
+from subwords import InputError
 from subwords.reference.bpe import GPT2_PATTERN, split, split_bytes
-from subwords.spec.splitter import PATTERNS, Split
-from subwords.spec.unicode import CATEGORIES, OTHER, categories, gpt2_classes
-from subwords.split import routes
-from subwords.split.finders import MachineStepSplitter, RegexStepSplitter
-from subwords.split.routes import CHUNK_WORDS, MachineRoute, MaskRoute, SplitBuffers, SplitRoute
-from subwords.split.word_spans import whole_text
-from subwords.support.errors import InputError
 
 GPT2 = splitter("gpt2")
 BY_MACHINE = MachineRoute(MachineStepSplitter(Split(GPT2_PATTERN)).machine())

@@ -12,15 +12,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from engines import splitter
+from inside import CASED, CHUNK_WORDS, PATTERNS, CasedRoute, SplitBuffers, cased_classes, split_o200k
+from inside import kernels_layout as layout
+from inside import split_routes as mask_routes
 from seeds import sweep_seed
 from strategies import BLANKS, CONTRACTIONS, FRAGMENTS, INVALID, MARKS, byte_texts
-from subwords.kernels import layout
-from subwords.kernels.split.o200k import split_o200k
 from subwords.reference.bpe import split_bytes
-from subwords.spec.splitter import PATTERNS
-from subwords.spec.unicode import cased_classes
-from subwords.split import routes as mask_routes
-from subwords.split.routes import CASED, CHUNK_WORDS, CasedRoute, SplitBuffers
 
 NAMES = ("o200k", "tekken")
 names = pytest.mark.parametrize("name", NAMES)

@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 
 from characters import settled
 from engines import splitter
+from inside import SplitterEngine
+from inside import splitter_NAMED as NAMED
 from splitting import (
     DISTINCT,
     FULL,
@@ -32,8 +34,6 @@ from splitting import (
     words_of,
 )
 from strategies import BLANKS, byte_texts
-from subwords.spec.splitter import NAMED
-from subwords.split.splitter import SplitterEngine
 
 SEED = 7
 NEW_STREAMS = (1, 2, 26, 27, 31, 32, 33, 191, 192, 193, 8127, 8128, 8129, 8191, 8192, 8193, 20000)

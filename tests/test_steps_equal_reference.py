@@ -10,15 +10,28 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engines import splitter
+from inside import (
+    DIGIT,
+    PATTERNS,
+    SIGN,
+    ByteChars,
+    MachineRoute,
+    MachineStepSplitter,
+    Prefix,
+    Split,
+    StepsRoute,
+    finder,
+    put_bytes_back,
+    whole_text,
+    write_byte_chars,
+)
+from inside import split_finders as steps
+from inside import splitter_Replace as Replace
+from inside import splitter_Step as Step
 from patterns import INVENTED, characters_of, small_patterns, string
 from splitting import check, class_characters, mixture, reference_words, settled_text, to_bytes, words_of
+from subwords import InputError
 from subwords.reference.pattern import BYTE_CHARS
-from subwords.spec.splitter import DIGIT, PATTERNS, SIGN, ByteChars, Prefix, Replace, Split, Step
-from subwords.split import finders as steps
-from subwords.split.finders import MachineStepSplitter, StepsRoute, finder
-from subwords.split.routes import MachineRoute
-from subwords.split.word_spans import put_bytes_back, whole_text, write_byte_chars
-from subwords.support.errors import InputError
 
 SEED = 9
 SPLITS = (" ", "a+", "a*", "|b", "(?=a)", "ab|b", "b$", "^a?", r"\b", "(?<=a)b", r"\s", r"\w+", DIGIT, SIGN, "▁")

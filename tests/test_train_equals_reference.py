@@ -16,12 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import subwords
+from inside import BPESettings, run_at, train_bpe
+from inside import kernels_layout as layout
+from inside import models_learning as indexing
+from inside import models_learning as training
 from strategies import Pair, counts_of, word_counts
-from subwords.kernels import layout
-from subwords.kernels.bpe.index import run_at
-from subwords.models import learning as indexing
-from subwords.models import learning as training
-from subwords.models.bpe.train import BPESettings, train_bpe
 from subwords.reference import bpe as reference
 from subwords.reference.bpe import GPT2_PATTERN
 

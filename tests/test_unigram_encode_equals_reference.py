@@ -15,14 +15,10 @@ from hypothesis import strategies as st
 
 import subwords
 from engines import splitter
+from inside import BYTE_PIECES, Paths, Unigram, UnknownSymbolError, Vocab, encoder_of, segmenter_of
 from strategies import small_words
-from subwords.models.families import encoder_of, segmenter_of
-from subwords.models.segmenter import UnknownSymbolError
-from subwords.models.unigram.model import BYTE_PIECES, Unigram
-from subwords.models.unigram.segmenter import Paths
+from subwords import InputError
 from subwords.reference import unigram as reference
-from subwords.spec.vocab import Vocab
-from subwords.support.errors import InputError
 
 WHOLE, SPACED = splitter(r"(?s:.+)"), splitter("▁[^▁]*|[^▁]+")
 Scores = Mapping[str, float]

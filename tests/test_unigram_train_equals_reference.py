@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import subwords
+from inside import UnigramSettings, train_unigram
 from peer_trained import OPTICKS
 from strategies import counts_of
-from subwords.models.unigram.train import UnigramSettings, train_unigram
 from subwords.reference import unigram as reference
 from test_modes import GUARDED, run
 

@@ -15,12 +15,9 @@ from tokenizers import models, pre_tokenizers, trainers
 import subwords
 from building import read_json, write_json
 from engines import splitter
+from inside import Vocab, WordLevel, WordLevelSettings, encoder_of, train_wordlevel
 from strategies import counts_of, small_words, texts, word_counts
-from subwords.models.families import encoder_of
-from subwords.models.wordlevel.model import WordLevel
-from subwords.models.wordlevel.train import WordLevelSettings, train_wordlevel
 from subwords.reference import wordlevel as reference
-from subwords.spec.vocab import Vocab
 
 SPACES = splitter("whitespace-split")
 UNK = ["<unk>"]

@@ -11,11 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engines import splitter
+from inside import Vocab, WordPiece, encoder_of
 from strategies import byte_texts, small_words
-from subwords.models.families import encoder_of
-from subwords.models.wordpiece.model import WordPiece
 from subwords.reference import wordpiece as reference
-from subwords.spec.vocab import Vocab
 
 OPTICKS = Path(__file__).parents[1] / "examples" / "opticks.txt"
 WHOLE = splitter(r"(?s:.+)")  # a text is one word

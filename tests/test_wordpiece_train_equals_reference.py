@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 import subwords
+from inside import WordPieceSettings, train_wordpiece
+from inside import kernels_layout as layout
+from inside import models_wordpiece_train as scores
 from peer_trained import OPTICKS
 from strategies import counts_of
-from subwords.kernels import layout
-from subwords.models.wordpiece import train as scores
-from subwords.models.wordpiece.train import WordPieceSettings, train_wordpiece
 from subwords.reference import wordpiece as reference
 
 VECTORS: dict[str, Any] = json.loads((Path(__file__).parent / "data" / "mission_vectors.json").read_text("utf-8"))

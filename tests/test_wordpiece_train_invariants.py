@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import subwords
+from inside import training_count as training
 from strategies import FRAGMENTS
-from subwords.training import count as training
 
 OPTICKS = Path(__file__).parents[1] / "examples" / "opticks.txt"
 SIZE = 1200

@@ -10,16 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import subwords
+from inside import BPE, Provenance, cut_words, neighbours_of, symbol_words_of_ids, word_ids
+from inside import adapt_words as adapted
+from inside import kernels_layout as layout
 from strategies import byte_texts, texts
-from subwords.adapt import words as adapted
-from subwords.adapt.words import symbol_words_of_ids
-from subwords.corpus.counts import Provenance, WordCounts
-from subwords.engine.encoder import neighbours_of, word_ids
-from subwords.kernels import layout
-from subwords.kernels.split.masks import cut_words
-from subwords.models.bpe.model import BPE
+from subwords import TokenBatch, WordCounts
 from subwords.reference.bpe import parts_of, runs_of_ids
-from subwords.spec.token_batch import TokenBatch
 
 TEXT = "it's the naïve way, low lower lowest 文字 12 <s> \u0e17\u0e35\u0e48 " * 9
 LINES = r"[^\n]+|\n+"

@@ -12,11 +12,11 @@ import pytest
 
 import subwords
 from building import tokenizer_of
+from inside import engine_encoder as states
 from seeds import sweep_seed
 from small_data import is_small
-from subwords.engine import encoder as states
+from subwords import Tokenizer
 from subwords.reference import bpe as reference
-from subwords.tokenizer import Tokenizer
 
 OPTICKS = Path(__file__).parents[1] / "examples" / "opticks.txt"
 MILLION = 1_000_000

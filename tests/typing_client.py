@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import subwords
-from subwords.study.segments import Merging
+from inside import Merging
 
 
 def shapes(tok: subwords.Tokenizer) -> list[int]:

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
-from subwords.engine.decode.decoding import CLEANED, begins_with_space, bytes_of_letters, is_byte_token, piece_bytes
-from subwords.normalize.normalizer import NormalizerEngine
-from subwords.spec.decoder import (
+from inside import (
+    CLEANED,
     CTC,
     BPEDecoder,
     ByteDecoder,
@@ -18,12 +17,21 @@ from subwords.spec.decoder import (
     DecoderSequence,
     Fuse,
     Metaspace,
-    Replace,
+    NormalizerEngine,
     ReplaceTokens,
     SentencePieceDecoder,
     SpaceDecoder,
-    Strip,
     WordPieceDecoder,
+    begins_with_space,
+    bytes_of_letters,
+    is_byte_token,
+    piece_bytes,
+)
+from inside import (
+    decoder_Replace as Replace,
+)
+from inside import (
+    decoder_Strip as Strip,
 )
 
 _STRAY = re.compile("[\udc80-\udcff]")
@@ -142,7 +150,7 @@ def stripped(step: Strip, token: str) -> str:
 
 
 def _replaced(step: Replace, token: str) -> str:
-    from subwords.split.fallback import find_matches
+    from inside import find_matches
 
     found = find_matches(step.pattern, token) if token else []
     return "".join(step.content if matches else token[first:last] for first, last, matches in found)

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from subwords.engine.added_tokens import AddedTokens
 from subwords.engine.decode.stream import MOST_AS_LIST, IdDecoder, Ids
+from subwords.spec.added_token import roles_by_name
 from subwords.spec.model import Model
-from subwords.spec.roles import roles_by_name
 from subwords.spec.token_batch import TokenBatch
 from subwords.spec.tokenizer import TokenizerSpec
 from subwords.split.splitter import Splitter

@@ -11,7 +11,7 @@ import pytest
 
 import subwords
 from in_shards import count_to
-from subwords.scale.job import Run
+from subwords.scale import Run
 
 
 class Terminal(io.StringIO):

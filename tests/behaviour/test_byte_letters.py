@@ -10,7 +10,7 @@ import pytest
 import tokenizers
 
 import subwords
-from subwords.support.errors import FormatError
+from subwords import FormatError
 
 LETTERS = {"[UNK]": 0, "a": 1, "Ġ": 2, "Ã": 3, "©": 4}
 MODELS: dict[str, dict[str, Any]] = {

@@ -14,7 +14,7 @@ import pytest
 
 import subwords
 from subwords import InputError, SubwordsError
-from subwords.scale.job import Run
+from subwords.scale import Run
 
 TEXTS = ["low lower lowest slow"] * 9
 OTHER_TEXTS = ["new newer newest low"] * 9

@@ -11,8 +11,8 @@ import pytest
 import tokenizers
 
 import subwords
-from subwords.spec.splitter import NAMED
-from subwords.support.errors import FormatError, SubwordsWarning, TrainingError
+from inside import splitter_NAMED as NAMED
+from subwords import FormatError, SubwordsWarning, TrainingError
 
 TEXTS = ("Hello world", "a b c", "one, two - three.", "it's done !")
 ODD = (" a", "  Hello  world ", "a\n\nb\t", "日本 é\u0301", "a▁b", "")

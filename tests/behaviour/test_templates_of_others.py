@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import subwords
+from inside import Inserted, Slot, Template, bert
 from subwords import InputError, Tokenizer
-from subwords.spec.template import Inserted, Slot, Template, bert
 
 A, B = Slot("A"), Slot("B", 1)
 SIZES: dict[Any, int] = {"bpe": 270, "wordpiece": 22, "unigram": 18, "wordlevel": 8}

@@ -10,7 +10,7 @@ import pytest
 
 import subwords
 from commands import json_of, run
-from subwords import Tokenizer, tokens
+from subwords import Tokenizer, files
 
 OLD, NEW = ["one two", "three", "four five six", "seven"], ["alpha beta gamma", "delta"]
 FORMS: tuple[Any, ...] = ("bin", "megatron", "llmc", "npy", "parquet", "datatrove")
@@ -22,7 +22,7 @@ def tok() -> Tokenizer:
 
 
 def read(tok: Tokenizer, path: Path, **options: Any) -> list[str]:
-    return [tok.decode(document) for document in tokens.open(path, **options)]
+    return [tok.decode(document) for document in files.open(path, **options)]
 
 
 @pytest.mark.parametrize(("old", "new"), [pair for pair in product(FORMS, FORMS) if pair[0] != pair[1]])
@@ -33,7 +33,7 @@ def test_every_format_over_every_other(tok: Tokenizer, old: Any, new: Any, name:
     options: Any = {"format": "datatrove"} if new == "datatrove" else {}
     written = tmp_path / ("ids.bin" if new == "megatron" else name)  # Megatron's files have their suffixes
     assert read(tok, written, **options) == NEW
-    assert tokens.check(tmp_path / "ids.manifest.json") == []
+    assert files.check(tmp_path / "ids.manifest.json") == []
     if "megatron" in (old, new) and name != "ids.bin":
         return
     # Only what a run with nothing before it leaves.
@@ -61,7 +61,7 @@ def test_files_of_megatron_have_their_suffixes(tok: Tokenizer, name: str, tmp_pa
     tok.encode_files(NEW, tmp_path / name, format="megatron")
     assert sorted(file.name for file in tmp_path.iterdir()) == ["ids.bin", "ids.idx", "ids.manifest.json"]
     assert read(tok, tmp_path / "ids") == read(tok, tmp_path / "ids.bin") == NEW
-    assert tokens.check(tmp_path / "ids.manifest.json") == []
+    assert files.check(tmp_path / "ids.manifest.json") == []
 
 
 def test_a_file_of_another_suffix_stays(tok: Tokenizer, tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_check_names_an_index_that_does_not_belong_to_the_files(tok: Tokenizer, 
     tok.encode_files(OLD, tmp_path / "old.bin", format="megatron")
     tok.encode_files(NEW, tmp_path / "ids.bin", format="bin")
     (tmp_path / "old.idx").rename(tmp_path / "ids.idx")
-    assert tokens.check(tmp_path / "ids.manifest.json") == ["ids.idx"]
+    assert files.check(tmp_path / "ids.manifest.json") == ["ids.idx"]
     (tmp_path / "ids.manifest.json").unlink()
     tok.encode_files(NEW, tmp_path / "ids.bin", format="bin")  # without a manifest, too
     assert read(tok, tmp_path / "ids.bin") == NEW

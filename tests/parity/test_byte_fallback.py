@@ -20,14 +20,11 @@ from building import read_json as read
 from building import tokenizer_of
 from building import write_json as write
 from engines import splitter
+from inside import BPE, Encoder, NormalizerEngine, Pipeline, Prepend, encoder_of
+from inside import normalizer_Replace as Replace
 from small_data import file_of
 from strategies import texts
-from subwords.engine.encoder import Encoder
-from subwords.models.bpe.model import BPE
-from subwords.models.families import encoder_of
-from subwords.normalize.normalizer import NormalizerEngine, Pipeline
-from subwords.spec.normalizer import Prepend, Replace
-from subwords.tokenizer import Tokenizer
+from subwords import Tokenizer
 
 PHI3 = ("tokenizer.json", "phi-3-mini-tokenizer.json")
 LETTERS = ["▁", "a", "b", "é", "文"]

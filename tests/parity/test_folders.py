@@ -10,11 +10,9 @@ from typing import Any
 import pytest
 
 import subwords
+from inside import roles_by_name
 from small_data import file_of
-from subwords.spec.padding import Truncation
-from subwords.spec.roles import roles_by_name
-from subwords.support.errors import FormatError, InputError
-from subwords.tokenizer import Tokenizer
+from subwords import FormatError, InputError, Tokenizer, Truncation
 
 transformers = pytest.importorskip("transformers")
 

@@ -11,11 +11,10 @@ import pytest
 import tokenizers
 
 import subwords
+from inside import HFEncoding, HFShape
 from shapes import TEXTS, check_same
 from small_data import file_of
-from subwords.interop.hf import HFEncoding, HFShape
-from subwords.support.errors import InputError
-from subwords.tokenizer import Tokenizer
+from subwords import InputError, Tokenizer
 
 FILES = ("bert/bert-base-uncased-tokenizer.json", "gpt2/tokenizer.json", "roberta/tokenizer.json", "t5/tokenizer.json")
 LISTS = ("ids", "tokens", "offsets", "type_ids", "attention_mask", "special_tokens_mask", "word_ids", "sequence_ids")

@@ -15,10 +15,9 @@ import tokenizers
 
 from building import read_json, write_json
 from charsmap import write_charsmap
+from inside import tokens_to_text
 from pipelines import quiet
-from subwords.spec.vocab import tokens_to_text
-from subwords.support.errors import FormatError, InputError
-from subwords.tokenizer import Tokenizer
+from subwords import FormatError, InputError, Tokenizer
 
 TEXTS = (
     *(

@@ -11,14 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import subwords
+from inside import PRE, SplitterEngine, name_of
+from inside import splitter_NAMED as NAMED
 from llama_cpp import PATTERNS, keys_of, split, tokenizer_of
 from peer_trained import lines
 from small_data import file_of, is_small
-from subwords.formats.gguf.read import PRE, name_of
-from subwords.spec.splitter import NAMED
-from subwords.split.splitter import SplitterEngine
-from subwords.support.errors import FormatError
-from subwords.tokenizer import Tokenizer
+from subwords import FormatError, Tokenizer
 
 LETTERS = "aZéÉжЖßǅʰªא中ぁ가ａＡ"
 OTHERS = (

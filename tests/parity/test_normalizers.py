@@ -16,13 +16,29 @@ from hypothesis import strategies as st
 from tokenizers import PreTokenizedString, models, pre_tokenizers
 
 from engines import normalizer
+from inside import (
+    Bert,
+    ByteLevel,
+    Form,
+    Lowercase,
+    NormalizerEngine,
+    Prepend,
+    StripAccents,
+    to_normalizer,
+)
+from inside import (
+    normalizer_Replace as Replace,
+)
+from inside import (
+    normalizer_Step as Step,
+)
+from inside import (
+    normalizer_Strip as Strip,
+)
 from normalizing import BERTS, FORMS, REPLACES, STEPS, array, mixture, scalars
 from seeds import sweep_seed
 from splitting import FULL
 from strategies import texts
-from subwords.formats.hf.normalizer import to_normalizer
-from subwords.normalize.normalizer import NormalizerEngine
-from subwords.spec.normalizer import Bert, ByteLevel, Form, Lowercase, Prepend, Replace, Step, Strip, StripAccents
 
 SEED = 13
 FEW, MANY = 2_000, 300_000  # bytes of a file

@@ -19,11 +19,11 @@ from tokenizers import models
 
 from building import node_of
 from characters import settled
+from inside import BEHAVIORS, from_pre_tokenizer, to_pre_tokenizer
+from inside import splitter_NAMED as NAMED
 from small_data import file_of, is_small
 from strategies import FRAGMENTS, texts
-from subwords.formats.hf.pre_tokenizer import BEHAVIORS, from_pre_tokenizer, to_pre_tokenizer
 from subwords.reference.pattern import pre_tokenize
-from subwords.spec.splitter import NAMED
 
 SEED = 5
 FEW, MANY = 1_500, 20_000  # bytes of an adversarial text

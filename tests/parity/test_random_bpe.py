@@ -12,7 +12,7 @@ import tokenizers
 
 import subwords
 from building import read_json, write_json
-from subwords.tokenizer import Tokenizer
+from subwords import Tokenizer
 
 BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
 PRE_TOKENIZERS: list[Any] = [

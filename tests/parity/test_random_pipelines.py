@@ -11,11 +11,10 @@ import pytest
 import tokenizers
 
 import subwords
+from inside import Prefix, Split
 from pipelines import a_file, encoded, quiet, texts
 from seeds import sweep_seed
-from subwords.spec.splitter import Prefix, Split
-from subwords.support.errors import FormatError
-from subwords.tokenizer import Tokenizer
+from subwords import FormatError, Tokenizer
 
 # What COMPATIBILITY.md lists as refused.
 REFUSED = (

@@ -12,7 +12,7 @@ import sentencepiece
 from building import read_model as read
 from pipelines import WORDS
 from seeds import sweep_seed
-from subwords.tokenizer import Tokenizer
+from subwords import Tokenizer
 
 PIECES = (
     *WORDS,

@@ -14,7 +14,7 @@ from peer_trained import HF, hf_file, lines
 from pipelines import texts
 from seeds import sweep_seed
 from small_data import file_of
-from subwords.tokenizer import Tokenizer
+from subwords import Tokenizer
 
 FILES = (
     "bert/bert-base-uncased-tokenizer.json",

@@ -12,9 +12,9 @@ import tokenizers
 
 import subwords
 from characters import settled
+from inside import splitter_NAMED as NAMED
 from splitting import agreed
 from strategies import FRAGMENTS
-from subwords.spec.splitter import NAMED
 
 SEED = 3
 OPTICKS = Path(__file__).parents[2] / "examples" / "opticks.txt"
@@ -59,7 +59,7 @@ def test_ids_of_a_saved_tokenizer(name: str, texts: list[str], tmp_path: Path) -
 
 @pytest.mark.parametrize("name", ["whitespace", "bert", "metaspace", "gemma", "deepseek-v3", "t5", "digits"])
 def test_places_of_words(name: str, texts: list[str], tmp_path: Path) -> None:
-    from subwords.formats.hf.pre_tokenizer import to_pre_tokenizer
+    from inside import to_pre_tokenizer
 
     top = json.loads(tokenizers.Tokenizer(tokenizers.models.BPE()).to_str())
     node = to_pre_tokenizer(NAMED[name])

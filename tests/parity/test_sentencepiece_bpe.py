@@ -13,13 +13,11 @@ from sentencepiece import sentencepiece_model_pb2
 
 from building import read_model as read
 from engines import splitter
+from inside import BPE, Encoder, fused, space_rule
+from inside import models_families as families
+from inside import splitter_SPACE as SPACE
 from small_data import file_of
-from subwords.engine.encoder import Encoder
-from subwords.models import families
-from subwords.models.bpe.model import BPE
-from subwords.models.bpe.segmenter import fused
-from subwords.spec.splitter import SPACE, space_rule
-from subwords.tokenizer import Tokenizer
+from subwords import Tokenizer
 
 MISTRAL = ("tokenizer.model.v1", "mistral_instruct_tokenizer_240323.model.v3")
 NORMAL, UNKNOWN, CONTROL, USER, UNUSED, BYTE = range(1, 7)

@@ -15,14 +15,12 @@ import sentencepiece
 import subwords
 from building import read_model as read
 from building import write_model as write
+from inside import Kind, PieceType, SentencePiece, decode_tokens, model_class
 from normalizing import mixture
 from peer_trained import lines, sentencepiece_model
 from seeds import sweep_seed
 from small_data import file_of
-from subwords.engine.decode.stages import decode_tokens
-from subwords.formats.sentencepiece.read import Kind, PieceType, model_class
-from subwords.spec.normalizer import SentencePiece
-from subwords.tokenizer import Tokenizer
+from subwords import Tokenizer
 
 SEED = 29
 MODELS = (

@@ -14,13 +14,11 @@ import sentencepiece
 
 from charsmap import write_charsmap
 from engines import normalizer
+from inside import Kind, NormalizerEngine, PieceType, Precompiled, SentencePiece, model_class, read_charsmap
 from normalizing import MAPS, SENTENCEPIECES, array, mixture, scalars, to_bytes
 from peer_trained import RULES, sentencepiece_model
 from small_data import file_of
 from strategies import INVALID
-from subwords.formats.sentencepiece.read import Kind, PieceType, model_class
-from subwords.normalize.normalizer import NormalizerEngine
-from subwords.spec.normalizer import Precompiled, SentencePiece, read_charsmap
 
 SEED = 23
 MODELS = (

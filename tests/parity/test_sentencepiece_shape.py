@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import subwords
+from inside import SentencePieceShape
 from shapes import TEXTS, check_same
 from small_data import file_of
-from subwords.interop.sentencepiece import SentencePieceShape
-from subwords.support.errors import FormatError
+from subwords import FormatError
 
 sentencepiece = pytest.importorskip("sentencepiece")
 

@@ -15,8 +15,7 @@ from transformers import CLIPTokenizer, OpenAIGPTTokenizer
 import subwords
 from small_data import file_of, is_small
 from strategies import texts
-from subwords.support.errors import FormatError
-from subwords.tokenizer import Tokenizer
+from subwords import FormatError, Tokenizer
 
 Pair = tuple[Tokenizer, tokenizers.Tokenizer]
 CLASSES: dict[str, Any] = {"clip": CLIPTokenizer, "openai-gpt": OpenAIGPTTokenizer}

@@ -13,11 +13,11 @@ from hypothesis import given
 
 from building import tokenizer_of
 from engines import splitter
+from inside import BPE
 from small_data import file_of
 from strategies import byte_texts, contested, merge_lists, model_of, texts
-from subwords.models.bpe.model import BPE
+from subwords import Tokenizer
 from subwords.reference.bpe import GPT2_PATTERN
-from subwords.tokenizer import Tokenizer
 
 BYTES = [bytes([byte]) for byte in range(256)]
 MEGABYTE = 1 << 20

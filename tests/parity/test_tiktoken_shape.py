@@ -16,11 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import subwords
+from inside import TiktokenShape
 from shapes import TEXTS, check_same
 from small_data import file_of
 from strategies import texts
-from subwords.interop.tiktoken import TiktokenShape
-from subwords.support.errors import InputError
+from subwords import InputError
 
 SPECIAL = {"<s>": 258, "<|endoftext|>": 259, "<t>": 262}
 RANKS = {bytes([byte]): byte for byte in range(256)} | {b"ab": 256, b"\xc3\xa9": 260}

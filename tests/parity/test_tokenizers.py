@@ -15,10 +15,10 @@ from tokenizers import decoders, models, pre_tokenizers, trainers
 
 import subwords
 from building import read_json
+from inside import tokens_from_text, tokens_to_text
 from small_data import file_of
 from strategies import contested, texts
-from subwords.spec.vocab import tokens_from_text, tokens_to_text
-from subwords.tokenizer import Tokenizer
+from subwords import Tokenizer
 
 OPTICKS = Path(__file__).parents[2] / "examples" / "opticks.txt"
 LANGUAGES = ("zh", "ja", "ko", "ar", "hi", "th", "ru", "de", "fr", "es", "tr", "vi", "my")

@@ -12,8 +12,7 @@ import tokenizers
 
 import subwords
 from peer_trained import lines
-from subwords.support.errors import InputError
-from subwords.tokenizer import Tokenizer
+from subwords import InputError, Tokenizer
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "fused": {"fuse_unk": True},

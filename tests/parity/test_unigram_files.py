@@ -15,7 +15,7 @@ import subwords
 from building import read_json as read
 from building import write_json as write
 from small_data import file_of, is_small
-from subwords.tokenizer import Tokenizer
+from subwords import Tokenizer
 
 SEED = 37
 METASPACE = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}

@@ -15,8 +15,8 @@ import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
 import subwords
+from inside import UnigramSettings, train_unigram
 from peer_trained import OPTICKS
-from subwords.models.unigram.train import UnigramSettings, train_unigram
 from subwords.reference.unigram import nats_per_word
 
 spm = pytest.importorskip("sentencepiece")

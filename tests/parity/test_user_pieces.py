@@ -12,8 +12,7 @@ import tokenizers
 
 import subwords
 from peer_trained import lines
-from subwords.support.errors import FormatError
-from subwords.tokenizer import Tokenizer
+from subwords import FormatError, Tokenizer
 
 USERS = ["[INST]", "[DOC_1]", "[DOC_12]"]
 BITS = (

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import subwords
-from subwords.support.errors import FormatError, InputError, TrainingError
+from subwords import FormatError, InputError, TrainingError
 
 tokenizers = pytest.importorskip("tokenizers")
 

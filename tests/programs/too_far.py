@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from subwords.kernels.text.decode import join_ids
+from subwords.kernels.text.utf8 import join_ids
 
 ids, spans = np.array([0, 1, 9]), np.array([3, 3 << 32 | 2])
 try:

@@ -13,9 +13,8 @@ import pytest
 import subwords
 from commands import json_of, run
 from seeds import seed_of_run
-from subwords import Reading
+from subwords import InputError, Reading
 from subwords.reference.text import is_kept
-from subwords.support.errors import InputError
 
 SEED = seed_of_run()
 WORDS = ["low", "lower", "lowest", "new", "newer", "wide", "niedrig", "neu", "weit"]

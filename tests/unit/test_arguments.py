@@ -12,23 +12,22 @@ import numpy as np
 import pytest
 
 import subwords
-from subwords import SubwordsError, WordCounts
-from subwords.corpus.progress import progress
-from subwords.corpus.read import read_blocks
-from subwords.models.bpe.train import BPESettings
-from subwords.models.families import FAMILIES
-from subwords.models.unigram.train import UnigramSettings
-from subwords.models.wordpiece.train import WordPieceSettings
-from subwords.support.checks import check_strings
-from subwords.support.errors import InputError
-from subwords.training.train import (
+from inside import (
+    FAMILIES,
     BPEOptions,
+    BPESettings,
     CommonOptions,
     UnigramOptions,
+    UnigramSettings,
     WordLevelOptions,
     WordPieceOptions,
+    WordPieceSettings,
+    check_strings,
     families_with,
+    progress,
+    read_blocks,
 )
+from subwords import InputError, SubwordsError, WordCounts
 
 TEXTS = ["hug pug pun bun hugs " * 9]
 COUNTS = subwords.count(TEXTS)

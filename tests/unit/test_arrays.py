@@ -8,9 +8,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from subwords.support import memory as arrays
-from subwords.support.memory import Spare, zeros
-from subwords.support.threads import in_threads
+from inside import Spare, in_threads, zeros
+from inside import support_memory as arrays
 
 
 @pytest.mark.parametrize("count", [0, 1, 1000, 1 << 17])

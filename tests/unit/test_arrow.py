@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import subwords
-from subwords.kernels.modes import MODE
-from subwords.support.errors import InputError
+from inside import MODE
+from subwords import InputError
 
 pa = pytest.importorskip("pyarrow")
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from subwords.support.errors import InputError
-from subwords.support.files import atomic_write
+from inside import atomic_write
+from subwords import InputError
 
 
 def listing(folder: Path) -> list[str]:

@@ -14,14 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import subwords
+from inside import BPE, RULES, BPESettings, Unigram, Vocab, train_bpe
 from small_data import file_of
 from strategies import counts_of, word_counts
-from subwords.models.bpe.model import BPE
-from subwords.models.bpe.train import BPESettings, train_bpe
-from subwords.models.unigram.model import Unigram
-from subwords.spec.vocab import Vocab
-from subwords.study.checks import RULES
-from subwords.support.errors import InputError
+from subwords import InputError
 
 TEXT = "low lower lowest new newer newest wide wider widest " * 9
 

@@ -9,11 +9,19 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from inside import (
+    DEAD,
+    PATTERNS,
+    Automaton,
+    Outside,
+    automaton,
+    merged_classes,
+    merged_states,
+    parse_pattern,
+    partition,
+)
+from inside import split_automaton as automata
 from patterns import INVENTED, automaton_of, characters_of, compiled, numbers_of, small_patterns, string
-from subwords.spec.splitter import PATTERNS
-from subwords.split import automaton as automata
-from subwords.split.automaton import DEAD, Automaton, automaton, merged_classes, merged_states, partition
-from subwords.split.pattern import Outside, parse_pattern
 
 SEED = 4
 ALL = {**INVENTED, **PATTERNS}

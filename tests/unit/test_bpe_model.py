@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from subwords.models.bpe.model import BPE
-from subwords.spec.vocab import Vocab
+from inside import BPE, Vocab
 
 
 def test_alphabet_takes_tokens_of_one_character() -> None:

@@ -7,8 +7,10 @@ import random
 import pytest
 from tokenizers import pre_tokenizers
 
-from subwords.spec.vocab import BYTES, CHARACTERS, tokens_from_text, tokens_to_text
-from subwords.support.errors import InputError
+from inside import tokens_from_text, tokens_to_text
+from inside import vocab_BYTES as BYTES
+from inside import vocab_CHARACTERS as CHARACTERS
+from subwords import InputError
 
 
 def test_map_equals_hf_byte_by_byte() -> None:

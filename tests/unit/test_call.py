@@ -44,7 +44,7 @@ def test_positions_in_bytes_are_those_in_characters(tok: Tokenizer) -> None:
 
 def test_trimmed_positions_in_bytes() -> None:
     tok = subwords.train(["a b \u3000c"] * 3, vocab_size=270)
-    from subwords.spec.template import Template
+    from inside import Template
 
     found = tok.with_(template=Template(trims=(False,)))("a é  b")
     text = "a é  b"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import subwords
 from small_data import file_of
 from strategies import texts
-from subwords.support.errors import InputError
+from subwords import InputError
 
 TOK = subwords.train(["low lower lowest " * 9], vocab_size=270, special_tokens=["<s>"])
 

@@ -8,9 +8,9 @@ from itertools import product
 import numpy as np
 
 import subwords
+from inside import character_rules
+from inside import kernels_layout as layout
 from seeds import seed_of_run
-from subwords.kernels import layout
-from subwords.models.learning import character_rules
 from subwords.reference.text import cuts_no_character
 
 SEED = seed_of_run()

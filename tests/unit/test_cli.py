@@ -309,7 +309,7 @@ def test_tokenizer_that_cannot_be_saved_is_not_trained(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from subwords.formats.sentencepiece import read as sentencepiece_proto
+    from inside import formats_sentencepiece_read as sentencepiece_proto
 
     sentencepiece_proto.model_class.cache_clear()
     if absent:
@@ -371,10 +371,10 @@ def test_every_option_of_train_is_on_the_command_line_and_the_other_way_round() 
     import inspect
     from dataclasses import fields
 
+    from inside import ALGORITHMS
+    from subwords import Reading
     from subwords.cli.corpus import train
-    from subwords.corpus.reading import Reading
-    from subwords.models.families import ALGORITHMS
-    from subwords.scale.job import Run
+    from subwords.scale import Run
 
     options = {str(parameter.name) for parameter in train.params}
     others = {"source", "progress"}  # there: sources, character_level, quiet

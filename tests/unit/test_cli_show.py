@@ -17,9 +17,9 @@ import pytest
 
 import subwords
 from commands import run
+from inside import MOST_CHARACTERS
+from subwords import InputError
 from subwords.cli.explaining import _start
-from subwords.study.page import MOST_CHARACTERS
-from subwords.support.errors import InputError
 
 
 @pytest.fixture(scope="module")

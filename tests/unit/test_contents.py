@@ -22,8 +22,8 @@ from test_read import zstd
 
 import subwords
 from commands import run
+from inside import check_text, container
 from subwords import CorpusError, Tokenizer
-from subwords.corpus.files import check_text, container
 
 TEXT = b"it's a low, lower, lowest price\n" * 40
 

@@ -11,9 +11,7 @@ import pytest
 import subwords
 from commands import TEXT, json_of, run
 from small_data import file_of
-from subwords import Tokenizer
-from subwords.spec.added_token import AddedToken
-from subwords.support.errors import FormatError, InputError
+from subwords import AddedToken, FormatError, InputError, Tokenizer
 
 
 def test_json_to_ranks_and_back(tok_path: Path, tok: Tokenizer, tmp_path: Path) -> None:

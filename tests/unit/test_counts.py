@@ -14,12 +14,9 @@ import pytest
 
 import subwords
 from engines import splitter
+from inside import MAGIC, MOST, Provenance, count_blocks, read_blocks
 from seeds import sweep_seed
-from subwords import CorpusError, FormatError, InputError, WordCounts
-from subwords.corpus.count import count_blocks
-from subwords.corpus.counts import MAGIC, MOST, Provenance
-from subwords.corpus.read import read_blocks
-from subwords.corpus.reading import Reading
+from subwords import CorpusError, FormatError, InputError, Reading, WordCounts
 from subwords.reference.bpe import GPT2_PATTERN, count_words
 
 GPT2 = Provenance(GPT2_PATTERN)

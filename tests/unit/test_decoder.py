@@ -12,15 +12,22 @@ import pytest
 import tokenizers
 from tokenizers import decoders
 
+from inside import (
+    ByteDecoder,
+    Decoder,
+    SpaceDecoder,
+    TokenSource,
+    WordPieceDecoder,
+    decode_tokens,
+    from_decoder,
+    read_tokens,
+    text_of_ids,
+    to_decoder,
+    tokens_to_text,
+)
+from inside import json_node_Node as Node
 from small_data import file_of
-from subwords.engine.decode.stages import TokenSource, decode_tokens
-from subwords.engine.decode.stream import text_of_ids
-from subwords.formats.hf.decoder import from_decoder, to_decoder
-from subwords.formats.json_node import Node
-from subwords.formats.vocab_txt import read_tokens
-from subwords.spec.decoder import ByteDecoder, Decoder, SpaceDecoder, WordPieceDecoder
-from subwords.spec.vocab import tokens_to_text
-from subwords.support.errors import FormatError, InputError
+from subwords import FormatError, InputError
 
 BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
 PARTS = [*".?!,' #\u3000x", "n't", "'m", "do not", "'s", "'ve", "'re", " do not", "##", " ' ", "", "é", " n't", "▁"]
@@ -147,7 +154,6 @@ def test_damaged_decoder_is_named_with_its_place(value: Any, message: str) -> No
 
 
 def test_what_is_written_without_a_decoder_joins_bytes() -> None:
-    from subwords.formats.hf.decoder import to_decoder
-    from subwords.formats.hf.tokenizer_json import _JOINED
+    from inside import _JOINED, to_decoder
 
     assert {byte_level: to_decoder(ByteDecoder(byte_level)) for byte_level in (True, False)} == _JOINED

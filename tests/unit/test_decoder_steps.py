@@ -12,23 +12,28 @@ import pytest
 import tokenizers
 from tokenizers import decoders, models
 
-from small_data import file_of
-from subwords.engine.decode.stages import decode_tokens
-from subwords.formats.hf.decoder import from_decoder, to_decoder
-from subwords.formats.json_node import Node
-from subwords.spec.decoder import (
+from inside import (
     ByteDecoder,
     ByteFallback,
     Decoder,
     DecoderSequence,
     Fuse,
     Metaspace,
-    Replace,
     ReplaceTokens,
     SentencePieceDecoder,
-    Strip,
+    decode_tokens,
+    from_decoder,
+    to_decoder,
 )
-from subwords.support.errors import FormatError
+from inside import (
+    decoder_Replace as Replace,
+)
+from inside import (
+    decoder_Strip as Strip,
+)
+from inside import json_node_Node as Node
+from small_data import file_of
+from subwords import FormatError
 
 SEED = 19
 LLAMA = {

@@ -10,9 +10,7 @@ import tokenizers
 
 import subwords
 from small_data import file_of
-from subwords.spec.added_token import AddedToken
-from subwords.support.errors import InputError
-from subwords.tokenizer import Tokenizer
+from subwords import AddedToken, InputError, Tokenizer
 
 FILES = ("gpt2/tokenizer.json", "bert/bert-base-uncased-tokenizer.json", "t5/tokenizer.json", "phi-3/tokenizer.json")
 NEW = ("<|user|>", "<b>", "two words", "naïve", "the")

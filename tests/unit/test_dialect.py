@@ -7,9 +7,8 @@ import random
 import pytest
 from tokenizers import Regex, pre_tokenizers
 
+from inside import PATTERNS, Split, from_oniguruma, to_oniguruma
 from subwords.reference.pattern import pre_tokenize
-from subwords.spec.oniguruma import from_oniguruma, to_oniguruma
-from subwords.spec.splitter import PATTERNS, Split
 
 SEED = 7
 ATOMS = [

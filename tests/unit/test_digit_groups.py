@@ -14,11 +14,9 @@ from hypothesis import strategies as st
 
 import subwords
 from commands import json_of, run
-from subwords.spec.splitter import NAMED, Split
-from subwords.split.finders import GroupsStepSplitter, RegexStepSplitter, digit_groups, finder
-from subwords.split.splitter import SplitterEngine
-from subwords.split.word_spans import whole_text
-from subwords.support.errors import InputError
+from inside import GroupsStepSplitter, RegexStepSplitter, Split, SplitterEngine, digit_groups, finder, whole_text
+from inside import splitter_NAMED as NAMED
+from subwords import InputError
 
 RIGHT = r"\p{N}{1,3}(?=(?:\p{N}{3})*(?!\p{N}))"
 PATTERNS = [

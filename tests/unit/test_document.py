@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from subwords.formats.json_node import Node, parse_json, show_json
-from subwords.support.errors import FormatError
+from inside import json_node_Node as Node
+from inside import parse_json, show_json
+from subwords import FormatError
 
 DATA = b'{"a": {"b": [1, "x", true, null]}, "c": {"d": 1, "e": 2, "d": 3}}'
 

@@ -12,8 +12,7 @@ import pytest
 import subwords
 from seeds import seed_of_run
 from small_data import file_of
-from subwords import files
-from subwords.support.errors import InputError
+from subwords import InputError, files
 
 SEED = seed_of_run()
 FILES = ("gpt2/tokenizer.json", "bert/bert-base-uncased-tokenizer.json", "t5/spiece.model", "phi-3/tokenizer.json")

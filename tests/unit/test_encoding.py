@@ -11,13 +11,9 @@ import numpy as np
 import pytest
 import tokenizers
 
-from subwords.engine.encoding import Encoding
-from subwords.engine.rows import Framing
-from subwords.engine.spans import Entries, Spelling
-from subwords.formats.hf.post_processor import from_post_processor
-from subwords.formats.json_node import Node
-from subwords.spec.template import Template
-from subwords.support.errors import InputError
+from inside import Entries, Framing, Spelling, Template, from_post_processor
+from inside import json_node_Node as Node
+from subwords import Encoding, InputError
 
 PIECES = ["[CLS]", "[SEP]", "[UNK]", "a", "b", "##a", "##b", "ab", "##ba"]
 BERT = {"type": "BertProcessing", "sep": ["[SEP]", 1], "cls": ["[CLS]", 0]}

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import subwords
+from inside import WordLattice
+from subwords import Tokenizer
 from subwords.reference import text as reference
-from subwords.sampling import WordLattice
-from subwords.tokenizer import Tokenizer
 
 CORPUS = ["hug hugs hugging huge bun buns pun puns low lower lowest"] * 9
 KNOWN = ["hug", "hugs", "huge", "buns", "lowest", "pun"]

@@ -16,23 +16,30 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import subwords
-from seeds import seed_of_run
-from small_data import file_of
-from strategies import texts
-from subwords.corpus.reading import Reading
-from subwords.kernels.text.utf8 import count_ids
-from subwords.study.evaluation import (
-    BYTES,
-    CHARACTERS,
+from inside import (
     NO_SPACES,
     SPACELESS_CHARACTERS,
     WORDS,
+    Resampled,
+    count_ids,
+    entropy,
+    gini,
     measured,
+    renyi_efficiency,
+    shrink_vocabulary,
     word_classes,
+    zipf,
 )
-from subwords.study.growth import shrink_vocabulary
-from subwords.study.statistics import Resampled, entropy, gini, renyi_efficiency, zipf
-from subwords.support.errors import CorpusError, InputError
+from inside import (
+    evaluation_BYTES as BYTES,
+)
+from inside import (
+    evaluation_CHARACTERS as CHARACTERS,
+)
+from seeds import seed_of_run
+from small_data import file_of
+from strategies import texts
+from subwords import CorpusError, InputError, Reading
 
 SEED = seed_of_run()
 TEXT = "low lower lowest new newer newest naïve 文字 wide wider. "

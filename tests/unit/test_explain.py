@@ -15,12 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import subwords
+from inside import Added, Known, Lattice, Matching, Merging, Stretch, Trace, Unknown, alternatives_of
 from seeds import seed_of_run
 from small_data import file_of
 from strategies import texts
-from subwords.study.explanation import Trace, alternatives_of
-from subwords.study.segments import Added, Known, Lattice, Matching, Merging, Stretch, Unknown
-from subwords.support.errors import InputError
+from subwords import InputError
 
 SEED = seed_of_run()
 CORPUS = ["low lower lowest, new newer newest: naïve 文字 wide! ½ ﬁne"] * 9

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 
 import subwords
+from inside import MergeStep, PieceStep, TrainingTrace
 from strategies import counts_of, word_counts
+from subwords import InputError, TrainingError
 from subwords.reference import unigram
 from subwords.reference.bpe import byte_to_char
-from subwords.study.training_steps import MergeStep, PieceStep, TrainingTrace
-from subwords.support.errors import InputError, TrainingError
 
 VECTORS: dict[str, Any] = json.loads((Path(__file__).parents[1] / "data" / "mission_vectors.json").read_text("utf-8"))
 CORPUS: list[str] = VECTORS["corpus"]

@@ -14,18 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import subwords
+from inside import BPE, BPESettings, Extension, Vocab, extend_bpe, train_bpe, word_ids
+from inside import models_learning as indexing
 from seeds import seed_of_run
 from small_data import file_of
 from strategies import counts_of, word_counts
-from subwords.adapt.extending import Extension, extend_bpe
-from subwords.corpus.counts import WordCounts
-from subwords.engine.encoder import word_ids
-from subwords.models import learning as indexing
-from subwords.models.bpe.model import BPE
-from subwords.models.bpe.train import BPESettings, train_bpe
+from subwords import FormatError, InputError, SubwordsWarning, TrainingError, WordCounts
 from subwords.reference.bpe import extend as reference
-from subwords.spec.vocab import Vocab
-from subwords.support.errors import FormatError, InputError, SubwordsWarning, TrainingError
 
 SEED = seed_of_run()
 LETTERS = "abé文"

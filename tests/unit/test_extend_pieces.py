@@ -11,16 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import subwords
+from inside import Extension, Unigram, Vocab, WordPiece
+from inside import adapt_extending as extend_pieces
 from seeds import seed_of_run
 from small_data import file_of
 from strategies import counts_of
-from subwords.adapt import extending as extend_pieces
-from subwords.adapt.extending import Extension
-from subwords.models.unigram.model import Unigram
-from subwords.models.wordpiece.model import WordPiece
+from subwords import InputError, SubwordsWarning, TrainingError
 from subwords.reference.wordpiece import extend_unigram, extend_wordpiece
-from subwords.spec.vocab import Vocab
-from subwords.support.errors import InputError, SubwordsWarning, TrainingError
 
 SEED = seed_of_run()
 WORDS = st.dictionaries(st.text("abé", min_size=1, max_size=8), st.integers(1, 30), min_size=1, max_size=8)

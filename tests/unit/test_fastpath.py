@@ -14,8 +14,8 @@ from collections.abc import Iterator
 import pytest
 
 import subwords
-from subwords.kernels.modes import MODE
-from subwords.support.errors import InputError
+from inside import MODE
+from subwords import InputError
 
 pytestmark = pytest.mark.skipif(MODE != "compiled", reason="no fast path")
 

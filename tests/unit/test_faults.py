@@ -18,11 +18,10 @@ import pytest
 
 import subwords
 from in_shards import count_to
+from inside import only_one
 from seeds import seed_of_run
-from subwords.corpus.reading import Reading
-from subwords.scale.job import Run
-from subwords.support.errors import InputError
-from subwords.support.files import only_one
+from subwords import InputError, Reading
+from subwords.scale import Run
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals and limits of POSIX")
 

@@ -12,8 +12,7 @@ import tokenizers
 import subwords
 from building import write_json as write
 from small_data import file_of, is_small
-from subwords.support.errors import FormatError, InputError
-from subwords.tokenizer import Tokenizer
+from subwords import FormatError, InputError, Tokenizer
 
 
 def trained(**options: Any) -> Tokenizer:

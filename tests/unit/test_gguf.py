@@ -12,13 +12,10 @@ import numpy as np
 import pytest
 
 import subwords
+from inside import BOOL, FLOAT32, INT32, STRING, UINT32, Inserted, Slot, Template, gguf_bytes
+from inside import normalizer_NAMED as NORMALIZERS
 from llama_cpp import keys_of
-from subwords.formats.gguf.read import BOOL, FLOAT32, INT32, STRING, UINT32, gguf_bytes
-from subwords.spec.added_token import AddedToken
-from subwords.spec.normalizer import NAMED as NORMALIZERS
-from subwords.spec.template import Inserted, Slot, Template
-from subwords.support.errors import FormatError, InputError
-from subwords.tokenizer import Tokenizer
+from subwords import AddedToken, FormatError, InputError, Tokenizer
 
 PRE = "tokenizer.ggml."
 BYTES = [f"<0x{byte:02X}>" for byte in range(256)]

@@ -51,7 +51,7 @@ def test_many_forks_while_a_thread_compiles(tmp_path: Path, number: int) -> None
 
 
 def own_cache() -> Path:
-    from subwords.kernels.stored import cache_root
+    from inside import cache_root
 
     folder = cache_root()
     assert folder

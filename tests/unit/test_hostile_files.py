@@ -12,8 +12,8 @@ import tokenizers
 
 import subwords
 from building import read_json, write_json
+from inside import formats_sentencepiece_write as write_model
 from subwords import FormatError, InputError, Special, SubwordsError, Text, Tokenizer
-from subwords.formats.sentencepiece import write as write_model
 
 ADDED = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
 VOCAB = {text: i for i, text in enumerate(["<unk>", "a", "b", "ab"])}

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 import subwords
-from subwords.formats.hub import FILES, is_repository_name
-from subwords.support.errors import FormatError, InputError
-from subwords.tokenizer import Tokenizer
+from inside import FILES, is_repository_name
+from subwords import FormatError, InputError, Tokenizer
 
 hub = pytest.importorskip("huggingface_hub")
 constants = pytest.importorskip("huggingface_hub.constants")

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import subwords
 from small_data import file_of
-from subwords.support.errors import FormatError, InputError
+from subwords import FormatError, InputError
 
 ONE = "low lower lowest new newer newest wide wider widest"
 TWO = "slow slower slowest prism prisms prismatic light lights lighter"

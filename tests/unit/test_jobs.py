@@ -17,11 +17,10 @@ import pytest
 
 import subwords
 from in_shards import count_to
+from inside import shards_of
 from seeds import seed_of_run
-from subwords.corpus.reading import Reading
-from subwords.scale.job import Run
-from subwords.scale.work import shards_of
-from subwords.support.errors import CorpusError, InputError
+from subwords import CorpusError, InputError, Reading
+from subwords.scale import Run
 
 pytest.importorskip("pyarrow")
 

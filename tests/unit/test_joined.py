@@ -14,12 +14,7 @@ from hypothesis import strategies as st
 
 import subwords
 from decoding import decoder_nodes
-from subwords.engine.decode.decoding import decode_bytes
-from subwords.engine.decode.joined import joined_of
-from subwords.formats.hf.decoder import from_decoder
-from subwords.formats.json_node import Node
-from subwords.kernels.fastpath import available
-from subwords.spec.decoder import (
+from inside import (
     BPEDecoder,
     ByteDecoder,
     ByteFallback,
@@ -27,14 +22,23 @@ from subwords.spec.decoder import (
     DecoderSequence,
     Fuse,
     Metaspace,
-    Replace,
     SentencePieceDecoder,
     SpaceDecoder,
-    Strip,
+    Vocab,
     WordPieceDecoder,
+    available,
+    decode_bytes,
+    from_decoder,
+    joined_of,
 )
-from subwords.spec.vocab import Vocab
-from subwords.support.errors import InputError
+from inside import (
+    decoder_Replace as Replace,
+)
+from inside import (
+    decoder_Strip as Strip,
+)
+from inside import json_node_Node as Node
+from subwords import InputError
 from whole_decoding import whole_text
 
 TOKENS = [

@@ -10,11 +10,27 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from inside import (
+    CHUNK_WORDS,
+    PATTERNS,
+    ByteChars,
+    DroppingRoute,
+    MachineRoute,
+    NumbersRoute,
+    Prefix,
+    PrefixingRoute,
+    Rule,
+    Split,
+    SplitBuffers,
+    SplitRoute,
+    StepsRoute,
+    TracedChunk,
+    WordChunk,
+    route,
+)
+from inside import splitter_NAMED as NAMED
+from inside import splitter_Replace as Replace
 from strategies import byte_texts
-from subwords.spec.splitter import NAMED, PATTERNS, ByteChars, Prefix, Replace, Rule, Split
-from subwords.split.finders import DroppingRoute, NumbersRoute, PrefixingRoute, StepsRoute
-from subwords.split.routes import CHUNK_WORDS, MachineRoute, SplitBuffers, SplitRoute, TracedChunk, WordChunk
-from subwords.split.splitter import route
 
 RULES: dict[str, tuple[Rule, type[SplitRoute]]] = {
     "clip": (NAMED["clip"], DroppingRoute),

@@ -13,11 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from subwords.kernels import machine_code, modes
-from subwords.kernels.entry import Kernel
-from subwords.kernels.jit import Int
-from subwords.kernels.modes import MODE
-from subwords.support.errors import SubwordsError, SubwordsWarning
+from inside import MODE, Int, Kernel
+from inside import kernels_machine_code as machine_code
+from inside import kernels_modes as modes
+from subwords import SubwordsError, SubwordsWarning
 
 pytestmark = pytest.mark.skipif(MODE != "compiled", reason="only compiled kernels are kept")
 
@@ -62,7 +61,7 @@ def files(folder: Path) -> list[Path]:
 
 def compiled(monkeypatch: pytest.MonkeyPatch) -> int:
     """How many of the two kernels are compiled, and not read."""
-    from subwords.kernels import compile as compiler
+    from inside import kernels_compile as compiler
 
     count, real = [], compiler.machine_code
     with monkeypatch.context() as patch:
@@ -224,7 +223,7 @@ def test_tested_versions_of_numba_are_those_that_can_be_installed() -> None:
 def test_numba_with_other_private_interfaces_is_our_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    from subwords.kernels import compile as compiler
+    from inside import kernels_compile as compiler
 
     def fails(kernel: Kernel) -> tuple[str, bytes]:
         raise error

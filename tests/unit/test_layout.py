@@ -12,10 +12,8 @@ import numpy as np
 import pytest
 
 import subwords
-from subwords.kernels import layout
-from subwords.kernels.entry import Kernel
-from subwords.kernels.jit import Int, every_kernel
-from subwords.kernels.layout import U8s, WordTable
+from inside import Int, Kernel, U8s, WordTable, every_kernel
+from inside import kernels_layout as layout
 
 SOURCE = Path(subwords.__file__).parent
 FILES = [file for file in sorted(SOURCE.rglob("*.py")) if not file.name.endswith("layout.py")]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from subwords.support.names import distinct, random_bits
+from inside import distinct, random_bits
 
 
 @given(arrays(np.int32, array_shapes(min_dims=1, max_dims=2, min_side=0), elements=st.integers(-3, 3)))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from subwords.engine.documents import LEAST_BLOCK, MOST_BLOCK, TABLES, threads_within
-from subwords.support.errors import InputError
-from subwords.support.memory import LEAST_ROOM, bytes_of, room_of
+from inside import LEAST_BLOCK, LEAST_ROOM, MOST_BLOCK, TABLES, bytes_of, room_of, threads_within
+from subwords import InputError
 
 
 @pytest.mark.parametrize(

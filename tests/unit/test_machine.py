@@ -10,6 +10,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from inside import DIGIT, PATTERNS, SIGN, Machine, Outside, Split, compose_machines, machine, unsplit
+from inside import kernels_layout as layout
+from inside import split_transducer as machines
+from inside import splitter_NAMED as NAMED
 from patterns import (
     BEHAVIORS,
     INVENTED,
@@ -23,12 +27,7 @@ from patterns import (
     string,
     walked,
 )
-from subwords.kernels import layout
 from subwords.reference import pattern as reference
-from subwords.spec.splitter import DIGIT, NAMED, PATTERNS, SIGN, Split
-from subwords.split import transducer as machines
-from subwords.split.pattern import Outside
-from subwords.split.transducer import Machine, compose_machines, machine, unsplit
 
 SEED = 6
 ALL = {**INVENTED, **PATTERNS}

@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 
 import subwords
+from inside import Encoder, Engine
 from markers import FAMILIES, MARKER, RUN, holds, live_markers
-from subwords.engine.encoder import Encoder
-from subwords.engine.engine import Engine
-from subwords.support.errors import SubwordsWarning
+from subwords import SubwordsWarning
 
 CORPUS = ["the cat sat on the mat", "a dog, a log", "hugs and hugging"] * 30
 

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subwords.adapt.extending import MOST_CLASSES, word_rules
-from subwords.kernels import layout
+from inside import MOST_CLASSES, word_rules
+from inside import kernels_layout as layout
 
 PIECES = st.lists(st.sampled_from([b"a", b" ", "▁".encode(), b"\xe2", b"\x96\x81", b"\x81"]), max_size=6).map(b"".join)
 

@@ -11,15 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import subwords
+from inside import BPE, BPESettings, ids_of_words, train_bpe
+from inside import splitter_NAMED as NAMED
 from small_data import file_of
 from strategies import counts_of, word_counts
-from subwords.adapt.words import ids_of_words
-from subwords.models.bpe.model import BPE
-from subwords.models.bpe.train import BPESettings, train_bpe
+from subwords import InputError, TokenizerSpec
 from subwords.reference.bpe import encode_word
-from subwords.spec.splitter import NAMED
-from subwords.spec.tokenizer import TokenizerSpec
-from subwords.support.errors import InputError
 
 ONE = "low lower lowest new newer newest wide wider widest"
 TWO = "slow slower slowest prism prisms prismatic light lights lighter"

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 import subwords
 from commands import json_of, run
+from inside import MingramSettings, learned_pieces
 from strategies import counts_of
+from subwords import InputError, TrainingError
 from subwords.reference.unigram import train_mingram as reference
-from subwords.support.errors import InputError, TrainingError
-from subwords.training.mingram import MingramSettings, learned_pieces
 
 TEXT = (Path(__file__).parents[2] / "examples" / "opticks.txt").read_text("utf-8")[:150_000]
 WORDS = st.dictionaries(st.text("abé文", min_size=1, max_size=8), st.integers(1, 30), min_size=1, max_size=8)

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 import subwords
 from commands import json_of, run
-from subwords import WordCounts
-from subwords.corpus.mix import mix_factors
-from subwords.support.errors import InputError
+from inside import mix_factors
+from subwords import InputError, WordCounts
 
 EN, DE = subwords.count(["the cat the cat " * 30]), subwords.count(["die Katze"])
 SOURCES = {"en": EN, "de": DE}

@@ -4,15 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from subwords.normalize.characters import (
-    combining_classes,
-    compose_pair,
-    compositions,
-    decompositions,
-    lowercase,
-    marks,
-    nonspacing_marks,
-)
+from inside import combining_classes, compose_pair, compositions, decompositions, lowercase, marks, nonspacing_marks
 
 HANGUL = 11172
 

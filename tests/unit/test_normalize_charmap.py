@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from subwords.normalize.characters import CharMap, chinese, clean, lowercase
+from inside import CharMap, chinese, clean, lowercase
 
 SEED = 21
 ALPHABET = ["a", "b", "é", "İ", "\u0301", "中", "한", "😀", "\0", "\U0010ffff", "x", " "]

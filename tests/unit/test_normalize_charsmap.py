@@ -14,16 +14,13 @@ from hypothesis import strategies as st
 from building import read_model as read
 from charsmap import write_charsmap
 from engines import normalizer
+from inside import GraphemeStage, PieceType, Precompiled, SentencePiece, grapheme_sources, model_class, read_charsmap
+from inside import kernels_layout as layout
 from normalizing import MAPS, RULES
 from small_data import file_of, is_small
 from strategies import texts
-from subwords.formats.sentencepiece.read import PieceType, model_class
-from subwords.kernels import layout
-from subwords.kernels.normalize.graphemes import grapheme_sources
-from subwords.normalize.sentencepiece import GraphemeStage
+from subwords import FormatError, InputError
 from subwords.reference.normalize import matches
-from subwords.spec.normalizer import Precompiled, SentencePiece, read_charsmap
-from subwords.support.errors import FormatError, InputError
 
 MAP = MAPS[0]
 

@@ -9,10 +9,25 @@ from typing import Any
 import pytest
 
 from building import node_of
+from inside import (
+    Bert,
+    Form,
+    Lowercase,
+    Nmt,
+    Prepend,
+    Steps,
+    StripAccents,
+    from_normalizer,
+    to_normalizer,
+)
+from inside import (
+    normalizer_Replace as Replace,
+)
+from inside import (
+    normalizer_Strip as Strip,
+)
 from small_data import file_of
-from subwords.formats.hf.normalizer import from_normalizer, to_normalizer
-from subwords.spec.normalizer import Bert, Form, Lowercase, Nmt, Prepend, Replace, Steps, Strip, StripAccents
-from subwords.support.errors import FormatError
+from subwords import FormatError
 
 FLAGS = {"clean_text": True, "handle_chinese_chars": False, "strip_accents": None, "lowercase": True}
 

@@ -13,24 +13,32 @@ import pytest
 
 from charsmap import write_charsmap
 from engines import normalizer
-from normalizing import in_parts
-from subwords.formats.hf.normalizer import to_normalizer
-from subwords.normalize import stages
-from subwords.normalize.normalizer import NormalizerEngine
-from subwords.spec.normalizer import (
-    NAMED,
+from inside import (
     Bert,
     Form,
     Lowercase,
+    NormalizerEngine,
     Precompiled,
     Prepend,
-    Replace,
     SentencePiece,
-    Step,
-    Strip,
     StripAccents,
+    to_normalizer,
 )
-from subwords.support.errors import FormatError, InputError
+from inside import normalize_stages as stages
+from inside import (
+    normalizer_NAMED as NAMED,
+)
+from inside import (
+    normalizer_Replace as Replace,
+)
+from inside import (
+    normalizer_Step as Step,
+)
+from inside import (
+    normalizer_Strip as Strip,
+)
+from normalizing import in_parts
+from subwords import FormatError, InputError
 
 EVERY: list[Any] = [
     *NAMED,
@@ -260,8 +268,8 @@ def test_growth(rule: Any) -> None:
 
 def test_the_whitespace_of_sentencepiece_is_the_map_of_that_rule() -> None:
     from charsmap import write_charsmap
-    from subwords.spec.normalizer import NAMED, SentencePiece
-    from subwords.spec.unicode import WHITE_SPACE
+    from inside import WHITE_SPACE, SentencePiece
+    from inside import normalizer_NAMED as NAMED
 
     made = write_charsmap({chr(code): " " for code in sorted(WHITE_SPACE) if chr(code) != " "})
     assert NAMED["sentencepiece"] == (SentencePiece(made),)

@@ -8,8 +8,7 @@ import sys
 import pytest
 from test_progress import shown_on_a_terminal
 
-from subwords.corpus.progress import progress
-from subwords.kernels.modes import Notices
+from inside import Notices, progress
 
 LINE = "subwords: compiling kernels for this processor, once: about 10 s ..."
 

@@ -13,11 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import subwords
-from subwords import Tokenizer
-from subwords.study.explanation import explain_word, word_explainer
-from subwords.study.page import MOST_CHARACTERS, PageApi, TokenizerFile, disagreements
-from subwords.study.segments import Lattice
-from subwords.support.errors import FormatError, InputError
+from inside import MOST_CHARACTERS, Lattice, PageApi, TokenizerFile, disagreements, explain_word, word_explainer
+from subwords import FormatError, InputError, Tokenizer
 
 TEXTS = ["low lower lowest newest widest naïve 🙂 hugging hugs bun"] * 9
 FAMILIES: dict[str, dict[str, Any]] = {

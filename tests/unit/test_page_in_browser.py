@@ -18,8 +18,8 @@ from urllib.parse import quote
 import pytest
 
 import subwords
+from inside import MetricTable, PageApi, PageServer, PanelFinding, Panels, TokenizerFile, panels
 from subwords import Tokenizer
-from subwords.study.page import MetricTable, PageApi, PageServer, PanelFinding, Panels, TokenizerFile, panels
 
 pytest.importorskip("selenium", reason="the group `browser` is not installed")
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import subwords
-from subwords.study.page import (
+from inside import (
     HEADERS,
     MOST_BYTES,
     MetricTable,
@@ -24,7 +24,7 @@ from subwords.study.page import (
     TokenizerFile,
     page_files,
 )
-from subwords.support.errors import InputError
+from subwords import InputError
 
 TEXTS = ["low lower lowest naïve 🙂"] * 9
 

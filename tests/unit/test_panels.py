@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import subwords
-from subwords.study.page import panels
-from subwords.support.errors import InputError
+from inside import panels
+from subwords import InputError
 
 CORPUS = ["low lower lowest hugs naïve newest widest hugging bun"] * 9
 TOKENIZERS: dict[str, subwords.Tokenizer] = {

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import subwords
 from strategies import counts_of, word_counts
-from subwords.support.errors import CorpusError, InputError, SubwordsWarning, TrainingError
+from subwords import CorpusError, InputError, SubwordsWarning, TrainingError
 
 LETTERS = "abé文"
 TEXTS = {

@@ -9,7 +9,7 @@ import struct
 import numpy as np
 import tokenizers
 
-from subwords.models.unigram.model import parsed
+from inside import parsed
 from subwords.reference import unigram as reference
 
 SEED = 23

@@ -5,11 +5,8 @@ from __future__ import annotations
 import pytest
 
 from engines import normalizer
-from subwords.engine.added_tokens import AddedTokens
-from subwords.engine.text_parts import TextParts
-from subwords.normalize.normalizer import NormalizerEngine
-from subwords.spec.added_token import AddedToken
-from subwords.support.errors import InputError
+from inside import AddedTokens, NormalizerEngine, TextParts
+from subwords import AddedToken, InputError
 
 
 def parts_of(*tokens: AddedToken, before: NormalizerEngine | None = None, normalizes: bool = False) -> TextParts:

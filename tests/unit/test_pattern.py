@@ -16,23 +16,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from characters import settled, spelled
-from small_data import file_of, files_of
-from strategies import FRAGMENTS
-from subwords.spec.splitter import PATTERNS
-from subwords.split.pattern import (
+from inside import (
     INVALID,
+    PATTERNS,
     Chars,
     Either,
     End,
     Look,
-    Node,
     Outside,
     Repeat,
     Then,
     literal,
     parse_pattern,
 )
-from subwords.support.errors import InputError
+from inside import (
+    pattern_Node as Node,
+)
+from small_data import file_of, files_of
+from strategies import FRAGMENTS
+from subwords import InputError
 
 CONTRACTIONS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 UPPER, LOWER = r"\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}", r"\p{Ll}\p{Lm}\p{Lo}\p{M}"

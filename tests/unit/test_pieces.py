@@ -12,11 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import subwords
-from subwords import InputError, Tokenizer
-from subwords.engine.added_tokens import shortest_within
-from subwords.normalize.normalizer import NormalizerEngine
-from subwords.spec.added_token import AddedToken
-from subwords.spec.normalizer import Form, Lowercase, Replace
+from inside import Form, Lowercase, NormalizerEngine, shortest_within
+from inside import normalizer_Replace as Replace
+from subwords import AddedToken, InputError, Tokenizer
 
 LINES = ["A line of low, lower, lowest  words; it's 2024.", "naïve 文字 ĳ Å Ω", "  spaces\tand\n lines "] * 9
 PLAIN = [AddedToken("  ", 0), AddedToken("   ", 0), AddedToken("\t\t", 0), AddedToken("Low", 0)]

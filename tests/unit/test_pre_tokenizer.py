@@ -9,10 +9,27 @@ from typing import Any
 import pytest
 
 from building import node_of
+from inside import (
+    BEHAVIORS,
+    DIGIT,
+    PATTERNS,
+    SIGN,
+    ByteChars,
+    Prefix,
+    Rule,
+    Split,
+    from_pre_tokenizer,
+    to_pre_tokenizer,
+    unicode_scripts,
+)
+from inside import (
+    splitter_NAMED as NAMED,
+)
+from inside import (
+    splitter_Replace as Replace,
+)
 from small_data import file_of
-from subwords.formats.hf.pre_tokenizer import BEHAVIORS, from_pre_tokenizer, to_pre_tokenizer, unicode_scripts
-from subwords.spec.splitter import DIGIT, NAMED, PATTERNS, SIGN, ByteChars, Prefix, Replace, Rule, Split
-from subwords.support.errors import FormatError
+from subwords import FormatError
 
 WORDS = Split(PATTERNS["gpt2"])
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subwords.kernels.entry import Kernel
+from inside import Kernel
 
 FILE = Path(__file__).parents[1] / "programs" / "primitive_kernels.py"
 ALL = (1 << 64) - 1

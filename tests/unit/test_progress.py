@@ -13,9 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from subwords.corpus.progress import progress
-from subwords.kernels.modes import NOTICES
-from subwords.support.errors import InputError
+from inside import NOTICES, progress
+from subwords import InputError
 
 pty = pytest.importorskip("pty", reason="pseudo-terminals are a POSIX thing")
 

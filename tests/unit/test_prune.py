@@ -12,21 +12,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import subwords
+from inside import (
+    BPE,
+    BPESettings,
+    Unigram,
+    Vocab,
+    WordPiece,
+    ids_of_words,
+    lowest,
+    parts_of_tokens,
+    removal_of,
+    token_counts,
+    train_bpe,
+)
+from inside import splitter_NAMED as NAMED
 from seeds import seed_of_run
 from small_data import file_of
 from strategies import counts_of, merge_lists, word_counts
-from subwords.adapt.pruning import lowest, removal_of, token_counts
-from subwords.adapt.words import ids_of_words, parts_of_tokens
-from subwords.models.bpe.model import BPE
-from subwords.models.bpe.train import BPESettings, train_bpe
-from subwords.models.unigram.model import Unigram
-from subwords.models.wordpiece.model import WordPiece
+from subwords import FormatError, InputError, TokenizerSpec
 from subwords.reference.bpe import GPT2_PATTERN, encode_word, prune_merges
 from subwords.reference.bpe import prune as reference
-from subwords.spec.splitter import NAMED
-from subwords.spec.tokenizer import TokenizerSpec
-from subwords.spec.vocab import Vocab
-from subwords.support.errors import FormatError, InputError
 
 SEED = seed_of_run()
 LETTERS = "abé文"

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subwords.models.bpe import merges as rank_merges
-from subwords.models.bpe.merges import joining_pairs
-from subwords.spec.vocab import Vocab
+from inside import Vocab, joining_pairs
+from inside import models_bpe_merges as rank_merges
 
 TOKENS = st.lists(st.binary(min_size=0, max_size=6), max_size=60).map(lambda found: [*dict.fromkeys(found)])
 FEW_BYTES = st.lists(st.text("ab", max_size=7).map(str.encode), max_size=80).map(lambda found: [*dict.fromkeys(found)])

@@ -16,11 +16,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from subwords.corpus.blocks import Block
-from subwords.corpus.read import read_blocks
-from subwords.corpus.reading import Reading
-from subwords.corpus.source import source_size
-from subwords.support.errors import CorpusError, InputError
+from inside import Block, read_blocks, source_size
+from subwords import CorpusError, InputError, Reading
 
 MIXED = "aé中😀\n\r\n\u2028z\ufeff\n\nñ" * 3
 SIZES = (1, 2, 3, 4, 5, 7, 16, 1000)

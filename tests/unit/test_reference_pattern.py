@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inside import PATTERNS, ByteChars, Prefix, Split
+from inside import splitter_NAMED as NAMED
+from inside import splitter_Replace as Replace
 from strategies import byte_texts, texts
 from subwords.reference import bpe
 from subwords.reference.pattern import BYTE_CHARS, find, pre_tokenize
-from subwords.spec.splitter import NAMED, PATTERNS, ByteChars, Prefix, Replace, Split
 
 KEEPING = sorted(
     name

@@ -17,13 +17,10 @@ from click.testing import CliRunner
 
 import subwords
 from in_shards import count_to
-from subwords import files
+from inside import Remote, atomic_write, files_and_texts, is_remote, place_of, version_of
+from subwords import CorpusError, InputError, Reading, SubwordsError, files
 from subwords.cli import main
-from subwords.corpus.reading import Reading
-from subwords.corpus.source import files_and_texts
-from subwords.scale.job import Run
-from subwords.support.errors import CorpusError, InputError, SubwordsError
-from subwords.support.files import Remote, atomic_write, is_remote, place_of, version_of
+from subwords.scale import Run
 
 BUCKET = "s3://bucket"
 ROWS = [{"text": f"Rays of Light {n % 7} né {n}"} for n in range(400)]

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 import subwords
 from commands import run
-from subwords.cli.console import unshown
-from subwords.support.render import (
+from inside import (
     ANSI_BACKGROUNDS,
     SPECIAL,
     Chip,
@@ -28,7 +27,8 @@ from subwords.support.render import (
     uses_color,
     visible,
 )
-from subwords.support.render import BACKGROUNDS as HTML_BACKGROUNDS
+from inside import BACKGROUNDS as HTML_BACKGROUNDS
+from subwords.cli.console import unshown
 
 HOSTILE = ["<script>alert(1)</script>", "</textarea>", '"><img src=x>', "\u202eevil\u202c", "\x1b[2J\x07", "\x00"]
 PAINT = re.compile(r"\x1b\[38;5;16;48;5;\d+m|\x1b\[0m")

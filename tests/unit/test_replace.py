@@ -9,7 +9,7 @@ import pytest
 
 import subwords
 from small_data import file_of
-from subwords.support.errors import FormatError, InputError, TrainingError
+from subwords import FormatError, InputError, TrainingError
 
 OLD = "low lower lowest new newer newest wide wider widest"
 NEW = "slow slower slowest prism prisms prismatic light lights lighter"

@@ -14,11 +14,9 @@ from typing import Any
 
 import pytest
 
+from inside import Block, Tally, kind_of_file, read_blocks, read_corpus_file
 from seeds import seed_of_run
-from subwords.corpus.blocks import Block
-from subwords.corpus.read import kind_of_file, read_blocks, read_corpus_file
-from subwords.corpus.reading import Reading, Tally
-from subwords.support.errors import CorpusError, InputError
+from subwords import CorpusError, InputError, Reading
 
 pa = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")

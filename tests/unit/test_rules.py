@@ -10,11 +10,24 @@ from pathlib import Path
 import pytest
 import regex
 
+from inside import (
+    PATTERNS,
+    ByteChars,
+    Prefix,
+    Split,
+    escape,
+    members,
+    unicode_scripts,
+)
+from inside import (
+    splitter_NAMED as NAMED,
+)
+from inside import (
+    splitter_Replace as Replace,
+)
 from small_data import file_of, is_small
-from subwords.formats.hf.pre_tokenizer import unicode_scripts
 from subwords.reference.bpe import GPT2_PATTERN
 from subwords.reference.pattern import pre_tokenize
-from subwords.spec.splitter import NAMED, PATTERNS, ByteChars, Prefix, Replace, Split, escape, members
 
 # Blanks of three kinds at the end, a case change inside a word, numbers, marks, Han and Latin side by side.
 TEXT = "Don't 12345 camelCase中文abc न्ई naïve!!\n\n  x/y\r\n ò  \t"

@@ -14,17 +14,23 @@ import pytest
 
 import subwords
 from engines import splitter
+from inside import (
+    MOST,
+    SHARES,
+    CountingTable,
+    Provenance,
+    SpilledWords,
+    SpillFile,
+    add_files,
+    number_of_words,
+    read_blocks,
+    share_words,
+)
+from inside import corpus_count as counting
+from inside import corpus_count as runs_module
+from inside import kernels_layout as layout
 from seeds import seed_of_run
-from subwords.corpus import count as counting
-from subwords.corpus import count as runs_module
-from subwords.corpus.count import SHARES, SpilledWords, SpillFile, add_files
-from subwords.corpus.counts import MOST, Provenance, WordCounts
-from subwords.corpus.read import read_blocks
-from subwords.corpus.reading import Reading
-from subwords.corpus.word_table import CountingTable
-from subwords.kernels import layout
-from subwords.kernels.table.words import number_of_words, share_words
-from subwords.support.errors import CorpusError, InputError
+from subwords import CorpusError, InputError, Reading, WordCounts
 
 SEED = seed_of_run()
 

@@ -13,11 +13,12 @@ import pytest
 
 import subwords
 from engines import splitter
+from inside import ALIASES, PATTERNS, ByteChars, Prefix, Split, SplitterEngine
+from inside import split_finders as finders
+from inside import splitter_NAMED as NAMED
+from inside import splitter_Replace as Replace
 from strategies import FRAGMENTS
-from subwords.spec.splitter import ALIASES, NAMED, PATTERNS, ByteChars, Prefix, Replace, Split
-from subwords.split import finders
-from subwords.split.splitter import SplitterEngine
-from subwords.support.errors import FormatError, InputError
+from subwords import FormatError, InputError
 
 TEXT = "It's 12 o'clock, 文字 & naïve  words\n " + "".join(FRAGMENTS)
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import subwords
 from commands import json_of, run
-from subwords.support.errors import CorpusError, InputError, TrainingError
+from subwords import CorpusError, InputError, TrainingError
 
 WORDS = st.dictionaries(st.text("abc", min_size=1, max_size=6), st.integers(1, 9), min_size=1, max_size=6)
 

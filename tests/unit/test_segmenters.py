@@ -8,8 +8,7 @@ from dataclasses import replace
 import pytest
 
 import subwords
-from subwords.models.bpe.segmenter import BPESegmenter
-from subwords.models.families import segmenter_of
+from inside import BPESegmenter, segmenter_of
 
 TEXT = ["banana band ananas ban an"] * 3
 

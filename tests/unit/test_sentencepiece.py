@@ -17,16 +17,10 @@ from building import read_model as read
 from building import tokenizer_of
 from building import write_model as write
 from engines import normalizer, splitter
+from inside import Kind, PieceType, Rule, SentencePiece, Unigram, Vocab, cut_rule, model_class
 from peer_trained import sentencepiece_model
 from seeds import sweep_seed
-from subwords import Tokenizer
-from subwords.formats.sentencepiece.read import Kind, PieceType, cut_rule, model_class
-from subwords.models.unigram.model import Unigram
-from subwords.spec.added_token import AddedToken
-from subwords.spec.normalizer import SentencePiece
-from subwords.spec.splitter import Rule
-from subwords.spec.vocab import Vocab
-from subwords.support.errors import FormatError
+from subwords import AddedToken, FormatError, Tokenizer
 
 TEXT = "the lower lowest hug pug, pugs hugging low the the lower\n" * 30
 SPECIAL = ["<unk>", "<s>", "</s>"]
@@ -328,7 +322,7 @@ def test_merges_that_sentencepiece_would_not_take() -> None:
     """It joins any two pieces to a third, by whatever merge that came."""
     tokens = [b"<unk>", b"a", b"b", b"c", b"bc", b"ab", b"abc"]
     merges = np.array([[2, 3, 4], [1, 2, 5], [5, 3, 6]])
-    from subwords.models.bpe.model import BPE
+    from inside import BPE
 
     model = BPE(Vocab(tokens), merges, byte_level=False, unk_id=0, fuse_unk=True, special_ids=frozenset({0}))
     tok = tokenizer_of(model, splitter(()), added_tokens=[AddedToken("<unk>", 0)])

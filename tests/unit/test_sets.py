@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from characters import members_in_regex, members_in_tiktoken, settled, spelled
-from subwords.spec.unicode import case_folds
-from subwords.split.pattern import INVALID, Chars, parse_pattern
+from inside import INVALID, Chars, case_folds, parse_pattern
 
 # Sets of one character, for which `regex` is asked about every code point.
 SETS = (

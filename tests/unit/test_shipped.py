@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from subwords.kernels import machine_code
-from subwords.kernels.modes import NOTICES
-from subwords.support.errors import SubwordsWarning
+from inside import NOTICES
+from inside import kernels_machine_code as machine_code
+from subwords import SubwordsWarning
 
 OLD = dict.fromkeys(("SSSE3", "SSE41", "SSE42", "POPCNT"), True)
 HASWELL = OLD | dict.fromkeys(("AVX", "AVX2", "F16C", "FMA3", "BMI", "BMI2", "LZCNT", "MOVBE"), True)

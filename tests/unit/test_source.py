@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from subwords.corpus.read import read_blocks
-from subwords.corpus.source import source_size
-from subwords.support.errors import CorpusError, InputError
+from inside import read_blocks, source_size
+from subwords import CorpusError, InputError
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engines import splitter
-from subwords.spec.splitter import Split, space_rule
+from inside import Split, space_rule
 
 BEFORE = (Split("▁[^▁]*|[^▁]+"),)
 BEFORE_RUN = (Split("▁+[^▁]*|[^▁]+"),)

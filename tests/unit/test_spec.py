@@ -13,12 +13,8 @@ import pytest
 
 import subwords
 from building import read_json, read_model, write_json, write_model
-from subwords import InputError, TokenizerSpec
-from subwords.spec.added_token import AddedToken
-from subwords.spec.decoder import ByteDecoder, Fuse
-from subwords.spec.padding import Padding, Truncation
-from subwords.spec.template import bert
-from subwords.spec.tokenizer import Foreign
+from inside import ByteDecoder, Foreign, Fuse, bert
+from subwords import AddedToken, InputError, Padding, TokenizerSpec, Truncation
 
 TEXTS = ["hug pug pun bun hugs low lower lowest " * 9]
 OPTIONS: dict[str, dict[str, Any]] = {

@@ -11,9 +11,8 @@ import pytest
 import tokenizers
 from tokenizers.models import BPE
 
-from subwords.engine.added_tokens import AddedTokens
-from subwords.spec.added_token import AddedToken
-from subwords.support.errors import InputError
+from inside import AddedTokens
+from subwords import AddedToken, InputError
 
 EOS = AddedToken("<eos>", 5)
 ADDED = AddedTokens(

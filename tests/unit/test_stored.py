@@ -11,12 +11,11 @@ import numpy as np
 import pytest
 
 import subwords
+from inside import kernels_machine_code as machine_code
+from inside import kernels_stored as store
+from inside import stored
 from small_data import file_of
-from subwords import formats
-from subwords.kernels import machine_code
-from subwords.kernels import stored as store
-from subwords.kernels.stored import stored
-from subwords.support.errors import FormatError
+from subwords import FormatError, formats
 
 FILES = ("gpt2/tokenizer.json", "bert/bert-base-uncased-tokenizer.json", "t5/spiece.model", "phi-3/tokenizer.json")
 
@@ -187,10 +186,9 @@ PATTERN = r"\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+|\s+"
 def test_tokenizers_are_the_same_with_and_without(
     data: Path, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from subwords.models import segmenter as trie
-    from subwords.models.bpe import model
-    from subwords.normalize.normalizer import stages_of
-    from subwords.split.splitter import _route
+    from inside import _route, stages_of
+    from inside import models_bpe_model as model
+    from inside import models_segmenter as trie
 
     monkeypatch.setattr(formats, "LEAST_STORED", 0)
     monkeypatch.setattr(model, "LARGE", 0)

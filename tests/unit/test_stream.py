@@ -16,32 +16,37 @@ from hypothesis import strategies as st
 import subwords
 from building import read_json, tokenizer_of
 from decoding import PARTS, decoder_nodes
-from seeds import sweep_seed
-from small_data import file_of
-from subwords.engine.decode.stages import TokenSource
-from subwords.engine.decode.stream import DecodeStream, text_and_spans
-from subwords.formats.hf.decoder import from_decoder
-from subwords.formats.json_node import Node
-from subwords.models.bpe.model import BPE
-from subwords.spec.decoder import (
+from inside import (
+    BPE,
     CTC,
     BPEDecoder,
     ByteDecoder,
     ByteFallback,
     DecoderSequence,
+    DecodeStream,
+    Form,
     Fuse,
+    Lowercase,
     Metaspace,
-    Replace,
     ReplaceTokens,
     SentencePieceDecoder,
     SpaceDecoder,
-    Strip,
+    TokenSource,
+    Vocab,
     WordPieceDecoder,
+    from_decoder,
+    text_and_spans,
 )
-from subwords.spec.normalizer import Form, Lowercase
-from subwords.spec.vocab import Vocab
-from subwords.support.errors import InputError
-from subwords.tokenizer import Tokenizer
+from inside import (
+    decoder_Replace as Replace,
+)
+from inside import (
+    decoder_Strip as Strip,
+)
+from inside import json_node_Node as Node
+from seeds import sweep_seed
+from small_data import file_of
+from subwords import InputError, Tokenizer
 from whole_decoding import whole_text
 
 SENTENCEPIECE = [

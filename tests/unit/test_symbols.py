@@ -10,10 +10,17 @@ import numpy as np
 import pytest
 
 from engines import splitter
-from subwords.spec.splitter import Rule, Split, escape, space_rule
-from subwords.split.finders import StepsRoute, SymbolsRoute, literal_strings
-from subwords.split.routes import SplitBuffers
-from subwords.split.splitter import SplitterEngine
+from inside import (
+    Rule,
+    Split,
+    SplitBuffers,
+    SplitterEngine,
+    StepsRoute,
+    SymbolsRoute,
+    escape,
+    literal_strings,
+    space_rule,
+)
 
 LETTERS = "▁ab<é>\n"
 

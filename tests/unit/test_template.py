@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 import tokenizers
 
-from subwords.formats.hf.post_processor import DEEPEST, from_post_processor, to_post_processor
-from subwords.formats.json_node import Node
-from subwords.spec.template import Inserted, Slot, Template, bert
-from subwords.spec.token_batch import TokenBatch
-from subwords.support.errors import FormatError, InputError
+from inside import Inserted, Slot, Template, bert, from_post_processor, to_post_processor
+from inside import json_node_Node as Node
+from inside import post_processor_DEEPEST as DEEPEST
+from subwords import FormatError, InputError, TokenBatch
 
 VOCAB = {"a": 0, "b": 1, "c": 2, "[CLS]": 3, "[SEP]": 4, "x": 5, "y": 6}
 BERT = {"type": "BertProcessing", "sep": ["[SEP]", 4], "cls": ["[CLS]", 3]}

@@ -9,10 +9,9 @@ import tokenizers
 from tokenizers.processors import TemplateProcessing
 
 import subwords
+from inside import Template, from_post_processor, template_of
+from inside import json_node_Node as Node
 from subwords import InputError
-from subwords.formats.hf.post_processor import from_post_processor
-from subwords.formats.json_node import Node
-from subwords.spec.template import Template, template_of
 
 IDS = {"[CLS]": 3, "[SEP]": 4, "x:1": 5, "é": 6}
 
@@ -66,7 +65,7 @@ def test_what_is_refused(value: object, message: str) -> None:
 
 def test_with_template_is_saved_and_read_by_hf() -> None:
     tok = subwords.train(["ab ab"], vocab_size=260, special_tokens=["<s>", "</s>"]).with_(template="<s> $A </s>")
-    from subwords.formats.hf.tokenizer_json import write_tokenizer_json
+    from inside import write_tokenizer_json
 
     ref = tokenizers.Tokenizer.from_str(write_tokenizer_json(tok.spec).decode())
     for texts in (["ab"], ["ab", "b"]):

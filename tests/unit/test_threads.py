@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from subwords.support.errors import InputError
-from subwords.support.threads import ahead, check_stopped, in_threads, streamed, thread_count
+from inside import ahead, check_stopped, in_threads, streamed, thread_count
+from subwords import InputError
 
 
 @pytest.fixture(autouse=True)

@@ -12,9 +12,8 @@ import pytest
 import tiktoken_ext.openai_public as published
 
 import subwords
-from subwords.formats.tiktoken import read_rank_file, read_ranks
-from subwords.spec.openai import ENCODINGS, MODELS, encoding_named
-from subwords.support.errors import FormatError, InputError
+from inside import ENCODINGS, MODELS, encoding_named, read_rank_file, read_ranks
+from subwords import FormatError, InputError
 
 BYTES = [bytes([byte]) for byte in range(256)]
 

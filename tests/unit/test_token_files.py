@@ -10,15 +10,22 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from subwords.files.formats import FORMATS, format_named
-from subwords.files.formats import _rounded as rounded
-from subwords.files.manifest import Contents, Manifest, manifest_path, write_manifest
-from subwords.files.write import shard_path, with_ends, write_shards
 
+from inside import (
+    FORMATS,
+    Contents,
+    TokenBlock,
+    format_named,
+    manifest_path,
+    shard_path,
+    with_ends,
+    write_manifest,
+    write_shards,
+)
+from inside import _rounded as rounded
 from seeds import seed_of_run
-from subwords import files
-from subwords.spec.token_batch import TokenBlock
-from subwords.support.errors import FormatError, InputError
+from subwords import FormatError, InputError, files
+from subwords.files import Manifest
 
 SEED = seed_of_run()
 NAMES = [*FORMATS]
@@ -205,7 +212,7 @@ def rows_of(found: list[TokenBlock]) -> list[list[int]]:
 @pytest.mark.parametrize("group", [1, 5, 64])
 def test_row_groups_do_not_depend_on_how_ids_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, group: int) -> None:
     need("parquet")
-    monkeypatch.setattr("subwords.files.parquet.GROUP", group)
+    monkeypatch.setattr("subwords.tokens.formats.GROUP", group)
     rows, path = documents(8), tmp_path / "x.parquet"
     sums = {
         write_shards(path, blocks(rows, size), FORMATS["parquet"], np.dtype("<u4"))[0].files for size in (1, 7, 10**6)

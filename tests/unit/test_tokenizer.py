@@ -10,9 +10,7 @@ import pytest
 
 import subwords
 from building import read_json as read
-from subwords import Tokenizer
-from subwords.spec.token_batch import TokenBatch
-from subwords.support.errors import InputError, SubwordsError
+from subwords import InputError, SubwordsError, TokenBatch, Tokenizer
 
 TEXTS = ["hug hugs hugging"] * 9
 MAKERS: dict[str, Callable[[], Tokenizer]] = {

@@ -17,11 +17,8 @@ import subwords
 from building import read_json as read
 from building import tokenizer_of
 from building import write_json as write
-from subwords.models.bpe.model import BPE
-from subwords.spec.added_token import AddedToken
-from subwords.spec.vocab import Vocab, tokens_to_text
-from subwords.support.errors import FormatError, InputError
-from subwords.tokenizer import Tokenizer
+from inside import BPE, Vocab, tokens_to_text
+from subwords import AddedToken, FormatError, InputError, Tokenizer
 
 BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
 TEXTS = [

@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 
 import subwords
-from subwords.kernels.fastpath import every_address_kernel
-from subwords.kernels.jit import KERNELS
-from subwords.support.errors import CorpusError, InputError, SubwordsError, SubwordsWarning, TrainingError
+from inside import KERNELS, every_address_kernel
+from subwords import CorpusError, InputError, SubwordsError, SubwordsWarning, TrainingError
 
 SOURCE = Path(subwords.__file__).parents[1]
 

@@ -9,8 +9,8 @@ import pytest
 
 import subwords
 from commands import run
-from subwords.support.errors import InputError, TrainingError
-from subwords.training.train import FIXED, PER_SYMBOL, need_of
+from inside import FIXED, PER_SYMBOL, need_of
+from subwords import InputError, TrainingError
 
 
 def test_a_limit_does_not_change_the_tokenizer() -> None:

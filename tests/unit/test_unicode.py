@@ -10,10 +10,7 @@ import regex
 from tokenizers import Regex, normalizers
 
 from characters import members_in_regex, settled
-from seeds import sweep_seed
-from subwords.kernels import layout
-from subwords.spec import unicode
-from subwords.spec.unicode import (
+from inside import (
     CATEGORIES,
     GENERAL_CATEGORIES,
     PROPERTIES,
@@ -27,6 +24,9 @@ from subwords.spec.unicode import (
     gpt2_classes,
     property_members,
 )
+from inside import kernels_layout as layout
+from inside import spec_unicode as unicode
+from seeds import sweep_seed
 
 SCALARS = [code for code in range(0x110000) if not 0xD800 <= code < 0xE000]
 

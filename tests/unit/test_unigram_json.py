@@ -11,7 +11,7 @@ import tokenizers
 import subwords
 from building import read_json as read
 from building import write_json as write
-from subwords.support.errors import FormatError
+from subwords import FormatError
 
 PIECES = [["<unk>", 0.0], ["a", -1.5], ["ab", -2.25], ["b", -3], ["▁", -2.5]]
 

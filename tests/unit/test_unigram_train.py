@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from strategies import counts_of
-from subwords.corpus.counts import WordCounts
-from subwords.models.unigram.model import BYTE_PIECES, Unigram
-from subwords.models.unigram.train import (
+from inside import (
+    BYTE_PIECES,
+    Unigram,
     UnigramSettings,
     expected_counts,
     find_seeds,
@@ -20,7 +19,8 @@ from subwords.models.unigram.train import (
     train_unigram,
     unit_bits,
 )
-from subwords.support.errors import InputError, SubwordsError, TrainingError
+from strategies import counts_of
+from subwords import InputError, SubwordsError, TrainingError, WordCounts
 
 WORDS = {b"hug": 10, b"pug": 5, b"pun": 12, b"bun": 4, b"hugs": 5}
 

@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from subwords.support.value import Value, digest_of, read_only
+from inside import Value, digest_of, read_only
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,9 +10,8 @@ import pytest
 
 import subwords
 from commands import TEXT
-from subwords import Tokenizer
-from subwords.interop.verify import PROBES
-from subwords.support.errors import FormatError, InputError
+from inside import PROBES
+from subwords import FormatError, InputError, Tokenizer
 
 LINES = subwords.Reading(documents="line")
 

@@ -14,13 +14,10 @@ from hypothesis import strategies as st
 
 import subwords
 from commands import run
+from inside import BPE, BPESettings, Vocab, learned_merges, one_merge_each, train_bpe
 from strategies import counts_of, word_counts
-from subwords.models.bpe.model import BPE
-from subwords.models.bpe.train import BPESettings, train_bpe
+from subwords import InputError
 from subwords.reference.bpe import apply_merge, count_pairs
-from subwords.spec.vocab import Vocab
-from subwords.study.verification import learned_merges, one_merge_each
-from subwords.support.errors import InputError
 
 TEXT = "low lower lowest new newer newest wide wider widest slow slower the then there " * 9
 

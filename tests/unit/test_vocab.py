@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subwords.spec.vocab import Vocab
+from inside import Vocab
 
 TOKENS = st.lists(st.binary(max_size=5), max_size=6)
 

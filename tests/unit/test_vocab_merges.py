@@ -11,11 +11,10 @@ import tokenizers
 from hypothesis import given
 
 import subwords
+from inside import read_merges
 from small_data import file_of
 from strategies import texts
-from subwords.formats.hf.vocab_merges import read_merges
-from subwords.support.errors import FormatError, InputError
-from subwords.tokenizer import Tokenizer
+from subwords import FormatError, InputError, Tokenizer
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +78,7 @@ def test_lines_of_merges() -> None:
     ],
 )
 def test_damaged_files_are_named(vocab: dict[str, int | None], merges: str, message: str, tmp_path: Path) -> None:
-    from subwords.spec.vocab import tokens_to_text
+    from inside import tokens_to_text
 
     whole = {text: i for i, text in enumerate(tokens_to_text([bytes([byte]) for byte in range(256)]))}
     (tmp_path / "vocab.json").write_text(json.dumps(whole | vocab), "utf-8")

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from tokenizers import models
 
+from inside import is_cased, read_tokens, write_tokens
 from small_data import file_of
-from subwords.formats.vocab_txt import is_cased, read_tokens, write_tokens
-from subwords.support.errors import FormatError
+from subwords import FormatError
 
 END = b"[UNK]\n"
 LINES = [

@@ -11,12 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import subwords
+from inside import BPE, Extension, SplitterEngine, extend_bpe
 from strategies import counts_of
-from subwords.adapt.extending import Extension, extend_bpe
-from subwords.models.bpe.model import BPE
+from subwords import InputError
 from subwords.reference.bpe import GPT2_PATTERN, learned
-from subwords.split.splitter import SplitterEngine
-from subwords.support.errors import InputError
 
 TEXT = "of the light of the rays, and of the rays; it's the light of the 3 rays\n"
 TOK = subwords.train([TEXT * 9], vocab_size=275)

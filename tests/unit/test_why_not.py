@@ -13,13 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import subwords
+from inside import BPE, Unigram, Vocab, WhyNot
 from small_data import file_of
 from strategies import texts
-from subwords.models.bpe.model import BPE
-from subwords.models.unigram.model import Unigram
-from subwords.spec.vocab import Vocab
-from subwords.study.obstacles import WhyNot
-from subwords.support.errors import InputError
+from subwords import InputError
 
 CORPUS = ["low lower lowest, new newer newest: naïve wide wider widest slow slower " * 9]
 TOK = subwords.train(CORPUS, vocab_size=285, special_tokens=["<s>"])

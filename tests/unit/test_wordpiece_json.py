@@ -10,13 +10,10 @@ from typing import Any
 import pytest
 import tokenizers
 
+from inside import WordPiece, model_kind, parse_json, read_added, read_model, read_vocab, write_model, written_vocab
+from inside import json_node_Node as Node
 from small_data import file_of, is_small
-from subwords.formats.hf.vocabulary import model_kind, read_added, read_vocab, written_vocab
-from subwords.formats.hf.wordpiece import read_model, write_model
-from subwords.formats.json_node import Node, parse_json
-from subwords.models.wordpiece.model import WordPiece
-from subwords.spec.added_token import AddedToken
-from subwords.support.errors import FormatError
+from subwords import AddedToken, FormatError
 
 VOCAB = {"[UNK]": 0, "a": 1, "##b": 2, "é": 4, "[CLS]": 3}
 OFF = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}

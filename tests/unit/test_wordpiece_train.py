@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from inside import WordPieceSettings, compare_gains, train_wordpiece
+from inside import models_learning as merging
 from strategies import counts_of
-from subwords.models import learning as merging
-from subwords.models.wordpiece.train import WordPieceSettings, compare_gains, train_wordpiece
-from subwords.support.errors import InputError, SubwordsError, TrainingError
+from subwords import InputError, SubwordsError, TrainingError
 
 WORDS = {b"hug": 10, b"pug": 5, b"pun": 12, b"bun": 4, b"hugs": 5}
 

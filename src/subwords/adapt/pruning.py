@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.adapt.adapted import Adapted, kept_origins, rearranged
-from subwords.adapt.counted import counts_for
-from subwords.adapt.words import parts_of_tokens
+from subwords.adapt.words import counts_for, parts_of_tokens
 from subwords.corpus.counts import MOST, WordCounts
 from subwords.engine.encoder import word_ids
 from subwords.models.bpe.model import BPE

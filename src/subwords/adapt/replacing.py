@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from subwords.adapt.adapted import Adapted, rearranged
-from subwords.adapt.counted import counts_for
 from subwords.adapt.extending import Extension, NewTokens
 from subwords.adapt.pruning import Removal, Tokens, chosen_ids, removal_of
+from subwords.adapt.words import counts_for
 from subwords.corpus.counts import MOST, WordCounts
 from subwords.corpus.progress import progress as progress_line
 from subwords.models.families import family_of

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subwords.corpus.counts import Provenance, WordCounts
+from subwords.corpus.reading import Reading
 from subwords.engine.encoder import word_ids
 from subwords.kernels.layout import SymbolWords
 from subwords.models.bpe.merges import has_ties
@@ -22,6 +24,12 @@ from subwords.spec.token_batch import TokenBatch
 from subwords.spec.tokenizer import TokenizerSpec
 from subwords.support.errors import InputError
 from subwords.support.memory import zeros
+from subwords.tokenizer import Tokenizer
+from subwords.training.count import counts_of, rules_like
+
+if TYPE_CHECKING:
+    from subwords.corpus.source import Source
+
 
 LEAST_NEW = 1 << 10  # tokens; fewer are expected to be far more frequent than all others
 
@@ -142,3 +150,22 @@ def unreachable_ids(spec: TokenizerSpec, threads: int | None = None) -> NDArray[
     ids, model = ordinary_ids(spec), spec.model
     tokens, segmenter = list(model.vocab), segmenter_of(model)
     return ids[~segmenter.reachable(tokens, ids, lambda words: ids_of_words(model, words, threads))[ids]]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The counts that a change of a tokenizer is decided by: of words as this tokenizer splits them.
+
+
+def counts_for(
+    tokenizer: Tokenizer,
+    source: Source | WordCounts,
+    *,
+    reading: Reading | None = None,
+    threads: int | None = None,
+    progress: bool | None = None,
+) -> WordCounts:
+    """Return the counts of a corpus, or counts as they are; InputError for those of another splitter or normalizer."""
+    counts = counts_of(source, rules_like(tokenizer), reading=reading, threads=threads, progress=progress)
+    if not len(counts):
+        raise InputError("no words in these counts: expected a corpus with text")
+    return counts

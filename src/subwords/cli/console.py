@@ -98,7 +98,7 @@ class _TokenizerType(click.Path):
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """Complete files; names where no file begins so."""
-        from subwords.spec.openai import ENCODINGS, MODELS
+        from subwords.spec.splitter import ENCODINGS, MODELS
 
         begun = Path(incomplete)
         if incomplete and not any(entry.name.startswith(begun.name) for entry in _entries(begun.parent)):

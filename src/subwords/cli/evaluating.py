@@ -337,7 +337,7 @@ def allocation(
     Example:
       subwords study allocation tok.json en=english.txt ru=russian.txt th=thai.txt
     """
-    from subwords.study.groups import allocation as measured
+    from subwords.study.growth import allocation as measured
 
     named = named_values("groups", groups).items()
     sources = {name: corpus_of([place]) for name, place in named}

@@ -16,9 +16,8 @@ from subwords.kernels import layout
 from subwords.kernels.layout import Frame, Row
 from subwords.kernels.named import frame_rows
 from subwords.models.segmenter import TextError
-from subwords.spec.added_token import Input, input_bytes
+from subwords.spec.added_token import Input, input_bytes, roles_by_name
 from subwords.spec.padding import Padding, Truncation, padding_of, truncation_of
-from subwords.spec.roles import roles_by_name
 from subwords.spec.template import Inserted, Slot, Template, whitespace_around
 from subwords.spec.tokenizer import TokenizerSpec
 from subwords.split.routes import NO_OFFSETS

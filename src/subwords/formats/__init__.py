@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from subwords.kernels.stored import stored
-from subwords.spec.openai import ENCODINGS, MODELS, encoding_named
-from subwords.spec.roles import roles_by_name
-from subwords.spec.splitter import NAMED, Rule, to_text
+from subwords.spec.added_token import roles_by_name
+from subwords.spec.splitter import ENCODINGS, MODELS, NAMED, Rule, encoding_named, to_text
 from subwords.spec.tokenizer import TokenizerSpec
 from subwords.support.checks import check_flag
 from subwords.support.errors import FormatError, InputError

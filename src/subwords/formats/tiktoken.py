@@ -21,8 +21,7 @@ from subwords.formats.json_node import show_json
 from subwords.models.bpe.model import BPE, LARGEST_ID
 from subwords.models.families import need
 from subwords.spec.added_token import AddedToken
-from subwords.spec.openai import ENCODINGS
-from subwords.spec.splitter import NAMED, Rule
+from subwords.spec.splitter import ENCODINGS, NAMED, Rule
 from subwords.spec.tokenizer import TokenizerSpec
 from subwords.support.errors import FormatError
 

@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from subwords.formats.json_node import is_unicode, show_json
 from subwords.models.families import need
 from subwords.models.wordpiece.model import WordPiece
-from subwords.spec.added_token import AddedToken
+from subwords.spec.added_token import BERT_TOKENS, AddedToken
 from subwords.spec.decoder import WordPieceDecoder
 from subwords.spec.normalizer import NAMED as NORMALIZERS
-from subwords.spec.roles import BERT_TOKENS
 from subwords.spec.splitter import NAMED as SPLITTERS
 from subwords.spec.template import bert
 from subwords.spec.tokenizer import TokenizerSpec

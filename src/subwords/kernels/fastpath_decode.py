@@ -36,7 +36,7 @@ from subwords.kernels.fastpath import (
     store_id_at,
 )
 from subwords.kernels.jit import I64, Int, helper, inlined
-from subwords.kernels.text.decode import FLAGS, run_after
+from subwords.kernels.text.utf8 import FLAGS, run_after
 
 # Items of what the built-in function carries, after the table of Python's functions. SCRATCH: of FEW ids and SHORT
 # bytes; no other call uses it at the same time, because no Python code runs before the text is made or dropped.

@@ -9,8 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 from weakref import WeakValueDictionary
 
+from subwords.spec.added_token import BERT_TOKENS
 from subwords.spec.model import Model
-from subwords.spec.roles import BERT_TOKENS
 from subwords.support.checks import check_choice
 from subwords.support.errors import InputError, SubwordsError
 

@@ -8,9 +8,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, get_args
 
 from subwords.spec import splitter as splitters
-from subwords.spec.added_token import AddedToken, check_added_tokens
+from subwords.spec.added_token import AddedToken, check_added_tokens, checked_roles, roles_by_name
 from subwords.spec.model import Model
-from subwords.spec.roles import checked_roles, roles_by_name
 from subwords.support.checks import check_string
 from subwords.support.errors import InputError
 from subwords.support.value import Value

@@ -83,7 +83,7 @@ class Vocab(Value, Sequence[bytes]):
 
     @cached_property
     def spans(self) -> NDArray[np.int64]:
-        """The bytes of every token, as `kernels/text/decode.py` reads them."""
+        """The bytes of every token, as `kernels/text/utf8.py` reads them."""
         return self.offsets[:-1] << layout.SPAN_START | np.diff(self.offsets)
 
     def after(self, count: int) -> Vocab:

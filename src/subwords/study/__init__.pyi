@@ -5,7 +5,7 @@ from subwords.study.canonical import is_canonical as is_canonical
 from subwords.study.comparison import compare as compare
 from subwords.study.evaluation import evaluate as evaluate
 from subwords.study.explanation import explain as explain
-from subwords.study.groups import allocation as allocation
+from subwords.study.growth import allocation as allocation
 from subwords.study.growth import stability as stability
 from subwords.study.growth import sweep as sweep
 from subwords.study.obstacles import why_not as why_not

@@ -21,11 +21,12 @@ from subwords.corpus.reading import Reading, Tally, reading_of
 from subwords.engine.documents import PartEncoder, in_parts
 from subwords.engine.encoder import word_ids
 from subwords.kernels import layout
-from subwords.study.gold import Boundaries, boundaries
 from subwords.study.statistics import (
+    Boundaries,
     Interval,
     Resampled,
     Zipf,
+    boundaries,
     check_confidence,
     check_order,
     gini,

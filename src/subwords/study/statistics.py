@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subwords.support.checks import check_integer
 from subwords.support.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from subwords.tokenizer import Tokenizer
+
 
 MOST_UNITS = 1024  # documents, or bundles of them, that are resampled
 ROWS = 64  # resamples at once
@@ -181,3 +188,35 @@ def gini(costs: Sequence[float] | NDArray[np.float64]) -> float | NDArray[np.flo
     with np.errstate(divide="ignore", invalid="ignore"):
         found = (values * places).sum(axis=-1) / (count * values.sum(axis=-1))
     return found if found.ndim else float(found)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Gold: words with their morphemes, and how well the borders of tokens are those of morphemes.
+
+
+class Boundaries(NamedTuple):
+    """Borders inside words: precision, recall and F1 of the tokens' borders. None without borders.
+
+    Defined in ALGORITHMS.md, V9.
+    """
+
+    precision: float | None
+    recall: float | None
+    f1: float | None
+    words: int
+
+
+def boundaries(tokenizer: Tokenizer, gold: Iterable[tuple[str, tuple[str, ...]]]) -> Boundaries:
+    """Return how well the borders of tokens inside words are those of morphemes; each word counts once.
+
+    A word is encoded with a space before it, as within a sentence.
+    """
+    rows = [(word, {*accumulate(map(len, parts[:-1]))}) for word, parts in gold]
+    hits = made = wanted = 0
+    encodings = tokenizer([f" {word}" for word, _ in rows], template=False, truncation=False, padding=False)
+    for (word, borders), encoding in zip(rows, encodings, strict=True):
+        own = {int(start) - 1 for start in encoding.spans[:, 0].tolist()} & {*range(1, len(word))}
+        hits, made, wanted = hits + len(own & borders), made + len(own), wanted + len(borders)
+    precision, recall = (hits / made if made else None), (hits / wanted if wanted else None)
+    f1 = None if precision is None or recall is None else 2 * hits / (made + wanted)
+    return Boundaries(precision, recall, f1, len(rows))

@@ -146,7 +146,7 @@ def decode_bytes(vocab: Vocab, ids: Iterable[int] | NDArray[np.integer[Any]]) ->
 
 
 def decoded_size(ids: NDArray[np.int64], spans: NDArray[np.int64]) -> int | None:
-    """Return the number of bytes of ids, see `kernels/text/decode.py`; None if a break separates single bytes."""
+    """Return the number of bytes of ids, see `kernels/text/utf8.py`; None if a break separates single bytes."""
     from subwords.kernels.named import size_of_ids
 
     size = size_of_ids.by_size(len(ids))(ids, spans)

@@ -15,8 +15,7 @@ from subwords.formats.json_node import Node, show_json
 from subwords.models.bpe.model import BPE, LARGEST_ID
 from subwords.spec import decoder as decoders
 from subwords.spec import normalizer as normalizers
-from subwords.spec.added_token import AddedToken
-from subwords.spec.roles import checked_roles
+from subwords.spec.added_token import AddedToken, checked_roles
 from subwords.spec.splitter import NAMED, SPACE, Rule, Split, space_rule
 from subwords.spec.template import Inserted, Piece, Slot, Template, bert
 from subwords.spec.tokenizer import TokenizerSpec
@@ -545,7 +544,7 @@ def _t5(data: Metadata, tokens: _Tokens) -> TokenizerSpec:
 
 def _read_bert(data: Metadata, tokens: _Tokens) -> TokenizerSpec:
     from subwords.models.wordpiece.model import WordPiece
-    from subwords.spec.roles import BERT_TOKENS
+    from subwords.spec.added_token import BERT_TOKENS
 
     usual = [i for i in tokens.roles.values() if tokens.texts[i] in BERT_TOKENS]
     literal = {*tokens.of(CONTROL, UNKNOWN, USER_DEFINED, UNUSED), *usual}

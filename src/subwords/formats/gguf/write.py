@@ -34,9 +34,9 @@ from subwords.models.bpe.model import BPE
 from subwords.models.families import family_of
 from subwords.models.unigram.model import Unigram
 from subwords.models.wordpiece.model import WordPiece
+from subwords.spec.added_token import roles_by_name
 from subwords.spec.model import Model
 from subwords.spec.normalizer import Bert, Prepend, Replace, SentencePiece
-from subwords.spec.roles import roles_by_name
 from subwords.spec.splitter import NAMED, SPACE
 from subwords.spec.template import Inserted
 from subwords.spec.tokenizer import TokenizerSpec

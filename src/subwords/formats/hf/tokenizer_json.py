@@ -20,10 +20,10 @@ from subwords.formats.hf.vocabulary import (
 from subwords.formats.json_node import Node, parse_json
 from subwords.models.families import family_of
 from subwords.spec import splitter as splitters
+from subwords.spec.added_token import ROLES
 from subwords.spec.model import Model
 from subwords.spec.normalizer import Bert, Prepend
 from subwords.spec.padding import LARGEST, LONGEST, Padding, Truncation
-from subwords.spec.roles import ROLES
 from subwords.spec.splitter import ByteChars, Prefix
 from subwords.spec.template import MOST_TEMPLATE_IDS
 from subwords.spec.tokenizer import Foreign, TokenizerSpec

@@ -14,10 +14,9 @@ from subwords.formats.checks import makes_all
 from subwords.models.bpe.model import BPE
 from subwords.models.families import family_of, need
 from subwords.models.unigram.model import BYTE_PIECES
-from subwords.spec.added_token import AddedToken
+from subwords.spec.added_token import AddedToken, checked_roles, roles_by_name
 from subwords.spec.decoder import SentencePieceDecoder
 from subwords.spec.normalizer import SentencePiece, read_charsmap
-from subwords.spec.roles import checked_roles, roles_by_name
 from subwords.spec.splitter import SPACE, Rule, Split, space_rule
 from subwords.spec.tokenizer import Foreign, TokenizerSpec
 from subwords.spec.vocab import Vocab

@@ -17,7 +17,7 @@ from subwords.kernels.layout import Edges, F64s, I64s, U8s, U32s, U64s, UnigramM
 from subwords.kernels.table.emit import table_pointers
 from subwords.kernels.table.encode import WARY, SegmentFunctions, encode_all
 from subwords.kernels.text.utf8 import decode_at
-from subwords.kernels.trie import ROOT, child, piece_length, next_piece, next_slot, piece_of, step
+from subwords.kernels.trie import ROOT, child, next_piece, next_slot, piece_length, piece_of, step
 
 # ---------------------------------------------------------------------------------------------------------------------
 # The path of the greatest sum of scores through a word (U5).

@@ -116,7 +116,9 @@ def find_substrings(words: Suffixes, sums: I64s, longest: Int, least: Int, stack
 
 
 @kernel
-def attach_suffixes(order: I32s, lefts: I32s, rights: I32s, lengths: I32s, stack: I64s, links: I64s, longest: I32s) -> Int:
+def attach_suffixes(
+    order: I32s, lefts: I32s, rights: I32s, lengths: I32s, stack: I64s, links: I64s, longest: I32s
+) -> Int:
     """Link every piece to the next shorter one that begins it, and every place to its longest piece.
 
     Pieces are sorted: by their first suffix, and by length.

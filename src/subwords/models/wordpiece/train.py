@@ -31,9 +31,9 @@ from subwords.models.learning import (
     pair_table,
 )
 from subwords.models.wordpiece.model import MAX_CHARS, WordPiece
+from subwords.spec.added_token import BERT_TOKENS
 from subwords.spec.decoder import Decoder, Fuse, Replace, WordPieceDecoder, unescaped, writes_spaces
 from subwords.spec.normalizer import Steps
-from subwords.spec.roles import BERT_TOKENS
 from subwords.spec.splitter import Rule
 from subwords.spec.template import bert
 from subwords.spec.tokenizer import TokenizerSpec

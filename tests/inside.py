@@ -1,0 +1,239 @@
+"""The one place through which tests reach what is not public: `from inside import merge_word`.
+
+If a name moves to another module, its line here changes and no test does. It is imported when a test asks for it.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+# The names that tests use, by module.
+NAMES = {
+    "adapt.extending": "Extension MOST_CLASSES extend_bpe word_rules",
+    "adapt.pruning": "lowest removal_of token_counts",
+    "adapt.words": "ids_of_words parts_of_tokens symbol_words_of_ids",
+    "corpus.blocks": "Block HEAD Specials cut_blocks sample_blocks",
+    "corpus.count": "SHARES SpillFile SpilledWords add_files count_blocks",
+    "corpus.counts": "MAGIC MOST Provenance write_parquet",
+    "corpus.files": "check_text container",
+    "corpus.mix": "mix_factors",
+    "corpus.progress": "progress",
+    "corpus.read": "kind_of_file read_blocks read_corpus_file",
+    "corpus.reading": "Tally",
+    "corpus.source": "files_and_texts source_size",
+    "corpus.word_table": "CountingTable",
+    "engine.added_tokens": "AddedTokens MOST_IN_REGEX StringSearch TrieFinder shortest_within",
+    "engine.decode.decoding": "CLEANED begins_with_space bytes_of_letters decode_bytes is_byte_token piece_bytes",
+    "engine.decode.joined": "joined_of",
+    "engine.decode.stages": "TokenSource decode_tokens",
+    "engine.decode.stream": "DecodeStream text_and_spans text_of_ids",
+    "engine.documents": "LEAST_BLOCK MOST_BLOCK TABLES threads_within",
+    "engine.encoder": "CUT Encoder neighbours_of safe_cuts word_ids",
+    "engine.encoding": "NO_ROW",
+    "engine.engine": "Engine plain_spaces",
+    "engine.rows": "Framing",
+    "engine.spans": "Entries SpanFinder Spelling",
+    "engine.text_parts": "TextParts",
+    "formats.gguf.read": "BOOL FLOAT32 INT32 PRE STRING UINT32 gguf_bytes name_of",
+    "formats.hf.decoder": "from_decoder to_decoder",
+    "formats.hf.normalizer": "from_normalizer to_normalizer",
+    "formats.hf.post_processor": "from_post_processor to_post_processor",
+    "formats.hf.pre_tokenizer": "BEHAVIORS from_pre_tokenizer to_pre_tokenizer unicode_scripts",
+    "formats.hf.tokenizer_json": "_JOINED read_tokenizer_json write_tokenizer_json",
+    "formats.hf.vocab_merges": "read_merges",
+    "formats.hf.vocabulary": "model_kind read_added read_vocab written_vocab",
+    "formats.hf.wordpiece": "read_model write_model",
+    "formats.hub": "FILES is_repository_name",
+    "formats.json_node": "parse_json show_json",
+    "formats.sentencepiece.read": "Kind PieceType cut_rule model_class",
+    "formats.tiktoken": "read_rank_file read_ranks",
+    "formats.vocab_txt": "is_cased read_tokens write_tokens",
+    "interop.hf": "HFEncoding HFShape",
+    "interop.sentencepiece": "SentencePieceShape",
+    "interop.tiktoken": "TiktokenShape",
+    "interop.verify": "PROBES",
+    "kernels.bpe.index": "run_at",
+    "kernels.bpe.pairs": "fill_pairs",
+    "kernels.entry": "KNOWN Kernel",
+    "kernels.fastpath": "available every_address_kernel",
+    "kernels.jit": "Int KERNELS every_kernel",
+    "kernels.layout": "Frame IdSizes IdWords LETTER NUMBER Origins Placed Row Source U8s WordTable",
+    "kernels.machine_code": "_digest",
+    "kernels.modes": "MODE NOTICES Notices",
+    "kernels.normalize.graphemes": "grapheme_sources",
+    "kernels.split.masks": "cut_words",
+    "kernels.split.o200k": "split_o200k",
+    "kernels.stored": "cache_root stored",
+    "kernels.table.words": "number_of_words share_words sort_rows",
+    "kernels.text.locate": "count_characters cover_text frame_rows place_ids",
+    "kernels.text.rows": "field_texts",
+    "kernels.text.utf8": "count_ids cut_out ends_after find_bytes first_invalid",
+    "models.bpe.merges": "MergeTables joining_pairs open_tables perfect_tables without_repeats",
+    "models.bpe.model": "BPE last_parts",
+    "models.bpe.plain": "merge_plainly pairs_of word_symbols",
+    "models.bpe.segmenter": "BPESegmenter fused",
+    "models.bpe.train": "BPESettings initial_tokens train_bpe",
+    "models.families": "ALGORITHMS FAMILIES Family encoder_of family_of segmenter_of",
+    "models.learning": "character_rules",
+    "models.segmenter": "UnknownSymbolError WordSource",
+    "models.unigram.model": "BYTE_PIECES Unigram parsed",
+    "models.unigram.segmenter": "Paths",
+    "models.unigram.train": "UnigramSettings expected_counts find_seeds number_text train_unigram unit_bits",
+    "models.wordlevel.model": "WordLevel",
+    "models.wordlevel.train": "WordLevelSettings train_wordlevel",
+    "models.wordpiece.model": "WordPiece",
+    "models.wordpiece.train": "WordPieceSettings compare_gains train_wordpiece",
+    "normalize.characters": """
+        CharMap chinese clean combining_classes compose_pair compositions decompositions grapheme_classes
+        lowercase marks nonspacing_marks
+    """,
+    "normalize.normalizer": "NormalizerEngine Pipeline stages_of",
+    "normalize.sentencepiece": "GraphemeStage",
+    "normalize.stages": "PatternStage Position WHOLE run_stage",
+    "research": "Choice parity_merges",
+    "sampling": "WordLattice",
+    "scale.work": "shards_of",
+    "spec.added_token": "roles_by_name",
+    "spec.decoder": """
+        BPEDecoder ByteDecoder ByteFallback CTC Decoder DecoderSequence Fuse Metaspace ReplaceTokens
+        SentencePieceDecoder SpaceDecoder WordPieceDecoder
+    """,
+    "spec.normalizer": """
+        Bert ByteLevel Form Lowercase Nmt Precompiled Prepend SentencePiece Steps StripAccents read_charsmap
+    """,
+    "spec.oniguruma": "from_oniguruma to_oniguruma",
+    "spec.splitter": """
+        ALIASES ByteChars DIGIT ENCODINGS MODELS PATTERNS Prefix Rule SIGN Split encoding_named escape members
+        space_rule
+    """,
+    "spec.template": "Inserted Slot Template bert template_of",
+    "spec.token_batch": "TokenBlock",
+    "spec.tokenizer": "Foreign",
+    "spec.unicode": """
+        CATEGORIES GENERAL_CATEGORIES OTHER PROPERTIES SCRIPTS UNICODE_VERSION WHITE_SPACE case_folds
+        cased_classes categories first_names gpt2_classes property_members
+    """,
+    "spec.vocab": "Vocab tokens_from_text tokens_to_text",
+    "split.automaton": "Automaton DEAD automaton merged_classes merged_states partition",
+    "split.fallback": "behaved compiled find_matches",
+    "split.finders": """
+        DroppingRoute GroupsStepSplitter MachineStepSplitter NumbersRoute PrefixingRoute RegexStepSplitter
+        StepsRoute SymbolsRoute digit_groups finder literal_strings
+    """,
+    "split.pattern": "Chars Either End INVALID Look Outside Repeat Then literal parse_pattern",
+    "split.routes": """
+        CASED CHUNK_WORDS CasedRoute GapsRoute MachineRoute MaskRoute SAMPLE SplitBuffers SplitRoute
+        TracedChunk WordChunk much_is_odd
+    """,
+    "split.splitter": "SplitterEngine _route route",
+    "split.transducer": "Machine compose_machines machine unsplit",
+    "split.word_spans": "put_bytes_back whole_text write_byte_chars",
+    "study.checks": "RULES",
+    "study.evaluation": "NO_SPACES SPACELESS_CHARACTERS WORDS measured word_classes",
+    "study.explanation": "Trace alternatives_of explain_word word_explainer",
+    "study.growth": "shrink_vocabulary",
+    "study.obstacles": "WhyNot",
+    "study.page": """
+        HEADERS MOST_BYTES MOST_CHARACTERS MetricTable PageApi PageServer PanelFinding Panels TokenizerFile
+        disagreements page_files panels
+    """,
+    "study.segments": "Added Known Lattice Matching Merging Stretch Unknown",
+    "study.statistics": "Resampled entropy gini renyi_efficiency zipf",
+    "study.training_steps": "MergeStep PieceStep TrainingTrace",
+    "study.verification": "learned_merges one_merge_each",
+    "support.checks": "check_strings",
+    "support.files": "Remote atomic_write is_remote only_one place_of version_of",
+    "support.memory": "LEAST_ROOM Spare bytes_of room_of zeros",
+    "support.names": "distinct random_bits",
+    "support.render": """
+        ANSI_BACKGROUNDS BACKGROUNDS Chip SPECIAL chips colored facts printable shorten_visible uses_color
+        visible
+    """,
+    "support.threads": "ahead check_stopped in_threads streamed thread_count",
+    "support.value": "Value digest_of read_only",
+    "tokens.formats": "FORMATS _rounded format_named",
+    "tokens.manifest": "Contents manifest_path write_manifest",
+    "tokens.write": "shard_path with_ends write_shards",
+    "training.count": "normalizer_or_none word_source",
+    "training.mingram": "MingramSettings learned_pieces",
+    "training.train": """
+        BPEOptions CommonOptions FIXED PER_SYMBOL UnigramOptions WordLevelOptions WordPieceOptions
+        families_with family_settings need_of
+    """,
+}
+# Names that two modules have: steps of a normalizer and of a splitter, and private functions.
+TWICE = {
+    "decoder_Replace": ("spec.decoder", "Replace"),
+    "decoder_Strip": ("spec.decoder", "Strip"),
+    "evaluation_BYTES": ("study.evaluation", "BYTES"),
+    "evaluation_CHARACTERS": ("study.evaluation", "CHARACTERS"),
+    "json_node_Node": ("formats.json_node", "Node"),
+    "layout_SPACE": ("kernels.layout", "SPACE"),
+    "normalizer_NAMED": ("spec.normalizer", "NAMED"),
+    "normalizer_Replace": ("spec.normalizer", "Replace"),
+    "normalizer_Step": ("spec.normalizer", "Step"),
+    "normalizer_Strip": ("spec.normalizer", "Strip"),
+    "pattern_Node": ("split.pattern", "Node"),
+    "post_processor_DEEPEST": ("formats.hf.post_processor", "DEEPEST"),
+    "rows_DEEPEST": ("kernels.text.rows", "DEEPEST"),
+    "splitter_NAMED": ("spec.splitter", "NAMED"),
+    "splitter_Replace": ("spec.splitter", "Replace"),
+    "splitter_SPACE": ("spec.splitter", "SPACE"),
+    "splitter_Step": ("spec.splitter", "Step"),
+    "vocab_BYTES": ("spec.vocab", "BYTES"),
+    "vocab_CHARACTERS": ("spec.vocab", "CHARACTERS"),
+}
+# Modules that tests use as a whole, most of them to change a constant.
+MODULES = {
+    "adapt_extending": "adapt.extending",
+    "adapt_words": "adapt.words",
+    "corpus_count": "corpus.count",
+    "corpus_counts": "corpus.counts",
+    "corpus_word_table": "corpus.word_table",
+    "engine_batch": "engine.batch",
+    "engine_encoder": "engine.encoder",
+    "formats_gguf_read": "formats.gguf.read",
+    "formats_gguf_write": "formats.gguf.write",
+    "formats_hf_folder": "formats.hf.folder",
+    "formats_hf_tokenizer_json": "formats.hf.tokenizer_json",
+    "formats_hf_vocab_merges": "formats.hf.vocab_merges",
+    "formats_sentencepiece_read": "formats.sentencepiece.read",
+    "formats_sentencepiece_write": "formats.sentencepiece.write",
+    "formats_tiktoken": "formats.tiktoken",
+    "formats_vocab_txt": "formats.vocab_txt",
+    "kernels_compile": "kernels.compile",
+    "kernels_fastpath_decode": "kernels.fastpath_decode",
+    "kernels_layout": "kernels.layout",
+    "kernels_machine_code": "kernels.machine_code",
+    "kernels_modes": "kernels.modes",
+    "kernels_stored": "kernels.stored",
+    "models_bpe_merges": "models.bpe.merges",
+    "models_bpe_model": "models.bpe.model",
+    "models_families": "models.families",
+    "models_learning": "models.learning",
+    "models_segmenter": "models.segmenter",
+    "models_wordpiece_train": "models.wordpiece.train",
+    "normalize_characters": "normalize.characters",
+    "normalize_normalizer": "normalize.normalizer",
+    "normalize_resolve": "normalize.resolve",
+    "normalize_stages": "normalize.stages",
+    "spec_unicode": "spec.unicode",
+    "split_automaton": "split.automaton",
+    "split_fallback": "split.fallback",
+    "split_finders": "split.finders",
+    "split_routes": "split.routes",
+    "split_transducer": "split.transducer",
+    "support_memory": "support.memory",
+    "training_count": "training.count",
+}
+HOMES = {name: module for module, names in NAMES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> Any:
+    if name in MODULES:
+        return import_module(f"subwords.{MODULES[name]}")
+    module, attribute = TWICE.get(name, (HOMES.get(name), name))
+    if module is None:
+        raise AttributeError(name)
+    return getattr(import_module(f"subwords.{module}"), attribute)

@@ -120,7 +120,7 @@ KINDS: dict[str, tuple[dict[str, Any], str]] = {
     ".json": ({}, "chat template and roles"),
     ".tiktoken": ({}, "splitter, special tokens, chat template and roles: load it with splitter='gpt2', "),
     ".gguf": ({}, ""),
-    "vocab.json": ({}, "special tokens, chat template and roles: load it with special_tokens="),
+    "vocab.json": ({}, "special tokens, chat template and roles: load it with special_ids="),
     ".model": ({"byte_level": False, "splitter": "sentencepiece", "normalizer": "sentencepiece"}, "chat template"),
 }
 

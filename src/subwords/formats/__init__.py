@@ -451,4 +451,4 @@ def _options(spec: TokenizerSpec) -> Iterator[tuple[str, str, str]]:
     first = dict([*special.items()][:_MOST])
     shown = ", ".join(f"{text!r}: {index}" for text, index in first.items())
     given = json.dumps(first, ensure_ascii=False).removesuffix("}") + more + "}"
-    yield "special_ids", f"special_ids={{{shown}{more}}}", f"--special-ids {shlex.quote(given)}"
+    yield "special_tokens", f"special_ids={{{shown}{more}}}", f"--special-ids {shlex.quote(given)}"

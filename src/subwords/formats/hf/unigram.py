@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from subwords.formats.hf.vocabulary import encode_vocabulary, quoted, unyielded_ids
+from subwords.formats.hf.vocabulary import token_texts as token_texts
 from subwords.formats.json_node import Node, show_json
 from subwords.models.unigram.model import Unigram
 from subwords.spec.added_token import AddedToken

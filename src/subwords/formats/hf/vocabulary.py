@@ -125,7 +125,7 @@ def token_texts(model: Model, added: Iterable[AddedToken]) -> list[str]:
     return written_texts([token.decode() for token in model.vocab], added)
 
 
-def vocab_json(_model: Model, texts: list[str], appended: set[int]) -> dict[str, str]:
+def write_vocab(_model: Model, texts: list[str], appended: set[int]) -> dict[str, str]:
     """Return the JSON of the last key of a `model` object, indented as HF does; `texts` are the tokens by id."""
     return {"vocab": written_vocab(texts, appended)}
 

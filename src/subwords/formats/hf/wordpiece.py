@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from subwords.formats.hf.vocabulary import encode_vocabulary, texts_by_id, unyielded_ids
+from subwords.formats.hf.vocabulary import token_texts as token_texts
+from subwords.formats.hf.vocabulary import write_vocab as write_vocab
 from subwords.formats.json_node import Node
 from subwords.models.wordpiece.model import WordPiece
 from subwords.spec.added_token import AddedToken

@@ -32,3 +32,8 @@ class TrainingError(SubwordsError):
 
 class SubwordsWarning(UserWarning):
     """Something that works, but perhaps not as expected."""
+
+
+# Tracebacks and pickles say `subwords.InputError`, the name that users import.
+for _public in (SubwordsError, InputError, CorpusError, FormatError, TrainingError, SubwordsWarning):
+    _public.__module__ = "subwords"

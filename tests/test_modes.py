@@ -117,7 +117,7 @@ def test_read_only_cache_is_no_reason_to_fail(tmp_path: Path) -> None:
 
 
 def test_damaged_file_is_compiled_again(tmp_path: Path) -> None:
-    # More kinds of damage: tests/unit/test_kernels_machine.py.
+    # More kinds of damage: tests/unit/test_machine.py.
     assert run([ONE_KERNEL], tmp_path) == ("compiled", True)
     (file,) = machine_code(tmp_path)
     os.truncate(file, file.stat().st_size // 2)

@@ -183,6 +183,6 @@ def test_bytes_as_characters_and_back() -> None:
 
 
 def test_text_of_two_gigabytes_in_steps_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("subwords.kernels.split.transducer.split_texts", lambda *_: 0)
+    monkeypatch.setattr("subwords.kernels.named.split_texts", lambda *_: 0)
     with pytest.raises(InputError, match="less than 2 GiB"):
         splitter("whitespace-split").split("a b")

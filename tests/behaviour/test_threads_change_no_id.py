@@ -36,9 +36,9 @@ FORMS = ("nmt_nfkc", "nfkc_cf", "identity")
 @pytest.fixture
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let threads share texts of a few bytes, as they share texts of megabytes."""
-    for name in ("encode.encoder.THREAD_TEXT", "engine.engine.THREAD_TEXT"):
+    for name in ("engine.encoder.THREAD_TEXT", "engine.engine.THREAD_TEXT"):
         monkeypatch.setattr(f"subwords.{name}", 8)
-    monkeypatch.setattr("subwords.engine.encoder.SHORT_TEXT", 0)
+    monkeypatch.setattr("subwords.kernels.layout.SHORT_TEXT", 0)
 
 
 def check(tok: subwords.Tokenizer, rng: random.Random, count: int) -> None:

@@ -57,14 +57,14 @@ MOST_BYTES = RUN - LANES  # of texts split in one call
 
 JSON_ROW = row("at written width")  # counters: the next row in the data; bytes and texts written so far
 
-# ------------------------------------------------------------------ what an id gives (text/decode.py)
+# ------------------------------------------------------------------ what an id gives (text/utf8.py)
 
 SPAN_START = 32  # from this bit on: the place of its bytes
 SPAN_SIZE = (1 << 30) - 1  # the number of its bytes
 SPAN_BYTE, SPAN_BREAK = 1 << 30, 1 << 31  # flags
 NO_SIZE = -(1 << 62)  # in place of a size: a break separates single bytes
 
-# ------------------------------------------------------------------ what a text has (text/measure.py)
+# ------------------------------------------------------------------ what a text has (text/utf8.py)
 
 MEASURED = row("characters words spaceless width")  # of a text
 IN_WORD, SPACELESS = 1, 2  # bits of a code point: it is part of a word; its script has no spaces between words
@@ -108,7 +108,7 @@ class WordTable(NamedTuple):
 
 
 class CountTable(NamedTuple):
-    """Words with a count and a first place, see table/count.py."""
+    """Words with a count and a first place, see table/words.py."""
 
     slots: U64s
     seeds: U64s
@@ -144,7 +144,7 @@ class BPEModel(NamedTuple):
     """Alphabet and merges."""
 
     alphabet: I32s  # the id of every byte (256 elements) or code point, or MISSING
-    pairs: U64s  # hash table, see bpe/merge.py
+    pairs: U64s  # hash table, see bpe/encode.py
     sieve: U64s  # two bits for each of its pairs; a power of two of elements
     results: I32s  # the id that each rank yields
     classes: I32s  # the priority of each rank
@@ -204,7 +204,7 @@ class WordPieceWorkspace(NamedTuple):
 
 
 class UnigramModel(NamedTuple):
-    """Pieces as a double array (trie/double_array.py), and their scores."""
+    """Pieces as a double array (trie.py), and their scores."""
 
     units: U64s
     links: I32s
@@ -215,7 +215,7 @@ class UnigramModel(NamedTuple):
 
 
 class UnigramScratch(NamedTuple):
-    """Room for the paths to every place of one word, and sums of the text, see unigram/viterbi.py."""
+    """Room for the paths to every place of one word, and sums of the text, see unigram/encode.py."""
 
     keys: U64s
     best: F64s  # PLACE_SUMS elements a place
@@ -284,13 +284,13 @@ GROUP = 32  # characters of a group of steps
 PART_WORDS = STREAM // GROUP + 4  # words of 64 bits for the borders of one part of a stream
 BLOCKS = STREAM // LANES + 4  # blocks of a packed stream
 
-# Of a character: there may be a cut beside it; the sides of keys that have it. See split/safe_cuts.py.
+# Of a character: there may be a cut beside it; the sides of keys that have it. See split/words.py.
 MAY_CUT, PAIR_LEFT, PAIR_RIGHT, TAIL_LEFT, TAIL_RIGHT = 1, 2, 4, 8, 16
 MEMBERS = 1 << 16  # code points that `members` has
 
 
 class SafeCuts(NamedTuple):
-    """Which places between characters a token may span, see split/safe_cuts.py; all empty for no cuts."""
+    """Which places between characters a token may span, see split/words.py; all empty for no cuts."""
 
     bits: U64s  # a filter, a power of two of elements
     # By code point, and one more element: what it is a member of; with scratch, that in the upper half, and its class.
@@ -624,7 +624,7 @@ ENTRY = row("score tie record pairs high low", width=8)
 
 
 class ScoreTraining(NamedTuple):
-    """All that WordPiece training works on; see wordpiece/index.py and wordpiece/heap.py."""
+    """All that WordPiece training works on; see wordpiece/train.py and wordpiece/heap.py."""
 
     arena: U32s
     postings: U32s

@@ -178,7 +178,7 @@ ADDRESSES: dict[str, Any] = {
 }
 
 
-# ------------------------------------------------------------------ lanes of 32 bits: the primitives of `lanes.py`
+# ------------------------------------------------------------------ lanes of 32 bits: the primitives of `arithmetic.py`
 
 LANE = ir.IntType(32)
 

@@ -1,4 +1,4 @@
-"""The layout of a call plan: what the fast path of encoding runs and works on; see `fastpath_encode.py`."""
+"""The layout of a call plan: what the fast path of encoding runs and works on; see `fastpath.py`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Routes that split unchanged text by one machine; others are in `mask_routes.py` and `step_routes.py`."""
+"""Routes: how texts are split, by boundary algebra, by one machine, or step by step."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def flat_steps(decoder: Any) -> Iterator[Any]:
 
 
 def apply_step(step: Alone, tokens: list[str]) -> list[str]:
-    """Return the tokens of a text after a step; as the stages of `token_stages.py`, without places."""
+    """Return the tokens of a text after a step; as the stages of `stages.py`, without places."""
     match step:
         case WordPieceDecoder(prefix, cleanup):
             tokens = tokens[:1] + [_continued(token, prefix) for token in tokens[1:]]

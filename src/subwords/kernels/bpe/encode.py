@@ -1,4 +1,4 @@
-"""BPE on the table of words: `table/encode.py` with the segmentation of `segment.py`."""
+"""BPE on the table of words: `table/encode.py` with the merges of each word."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """SentencePiece's normalization: strings replaced, extra spaces removed, U+2581 for spaces.
 
 At every place the longest user-defined piece is kept; otherwise the longest string of the map is replaced; otherwise
-the character is kept. Most characters begin neither: blocks.py finds the others, 64 bytes of text at a time.
+the character is kept. Most characters begin neither: characters.py finds the others, 64 bytes of text at a time.
 """
 
 from __future__ import annotations

@@ -2,14 +2,16 @@ r"""The rules of GPT-4, Llama 3 and Qwen as boundary algebra on 64-byte blocks.
 
     (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
 
-Bit k of a mask is byte k of the block. A *gap* is whitespace but GRAPHEME.cr and GRAPHEME.lf, which are newlines. A
-word starts - where a run of letters starts, unless a gap precedes it, or a run of one other character that starts a
-word (then the word includes that character); - where a run of numbers starts, and after every `group` of them; - where
-a run of others starts, unless an ASCII space precedes it (then the word includes the space). Newlines after the run
-belong to its word; - where a run of whitespace starts; after its last newline; and at its last character, if that is a
-gap and something follows it: `\s+(?!\S)`. With `whole`, `\s++$` comes first: whitespace at the end of a text is one
-word; - after a contraction, whose apostrophe starts a word. No rule looks backward, so a scan can start at any word's
-end (S4).
+Bit k of a mask is byte k of the block. A *gap* is whitespace but CR and LF, which are newlines. A word starts
+- where a run of letters starts, unless a gap precedes it, or a run of one other character that starts a word (then the
+  word includes that character);
+- where a run of numbers starts, and after every `group` of them;
+- where a run of others starts, unless an ASCII space precedes it (then the word includes the space). Newlines after the
+  run belong to its word;
+- where a run of whitespace starts; after its last newline; and at its last character, if that is a gap and something
+  follows it: `\s+(?!\S)`. With `whole`, `\s++$` comes first: whitespace at the end of a text is one word;
+- after a contraction, whose apostrophe starts a word.
+No rule looks backward, so a scan can start at any word's end (S4).
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ class Packed(NamedTuple):
     """Room for one stream."""
 
     classes: object  # by code point, plus CLASS_FLAG
-    members: object  # the same of 16 bits, with what safe_cuts.py says of a character in the upper half
+    members: object  # the same of 16 bits, with what words.py says of a character in the upper half
     with_members: object
     stream: object
     found: object  # uint8: the upper halves of the stream's characters

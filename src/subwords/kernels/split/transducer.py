@@ -3,7 +3,7 @@
 A step looks up (state, class, class) and finds the next state and the word ends, as bits. Each load depends on the one
 before (five cycles or more), so the text is cut into four parts where the transducer allows it, and all parts are
 processed in the same loop (two parts: two thirds of the speed). A stream is ASCII text as it is, or packed text
-(pack.py). Every part starts at the end of a word, where the transducer is in state 0.
+(`pack_chars` in masks.py). Every part starts at the end of a word, where the transducer is in state 0.
 
 `walk` handles the rest, one character at a time: short texts, words longer than a stream, and saved places.
 

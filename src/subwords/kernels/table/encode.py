@@ -39,7 +39,7 @@ class SegmentFunctions(NamedTuple):
 
     `segment(model, counters, text, at, length, out, count)` writes the ids of a word from out[count] on and returns
     (DONE or ONCE, number of ids), or another status. `settle` (see `settled`) says after every block whether its ids
-    are right; if not, the block is encoded again with each word COUNTER.alone. `fleeting`: see `never_fleeting`.
+    are right; if not, the block is encoded again with each word alone. `fleeting`: see `never_fleeting`.
     """
 
     segment: object
@@ -59,7 +59,7 @@ def emit_new(family, model, table, text, at, length, key, out, count):
         return (layout.DONE if status == layout.ONCE else status), count + n
     low, high = key[0], U64(length) if key[1] == UNKNOWN_KEY else key[1]
     slot = find_slot(table, text, at, length, low, high, I64(key[2]))
-    # COUNTER.alone words do not use the table: its ids may be wrong here (see `Family.settle`).
+    # Words that are alone do not use the table: its ids may be wrong here (see `Family.settle`).
     if table.slots[slot * layout.SLOT.width + layout.SLOT.key_high] != ZERO and counters[layout.COUNTER.alone] <= 0:
         return layout.DONE, emit_slot(table.slots, table.ids, slot * layout.SLOT.width, out, count)
     if counters[layout.COUNTER.slots_used] >= table.load:

@@ -1,7 +1,7 @@
 """Words as table keys: up to 15 bytes inline with their length; a longer word as a keyed hash and its length.
 
 The table is open addressing with linear probing. A slot is four uint64: SLOT.key_low, SLOT.key_high, and two values
-that belong to the table's owner (`encode.py`, `count.py`). Bits 56..59 of SLOT.key_high are the length of an inline
+that belong to the table's owner (`encode.py`, `words.py`). Bits 56..59 of SLOT.key_high are the length of an inline
 word. A longer word has zero there, its length in the low bits and its hash as SLOT.key_low; the owner keeps a copy of
 its bytes to compare with. Bits 60..63 of SLOT.key_high are zero in a key and free for the owner in a slot. No
 SLOT.key_high is zero, so zero marks a free slot. Hashes are keyed with random seeds, so nobody can prepare words that

@@ -1,9 +1,9 @@
-"""Unigram on the table of words: `table/encode.py` with the best paths of `viterbi.py`.
+"""Unigram on the table of words: `table/encode.py` with the best path of each word.
 
 For HF's models, which segment word by word, this is all. SentencePiece adds 32-bit floats from the start of the text,
 so the best path of a word may depend on the sum before it: `running` models keep that sum. The table keeps a word if
 its best path leads by more than rounding can change; other words are segmented each time. At a sum beyond RESET,
-SentencePiece subtracts the sum between two characters: near RESET, words are segmented COUNTER.alone.
+SentencePiece subtracts the sum between two characters: near RESET, words are segmented alone.
 """
 
 from __future__ import annotations
@@ -315,7 +315,7 @@ def settled_sum(m, counters, out, upto):
         return True
     sum_up(m, counters, out, upto)
     # A path from the table is the best one after any sum, but not where SentencePiece may subtract the sum: the block
-    # is encoded again, each word COUNTER.alone.
+    # is encoded again, each word alone.
     if counters[layout.COUNTER.alone] <= 0 and m.sums[layout.SUM.came_near] != 0.0:
         m.sums[layout.SUM.total], m.sums[layout.SUM.came_near] = m.sums[layout.SUM.before], 0.0
         return False

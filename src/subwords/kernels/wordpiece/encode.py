@@ -23,7 +23,7 @@ NO_NODE = -1
 class WordPiecePointers(NamedTuple):
     """The pointers of a `WordPieceModel`."""
 
-    edges: object  # trie/edges.py
+    edges: object  # trie.py
     mask: object
     fails: object  # int32, by node: where to continue if no edge fits, or NO_NODE
     pops: object  # int32, by node: where its certain tokens begin in `popped`

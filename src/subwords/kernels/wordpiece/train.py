@@ -1,6 +1,6 @@
 """WordPiece training by scores: the loop that merges (P1, P2, B4, B5).
 
-The layout of words and records is in index.py, that of the heap in heap.py.
+The layout of words and records and of the heap is in heap.py.
 """
 
 from __future__ import annotations

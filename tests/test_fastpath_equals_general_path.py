@@ -90,7 +90,7 @@ def check(tok: subwords.Tokenizer, text: str) -> None:
             assert tok.encode(text) == expected
             assert tok.count_tokens(text) == len(expected)
     if expected is not None:
-        quick, count = tok._fast_path.encode(text), tok._fast_path.count_ids(text)
+        quick, count = tok._engine.fast_path.encode(text), tok._engine.fast_path.count_ids(text)
         assert quick in (None, expected)
         assert count in (None, len(expected))
 
@@ -114,8 +114,8 @@ def test_the_fast_path_is_taken(family: str) -> None:
     tok = MADE[family]()
     text = "A line of some words."
     expected = tok.encode(text)
-    assert tok._fast_path.encode(text) == expected
-    assert tok._fast_path.count_ids(text) == len(expected)
+    assert tok._engine.fast_path.encode(text) == expected
+    assert tok._engine.fast_path.count_ids(text) == len(expected)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -63,9 +63,10 @@ class Fields(NamedTuple):
     words: int
     status: int
     filled: int
+    busy: int  # whether a call uses the plan while it is in its slot
 
 
-PLAN, STAGE, FIELDS = CallPlan(*range(13)), StagePlan(*range(4)), Fields(*range(19))
+PLAN, STAGE, FIELDS = CallPlan(*range(13)), StagePlan(*range(4)), Fields(*range(20))
 # Arrays made up: a header, and then its length.
 HEADER = 6
 TEXT_ARRAY, BOUNDS_ARRAY, ENDS_ARRAY = range(len(FIELDS), len(FIELDS) + 3 * HEADER, HEADER)

@@ -634,7 +634,7 @@ class Tokenizer:
         progress: bool | None = None,
         run: Run | None = None,
     ) -> Manifest | None:
-        """Encode a corpus to token files, which `subwords.tokens.open` reads, and write their manifest beside them.
+        """Encode a corpus to token files, which `subwords.files.open` reads, and write their manifest beside them.
 
         source: as in `subwords.count`: text, JSON Lines, Parquet or Arrow files, folders, globs, texts, tables.
         format: npy, bin (raw ids), megatron, parquet, datatrove or llmc; None takes it from the suffix of `path`.
@@ -654,7 +654,7 @@ class Tokenizer:
         >>> tok = subwords.train(["ab ab"], vocab_size=258, special_tokens=["<end>"])
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     made = tok.encode_files(["ab", "ab ab"], f"{folder}/ids.npy", eos="<end>")
-        ...     [ids.tolist() for ids in subwords.tokens.open(f"{folder}/ids.npy")]
+        ...     [ids.tolist() for ids in subwords.files.open(f"{folder}/ids.npy")]
         [[257, 0], [257, 221, 257, 0]]
         """
         from subwords.scale.job import encode_corpus

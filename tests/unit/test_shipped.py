@@ -159,7 +159,7 @@ def test_without_code_and_without_numba_the_error_says_what_to_install(tmp_path:
 
 
 def test_every_library_of_the_tool_can_be_chosen() -> None:
-    machine_code = pytest.importorskip("tools.machine_code")
-    assert {name.removeprefix("linux-x86_64-") for name in machine_code.TARGETS if "linux-x86_64" in name} == {
+    tool = pytest.importorskip("tools.machine_code")
+    assert {name.removeprefix("linux-x86_64-") for name in tool.TARGETS if "linux-x86_64" in name} == {
         *machine_code.FEATURES
     }

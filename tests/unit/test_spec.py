@@ -13,7 +13,7 @@ import pytest
 
 import subwords
 from building import read_json, read_model, write_json, write_model
-from inside import ByteDecoder, Foreign, Fuse, bert
+from inside import BPE, ByteDecoder, Foreign, Fuse, Vocab, bert
 from subwords import AddedToken, InputError, Padding, TokenizerSpec, Truncation
 
 TEXTS = ["hug pug pun bun hugs low lower lowest " * 9]
@@ -40,7 +40,7 @@ def test_equal_content_is_an_equal_spec(algorithm: str) -> None:
 
 
 def test_digest_is_the_same_in_every_process() -> None:
-    model = subwords.bpe.model.BPE(subwords.components.vocab.Vocab([b"a", b"b", b"ab"]), np.array([[0, 1, 2]]))
+    model = BPE(Vocab([b"a", b"b", b"ab"]), np.array([[0, 1, 2]]))
     assert TokenizerSpec(model=model).digest == TokenizerSpec(model=copy.deepcopy(model)).digest
     assert TokenizerSpec(model=model).digest[:16] == "3ef25f73ec9a33b1"
 

@@ -166,7 +166,7 @@ def test_a_loaded_spec_equals_the_one_that_was_read(
     tok = subwords.train(["ab abc été"] * 3, vocab_size=264)
     for name in ("a.json", "a.tiktoken"):
         tok.save(tmp_path / name)
-        options = {"splitter": "gpt2", "special_tokens": {"<|x|>": 300}} if name == "a.tiktoken" else {}
+        options = {"splitter": "gpt2", "special_ids": {"<|x|>": 300}} if name == "a.tiktoken" else {}
         first, second = (subwords.load(tmp_path / name, **options) for _ in range(2))  # type: ignore[arg-type]
         assert first == second and first.spec.digest == second.spec.digest
         assert not second.spec.model.merges.flags.writeable and not second.spec.model.vocab.offsets.flags.writeable

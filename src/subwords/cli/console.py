@@ -437,7 +437,7 @@ def _value(value: object) -> str:
 def print_token(token: bytes) -> str:
     r"""Return a token on one line: a space becomes U+2423, other characters that are not printable are escaped.
 
-    >>> print(shown(b" caf\xc3\xa9\n"), shown(b"\xc3"))
+    >>> print(print_token(b" caf\xc3\xa9\n"), print_token(b"\xc3"))
     ␣café\n \xc3
     """
     return visible(token.decode("utf-8", "surrogateescape"))

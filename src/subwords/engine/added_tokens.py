@@ -42,7 +42,7 @@ def shortest_within(strings: Sequence[str]) -> list[str]:
 class StringSearch:
     """Finds a few strings; of those that begin first the longest.
 
-    >>> [*RegexFinder(["ab", "abc"]).ranges("xabcab")]
+    >>> [*StringSearch(["ab", "abc"]).ranges("xabcab")]
     [(1, 4), (4, 6)]
     """
 
@@ -64,7 +64,7 @@ class StringSearch:
     def split(self, text: str) -> list[str]:
         """Return the text before each string, the string, and in the end the text after the last one.
 
-        >>> RegexFinder(["ab", "abc"]).split("xabcab")
+        >>> StringSearch(["ab", "abc"]).split("xabcab")
         ['x', 'abc', '', 'ab', '']
         """
         return self._capturing.split(text)

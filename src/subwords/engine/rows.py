@@ -35,7 +35,7 @@ def truncation_windows(lengths: Sequence[int], truncation: Truncation, added: in
 
     Source: HF tokenizers 0.23, truncate_encodings and Encoding::truncate.
 
-    >>> pieces_of([5], Truncation(max_length=4, stride=1), added=1)
+    >>> truncation_windows([5], Truncation(max_length=4, stride=1), added=1)
     [[(0, 3), (2, 5)]]
     """
     room = truncation.max_length - added

@@ -69,11 +69,12 @@ class TextParts:
 
     Source: HF tokenizers 0.23, AddedVocabulary::extract_and_normalize.
 
+    >>> from subwords.normalize.normalizer import NormalizerEngine
     >>> from subwords.normalize.resolve import normalizer
     >>> from subwords.spec.added_token import AddedToken
     >>> from subwords.engine.added_tokens import AddedTokens
-    >>> lower = normalizer("lowercase")
-    >>> added = AddedTokens([AddedToken("Eos", 5, normalized=True)], normalize=lower.normalize)
+    >>> lower = NormalizerEngine.of(normalizer("lowercase"))
+    >>> added = AddedTokens([AddedToken("Eos", 5, normalized=True)], normalize=lower.escaped)
     >>> [(part.data, part.id) for part in TextParts(added, lower, normalizes=False).cut("A EOS", "allow")]
     [(b'a ', None), (b'eos', 5)]
     """
@@ -182,11 +183,11 @@ class TokenSegments:
 
     >>> from subwords.spec.added_token import AddedToken
     >>> from subwords.engine.added_tokens import AddedTokens
-    >>> pieces = Pieces(AddedTokens([AddedToken("<eos>", 5)]).finder("allow"), None)
-    >>> pieces.add("a<eos>b")
-    >>> pieces.texts
+    >>> segments = TokenSegments(AddedTokens([AddedToken("<eos>", 5)]).finder("allow"), None)
+    >>> segments.add("a<eos>b")
+    >>> segments.texts
     [b'a', b'b']
-    >>> pieces.filled(TokenBatch(np.array([1, 2, 3], np.uint32), np.array([0, 2, 3]))).to_lists()
+    >>> segments.filled(TokenBatch(np.array([1, 2, 3], np.uint32), np.array([0, 2, 3]))).to_lists()
     [[1, 2, 5, 3]]
     """
 

@@ -21,8 +21,8 @@ _SUFFIXES = (".json", ".model", ".spm", ".txt", ".bpe", ".tiktoken", ".gguf", ".
 def is_repository_name(path: object) -> bool:
     """Whether a string has the form of a repository's name and is not obviously a file's.
 
-    >>> is_name("openai/whisper-tiny"), is_name("models/tokenizer.json"), is_name("gpt2"), is_name("../a/b")
-    (True, False, False, False)
+    >>> [is_repository_name(path) for path in ("openai/whisper-tiny", "models/tokenizer.json", "gpt2", "../a/b")]
+    [True, False, False, False]
     """
     return isinstance(path, str) and _NAME.fullmatch(path) is not None and not path.lower().endswith(_SUFFIXES)
 

@@ -110,8 +110,7 @@ def is_cased(tokens: Sequence[str]) -> bool:
 def read_vocab_txt(data: bytes, name: str) -> TokenizerSpec:
     """Return BERT's tokenizer with the vocabulary of a file; cased if any token has a capital letter.
 
-    >>> from subwords.formats.vocab_txt import read
-    >>> read(b"[UNK]\\nso\\n##n\\n", "vocab.txt").normalizer
+    >>> read_vocab_txt(b"[UNK]\\nso\\n##n\\n", "vocab.txt").normalizer
     (Bert(clean_text=True, handle_chinese_chars=True, strip_accents=None, lowercase=True),)
     """
     texts = read_tokens(data, name)

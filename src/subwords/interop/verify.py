@@ -127,7 +127,7 @@ def comparison_texts(
 
     With documents="line", each line of a file with its "\n" is a text. Texts of an iterable stay whole either way.
 
-    >>> [text.text for text in texts_of(["a\nb", "c"], Reading())]
+    >>> [text.text for text in comparison_texts(["a\nb", "c"], Reading())]
     ['a\nb', 'c']
     """
     check_choice("errors", reading.errors, ("strict", "replace"))

@@ -252,10 +252,9 @@ def address_kernel(function: Callable[..., int]) -> Kernel:
 
 
 def every_address_kernel() -> list[Kernel]:
-    """Import every file of the fast path, and return its kernels; none where it is not available."""
+    """Import the other file of the fast path, and return its kernels; none where it is not available."""
     if available():
-        for name in ("fastpath_encode", "fastpath_decode", "fastpath_texts"):
-            import_module(f"{__package__}.{name}")
+        import_module(f"{__package__}.fastpath_decode")
     return ADDRESS_KERNELS if available() else []
 
 

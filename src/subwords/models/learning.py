@@ -204,7 +204,7 @@ def character_rules(tokens: Sequence[bytes]) -> MergeRules:
     """Return rules by which tokens of bytes merge only within a character, or as whole characters.
 
     >>> rules = character_rules([b"a", b"\\xc3", b"\\xa9"])
-    >>> (rules.joined.reshape(12, 12)[np.ix_(rules.classes, rules.classes)] != APART).tolist()
+    >>> (rules.joined.reshape(12, 12)[np.ix_(rules.classes, rules.classes)] != layout.APART).tolist()
     [[True, False, False], [False, False, True], [False, False, False]]
     """
     numbers = {kind: number for number, kind in enumerate(_classes())}

@@ -267,7 +267,7 @@ def compositions() -> Mapping[tuple[int, int], int]:
 def compose_pair(first: str, second: str) -> str | None:
     """Return the composition of two characters, or None.
 
-    >>> composed("e", "\\u0301")
+    >>> compose_pair("e", "\\u0301")
     'é'
     """
     code = compositions().get((ord(first), ord(second)))

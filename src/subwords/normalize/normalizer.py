@@ -201,7 +201,7 @@ def _step_stages(step: Step) -> list[CharMap | Stage | Form]:
             from subwords.normalize.sentencepiece import GraphemeStage
 
             return [GraphemeStage(step)]
-    raise InputError(f"expected a step of subwords.components.normalizer, not {type(step).__name__}")
+    raise InputError(f"expected a step of subwords.spec.normalizer, not {type(step).__name__}")
 
 
 def _pattern_stage(step: Replace) -> Stage:
@@ -375,7 +375,8 @@ class NormalizerEngine(Normalizer):
         origin of a neighbor, or (0, 0) at the start if there is none.
 
         >>> import subwords
-        >>> text, origin = subwords.normalizer("bert-uncased").aligned(np.frombuffer("É!".encode(), np.uint8))
+        >>> engine = NormalizerEngine.of(subwords.normalizer("bert-uncased"))
+        >>> text, origin = engine.aligned(np.frombuffer("É!".encode(), np.uint8))
         >>> text.tobytes(), origin.tolist()
         (b'e!', [[0, 2], [2, 3]])
         """

@@ -560,7 +560,7 @@ def train_parity(
     `most_picks` times in the last `window` merges and have a pair left. The first `pooled` merges are the most frequent
     pairs of all languages together.
 
-    >>> train([{b"aab": 9}, {b"cd": 2}], [b"a", b"b", b"c", b"d"], 6, [1.0, 1.0])
+    >>> train_parity([{b"aab": 9}, {b"cd": 2}], [b"a", b"b", b"c", b"d"], 6, [1.0, 1.0])
     ([b'a', b'b', b'c', b'd', b'aa', b'aab'], [(b'a', b'a'), (b'aa', b'b')], [0, 0], [9, 4])
     """
     texts = [[*languages], [*(measured or languages)]]

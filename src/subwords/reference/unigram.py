@@ -488,7 +488,7 @@ def path_shares(text: str, scores: PieceScores, alpha: float) -> dict[tuple[str,
 def train_mingram(word_counts: Mapping[str, int], size: int, seed_factor: float = 1.1) -> dict[str, float]:
     """Return `size` pieces and their scores, best first; ValueError if there are too few.
 
-    >>> {piece: round(score, 7) for piece, score in train({"hug": 9, "hugs": 5}, 5).items()}
+    >>> {piece: round(score, 7) for piece, score in train_mingram({"hug": 9, "hugs": 5}, 5).items()}
     {'hug': -1.0000045, 's': -1.0000148, 'g': -1.0000309, 'h': -1.0000309, 'u': -1.0000309}
     """
     counts, number = {word.encode(): n for word, n in word_counts.items()}, ceil(size * seed_factor)

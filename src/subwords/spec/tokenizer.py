@@ -111,7 +111,7 @@ class TokenizerSpec(Value):
             from subwords.spec.decoder import Decoder
 
             if not isinstance(self.decoder, get_args(Decoder)):
-                raise InputError(f"expected a decoder of subwords.components.decoder or None, not {self.decoder!r:.60}")
+                raise InputError(f"expected a decoder of subwords.spec.decoder or None, not {self.decoder!r:.60}")
 
     @classmethod
     def trained(

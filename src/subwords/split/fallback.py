@@ -374,7 +374,7 @@ def compiled(pattern: str) -> Fallback:
 def find_matches(pattern: str, text: str, timeout: float | None = None) -> list[Segment]:
     """Return a pattern's matches in a text and the gaps between them, as `Fallback.segments` does.
 
-    >>> find(r"x*", "axxb")
+    >>> find_matches(r"x*", "axxb")
     [(0, 0, True), (0, 1, False), (1, 3, True), (3, 4, False), (4, 4, True)]
     """
     found = compiled(pattern)

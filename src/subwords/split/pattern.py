@@ -355,7 +355,7 @@ def parse_pattern(pattern: str) -> Node:
     Raises InputError, with the position, for syntax that no engine accepts, and Outside, with the reason, for syntax
     that only other engines accept.
 
-    >>> parse(r"(?:\s|$){2,}")  # doctest: +ELLIPSIS
+    >>> parse_pattern(r"(?:\s|$){2,}")  # doctest: +ELLIPSIS
     Repeat(item=Either(branches=(Chars(...), End())), low=2, high=None, greedy=True, possessive=False)
     """
     return _Parser(pattern).parse()

@@ -38,7 +38,7 @@ def printable(text: str) -> str:
 def escape_character(character: str) -> str:
     r"""Return how `visible` shows a character.
 
-    >>> print(escaped("\t"), escaped("x"), escaped("\x1b"))
+    >>> print(escape_character("\t"), escape_character("x"), escape_character("\x1b"))
     \t x \x1b
     """
     if character in _ESCAPES:
@@ -56,7 +56,7 @@ def shorten_visible(text: str, most: int) -> str:
 
     A mark at the start gets a dotted circle: it would otherwise combine with whatever stands before the text.
 
-    >>> shortened("a long text", 4), shortened("\u0301e", 4)
+    >>> shorten_visible("a long text", 4), shorten_visible("\u0301e", 4)
     ('a␣lo… (7 more)', '◌́e')
     """
     more = len(text) - most

@@ -227,7 +227,7 @@ class _Reader:
 def gguf_bytes(entries: Sequence[tuple[str, int, Any]]) -> bytes:
     """Return a GGUF 3 file without tensors; an entry is a key, a type and a value, or a list of values.
 
-    >>> written([("a", BOOL, True)])[:8]
+    >>> gguf_bytes([("a", BOOL, True)])[:8]
     b'GGUF\\x03\\x00\\x00\\x00'
     """
     parts = [MAGIC, struct.pack("<IQQ", 3, 0, len(entries))]

@@ -375,9 +375,8 @@ def read_tokenizer_json(data: bytes, name: str) -> TokenizerSpec:
 
     Source: the format that HF tokenizers 0.23 reads; version 2.0 as 1.0.0rc3 writes it.
 
-    >>> from subwords.formats.hf.tokenizer_json import read
     >>> model = b'{"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": [["a", "b"]]}'
-    >>> read(b'{"model": %s}' % model, "ab.json").model.merges.tolist()
+    >>> read_tokenizer_json(b'{"model": %s}' % model, "ab.json").model.merges.tolist()
     [[0, 1, 2]]
     """
     top = parse_json(data, name)
@@ -523,9 +522,8 @@ def write_tokenizer_json(spec: TokenizerSpec) -> bytes:
     Merges are written in order of rank; equal ranks are lost. Raises FormatError for what the format cannot hold.
 
     >>> import subwords
-    >>> from subwords.formats.hf.tokenizer_json import read, write
     >>> spec = subwords.train(["ab ab"], vocab_size=258).spec
-    >>> read(write(spec), "copy") == spec
+    >>> read_tokenizer_json(write_tokenizer_json(spec), "copy") == spec
     True
     """
     model, added, foreign = spec.model, spec.added_tokens, spec.foreign

@@ -37,7 +37,7 @@ def word_symbols(model: BPE, word: bytes) -> Iterator[Symbol]:
     >>> from subwords.spec.vocab import Vocab
     >>> tokens = [b"<unk>", b"a", b"a</w>"]
     >>> model = BPE(Vocab(tokens), np.zeros((0, 3), np.int64), byte_level=False, unk_id=0, suffix=b"</w>")
-    >>> [symbol.id for symbol in first_symbols(model, b"axa")]
+    >>> [symbol.id for symbol in word_symbols(model, b"axa")]
     [1, 0, 2]
     """
     waiting = 0
@@ -101,7 +101,7 @@ def merge_plainly(
     Source: HF tokenizers 0.23, Word::merge_all.
 
     >>> word = [Symbol(0, 1), Symbol(1, 1), Symbol(1, 1)]
-    >>> merge({(0, 1): (0, 2)}, word)
+    >>> merge_plainly({(0, 1): (0, 2)}, word)
     [Symbol(id=2, size=2), Symbol(id=1, size=1)]
     """
     row: list[Symbol | None] = [*symbols]

@@ -94,8 +94,8 @@ def test_a_dash_is_standard_input(tok_file: Path) -> None:
 
 
 def test_unknown_names_get_suggestions(tok_file: Path) -> None:
-    for command in ("encode", "inspect", "count-tokens", "audit"):
-        assert "did you mean 'o200k_base'" in run(command, "o200k_bas", code=1).stderr
+    for command in ("encode", "inspect", "tokens --count", "study audit"):
+        assert "did you mean 'o200k_base'" in run(*command.split(), "o200k_bas", code=1).stderr
     assert "did you mean 'gpt-4o'" in run("study", "compare", tok_file, "gpt-4oo", "--source", tok_file, code=1).stderr
 
 
@@ -131,12 +131,13 @@ def test_commands_options_files_and_names_are_completed(shell: str, tok_file: Pa
         values = completed(shell, "subwords", *words, folder=tok_file.parent)
         return " ".join(f"{kind},{name}" for kind, name in pairwise(values)) if shell == "zsh" else " ".join(values)
 
-    assert "plain,count-tokens" in found("count-t")
+    assert "plain,tokens" in found("tok")
+    assert "plain,verify-training" in found("study", "verify-t")
     assert "plain,--special" in found("encode", "--spec")
     assert "file,to" in found("encode", "to")
     assert "plain,gpt-4o" in found("encode", "gpt-4")
-    for command in ("train", "count", "evaluate"):
-        assert "file,cor" in found(command, *(["tok.json"] if command == "evaluate" else []), "cor")
+    for command in ("train", "count", "study evaluate tok.json"):
+        assert "file,cor" in found(*command.split(), "cor")
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

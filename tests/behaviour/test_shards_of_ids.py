@@ -20,13 +20,13 @@ def test_the_manifest_is_named(form: str, tmp_path: Path) -> None:
     text.write_text("low lower\nlowest\n" * 20, encoding="utf-8")
     name = tmp_path / f"x.{'bin' if form == 'megatron' else form}"
     options = ("--documents", "line", "--format", form, "-o", name)
-    made = json_of("encode", tmp_path / "tok.json", text, *options, "--shard-size", "20")
+    made = json_of("tokens", tmp_path / "tok.json", text, *options, "--shard-size", "20")
     manifest = tmp_path / "x.manifest.json"
     assert made["files"] > 1
     assert made["saved"] == str(manifest)
     opened = files.open(manifest)
     assert opened.num_tokens == made["total"] == sum(map(len, opened))
     assert files.open(name).num_tokens == opened.num_tokens  # the name that was asked for means them all
-    whole = json_of("encode", tmp_path / "tok.json", text, *options)
+    whole = json_of("tokens", tmp_path / "tok.json", text, *options)
     assert whole["saved"] == str(name)
     assert np.array_equal(np.concatenate([*opened]), np.concatenate([*files.open(name)]))

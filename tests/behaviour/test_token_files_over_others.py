@@ -85,7 +85,7 @@ def test_the_command_with_workers_does_the_same(tok: Tokenizer, tmp_path: Path) 
     tok.save(tmp_path / "tok.json")
     for name, texts in (("old.txt", OLD), ("new.txt", NEW)):
         (tmp_path / name).write_text("".join(f"{text}\n" for text in texts))
-    words = ["encode", tmp_path / "tok.json"]
+    words = ["tokens", tmp_path / "tok.json"]
     more = ["--documents", "line", "-o", tmp_path / "ids.bin", "--format"]
     run(*words, tmp_path / "old.txt", *more, "megatron", "-q")
     json_of(*words, tmp_path / "new.txt", *more, "bin", "--workers", "1")

@@ -16,7 +16,7 @@ KINDS: list[dict[str, Any]] = [
     {"splitter": "gpt2"},
     {"splitter": "bert", "normalizer": "bert-uncased"},
     {"splitter": "sentencepiece", "normalizer": "sentencepiece", "special_tokens": ["<s>"]},
-    {"splitter": "gpt2", "documents": "line"},
+    {"splitter": "gpt2", "reading": subwords.Reading(documents="line")},
 ]
 TEXTS = st.text(st.sampled_from("ab A.é▁<s>\n"), max_size=8)
 

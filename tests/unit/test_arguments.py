@@ -157,7 +157,8 @@ def test_option_of_another_algorithm_is_refused_even_with_its_default(algorithm:
         if value is None:  # not given
             subwords.train(TEXTS, **options, **{name: value})
             continue
-        owners = " and ".join(families_with(name))
+        *others, last = families_with(name)
+        owners = f"{', '.join(others)} and {last}" if others else last
         message = f"`{name}` is for {owners}, not for {algorithm}: leave it out"
         with pytest.raises(InputError, match=message):
             subwords.train(TEXTS, **options, **{name: value})
@@ -171,9 +172,12 @@ def test_option_that_no_algorithm_has_is_refused() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"byte_level": False, "alphabet": "full"}, 'alphabet="full" needs byte_level=True'),
-        ({"source": COUNTS, "documents": "file"}, "`documents` applies to text, but these are word counts"),
-        ({"source": COUNTS, "errors": "strict"}, "`errors` applies to text"),
+        ({"byte_level": False, "alphabet": "full"}, 'alphabet="full" needs bytes, byte_level=True'),
+        (
+            {"source": COUNTS, "reading": subwords.Reading(documents="line")},
+            "`reading` applies to text, but these are word counts",
+        ),
+        ({"source": COUNTS, "reading": subwords.Reading()}, "`reading` applies to text"),
         ({"source": COUNTS, "threads": "x"}, "expected threads to be a positive integer"),
         ({"algorithm": "unigram", "vocab_size": 12, "min_frequency": 0}, "min_frequency to be an integer from 1"),
         (

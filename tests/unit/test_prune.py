@@ -255,7 +255,7 @@ def test_ids_without_a_token_in_files(tmp_path: Path) -> None:
     assert bpe.vocab_size == 280
     for name in ("tokenizer.json", "x.tiktoken", "vocab.json"):
         bpe.save(tmp_path / name)
-        options: Any = {} if name == "tokenizer.json" else {"splitter": "gpt2", "special_tokens": {}}
+        options: Any = {} if name == "tokenizer.json" else {"splitter": "gpt2", "special_ids": {}}
         assert subwords.load(tmp_path / name, **options).encode(TEXT) == bpe.encode(TEXT)
     tok = subwords.train([TEXT] * 9, algorithm="unigram", vocab_size=60)
     going = [t for t in [*tok.model.vocab][3:50] if len(t) > 4][:3]

@@ -30,7 +30,7 @@ from subwords.cli.console import (
     unshown,
     utf8_argument,
 )
-from subwords.cli.options import add_options, command, reading_from, reading_options, threads_option
+from subwords.cli.options import add_options, command, reading_from, reading_options, refuse_reading, threads_option
 from subwords.support.errors import FormatError, InputError
 
 if TYPE_CHECKING:
@@ -175,8 +175,8 @@ def extend(
     from subwords.corpus.counts import WordCounts
 
     reading, source = reading_from(options), corpus_of(sources)
-    if reading is not None and isinstance(source, WordCounts):
-        raise click.UsageError("--documents and other options of reading are for text, but these are counts")
+    if isinstance(source, WordCounts):
+        refuse_reading()
     started, tok = time.perf_counter(), load_tokenizer(tokenizer)
     check_target(output, tok)
     more = extended(tok, source, count=count, reading=reading, progress=False if quiet else None, **options)

@@ -36,6 +36,7 @@ from subwords.cli.options import (
     print_waiting,
     reading_from,
     reading_options,
+    refuse_reading,
     run_from,
     run_options,
     threads_option,
@@ -46,7 +47,6 @@ from subwords.support.files import is_remote, place_of
 
 if TYPE_CHECKING:
     from subwords.corpus.counts import WordCounts
-    from subwords.corpus.reading import Reading
     from subwords.formats import SaveTarget
     from subwords.scale.job import Run
 
@@ -142,9 +142,8 @@ _AT_LEAST_1 = click.IntRange(min=1)
 _PARQUET = b"PAR1"
 _FOOTER = 1 << 16  # bytes; larger than the schema of counts
 # The options of `subwords.count` that are fixed once a file of counts exists.
-_COUNTING = ("splitter", "normalizer", "special_tokens", "reading")
+_COUNTING = ("splitter", "normalizer", "special_tokens")
 _NO_SETTINGS = ("algorithm", "template", "roles")
-_OF_TEXT = "--documents and other options of reading are for text, but these are counts"
 
 
 _special_tokens = click.option(
@@ -284,7 +283,7 @@ def train(
         family_settings(algorithm, {name: value for name, value in settings.items() if name not in _NO_SETTINGS})
     users, min_documents = settings.get("user_defined", ()), options["min_documents"]
     counting = {name: options[name] for name in ("splitter", "normalizer")}
-    counts, names = _counts_or_rules(sources, counting, reading, algorithm)
+    counts, names = _counts_or_rules(sources, counting, algorithm)
     rules: dict[str, Any] = {"splitter": splitter(names["splitter"]), "normalizer": normalizer(names["normalizer"])}
     if counts is not None and users:
         split, steps = not_kept_whole(users, rules["splitter"].rule, rules["normalizer"].steps)
@@ -384,7 +383,8 @@ def count(
     if adding or mixing:
         if adding and mixing:
             raise click.UsageError("expected one of --add and --mix, not both")
-        _refuse_options({**counting, "reading": reading}, (*_COUNTING, "user_defined", "document_frequencies"))
+        refuse_reading()
+        _refuse_options(counting, (*_COUNTING, "user_defined", "document_frequencies"))
         if mixing:
             counts, factors = mixed(sources, **mixture)
             counts.save(output)
@@ -433,7 +433,7 @@ def _with_digits(options: dict[str, Any], sources: Sequence[str], algorithm: str
 
 
 def _counts_or_rules(
-    sources: Sequence[str], counting: dict[str, Any], reading: Reading | None, algorithm: str
+    sources: Sequence[str], counting: dict[str, Any], algorithm: str
 ) -> tuple[WordCounts | None, dict[str, str]]:
     """Return the counts if the sources hold counts, otherwise None, and the names of the rules for words."""
     from subwords.models.families import ALGORITHMS
@@ -444,8 +444,7 @@ def _counts_or_rules(
         return None, {"splitter": counting["splitter"] or family.splitter, "normalizer": normalizer}
     if len(sources) > 1:
         raise click.UsageError('expected text, or one file of counts; "subwords count --add" joins several files')
-    if reading is not None:
-        raise click.UsageError(_OF_TEXT)
+    refuse_reading()
     counts = _load(sources[0])
     made = counts.provenance
     normalizer = made.normalizer or "none" if counting["normalizer"] is None else counting["normalizer"]
@@ -532,7 +531,7 @@ def _refuse_options(counting: dict[str, Any], names: Sequence[str]) -> None:
     for name in names:
         if counting[name] is not None and counting[name] != ():
             option = name.removesuffix("s").replace("_", "-")
-            raise click.UsageError(_OF_TEXT if name == "reading" else f"--{option} is for text, but these are counts")
+            raise click.UsageError(f"--{option} is for text, but these are counts")
 
 
 def _summarize(

@@ -8,7 +8,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
@@ -218,7 +218,7 @@ def read_offsets(path: Path, total: int) -> NDArray[np.int64]:
 
 @click.command()
 @tokenizer_argument
-@click.argument("file", metavar="[FILE]", type=SOURCE, default="-")
+@click.argument("files", metavar="[FILE]", type=SOURCE, nargs=-1)
 @click.option(
     "--text", "texts", type=utf8_argument, multiple=True, metavar="TEXT", help="Encode this text. May be repeated."
 )
@@ -291,7 +291,7 @@ def encode(
     context: click.Context,
     /,
     tokenizer: str,
-    file: str,
+    files: tuple[str, ...],
     texts: tuple[str, ...],
     lines: bool,
     output: Path | None,
@@ -319,8 +319,8 @@ def encode(
     """
     form = form or {".npy": "npy", ".bin": "bin"}.get(output.suffix if output else "", "text")
     job = _EncodeJob(output, form, offsets, several=lines or len(texts) > 1, **options)
+    file = _one_text(files)
     _check_usage(context, job, bool(texts), file != "-" or lines)
-    check_file([file], "text", "--text")
     tok = load_tokenizer(tokenizer)
     _check_tokenizer(job, tok, tokenizer)
     check_output(output)
@@ -330,6 +330,14 @@ def encode(
         values = _print_nbest(tok, checked, job) if job.nbest and not job.draw else _write_ids(tok, checked, job)
     if job.as_json:
         print_values(values, job.as_json)
+
+
+def _one_text(files: Sequence[str]) -> str:
+    """Return the file of a text; several are the words of a text without --text, or a corpus."""
+    check_file(files, "text", "--text")
+    if len(files) > 1 or any(map(os.path.isdir, files)):
+        raise click.UsageError('FILE is one text: "subwords tokens" encodes a corpus of several files to a token file')
+    return files[0] if files else "-"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,7 +27,7 @@ from subwords.cli.console import (
     tokenizer_argument,
     utf8_argument,
 )
-from subwords.cli.options import add_options, command, family_options, reading_from, reading_options
+from subwords.cli.options import add_options, command, family_options, reading_from, reading_options, refuse_reading
 from subwords.support.errors import InputError
 
 if TYPE_CHECKING:
@@ -207,8 +207,8 @@ def verify_training(
     from subwords.study.verification import verify_training as verified
 
     reading = reading_from(options)
-    if reading is not None and is_counts(source):
-        raise click.UsageError("--documents and other options of reading are for text, but these are counts")
+    if is_counts(source):
+        refuse_reading()
     what = WordCounts.load(source) if is_counts(source) else source_argument([source])
     found = verified(load_tokenizer(tokenizer), what, tie_break=tie_break, limit=limit, reading=reading)
     if as_json:

@@ -15,6 +15,7 @@ from subwords.cli.console import (
     PLACE,
     as_options,
     choice,
+    given,
     json_option,
     print_rows,
     print_values,
@@ -76,9 +77,13 @@ def _later(make: Callable[[], list[click.Parameter]]) -> Callable[[_Function], _
     return decorate
 
 
+def _flag(one: Option) -> str:
+    return _NAMES.get(one.name, f"--{one.name.replace('_', '-')}")
+
+
 def _made(one: Option, before: str = "", default: str | None = None) -> click.Parameter:
     """Return the option of a field; without it, the command gets None, or () where it may be repeated."""
-    flag = _NAMES.get(one.name, f"--{one.name.replace('_', '-')}")
+    flag = _flag(one)
     shown = default or ("" if one.default in (None, False, True, "", ()) else str(one.default))
     how: dict[str, Any] = {"default": None, "help": before + one.text + (f"  [default: {shown}]" if shown else "")}
     if one.kind is bool:
@@ -139,16 +144,25 @@ def given_settings(options: dict[str, Any]) -> dict[str, Any]:
 
 def reading_from(options: dict[str, Any]) -> Reading | None:
     """Take the options of reading out of a command's options; None if none is given."""
-    given = _given({one.name: options.pop(one.name, None) for one in options_of(Reading)})
-    return Reading(**given) if given else None
+    fields = _given({one.name: options.pop(one.name, None) for one in options_of(Reading)})
+    with wrong_usage(click.get_current_context()):
+        return Reading(**fields) if fields else None
+
+
+def refuse_reading() -> None:
+    """Raise UsageError for the first option of reading, where a command has counts, which are not read so."""
+    context = click.get_current_context()
+    for one in options_of(Reading):
+        if given(context, one.name):
+            raise click.UsageError(f"{_flag(one)} is for text, but these are counts")
 
 
 def run_from(options: dict[str, Any], threads: int | None) -> Run | None:
     """Take the options of a run out of a command's options; None if there are none: the corpus is not sharded."""
     from subwords.scale.job import Run
 
-    given = _given({one.name: options.pop(one.name, None) for one in options_of(Run)})
-    return Run(threads=threads, **given) if given else None
+    fields = _given({one.name: options.pop(one.name, None) for one in options_of(Run)})
+    return Run(threads=threads, **fields) if fields else None
 
 
 def _given(options: dict[str, Any]) -> dict[str, Any]:

@@ -27,6 +27,10 @@ class Reading:
     by a hash of their text and of sample_seed. errors: text that cannot be read raises CorpusError with its place
     ("strict"); is read with U+FFFD for each invalid byte, and skipped for a row without text
     ("replace"); or its document is left out ("skip").
+
+    >>> import subwords
+    >>> subwords.count(["ab\\nab\\n"], reading=subwords.Reading(documents="line")).total
+    4
     """
 
     documents: Documents = option("file", "A document is each text file or row, or each of its lines.")

@@ -481,7 +481,7 @@ def encode_texts(plan: Int) -> Int:
 
 
 @inlined
-def fields_of(held):
+def fields_held(held):
     """The address of the fields of the plan that was in a slot."""
     return data_of(item(item(held, 0), PLAN.fields))
 
@@ -490,7 +490,7 @@ def fields_of(held):
 def held_in(carried):
     """What is in the slot; 0 if nothing is, or if a call uses it."""
     held = load_at(load_at(item(carried, SLOT) + LIST_ITEMS))
-    if held == api_of(carried, NONE) or get(fields_of(held), FIELDS.busy) != 0:
+    if held == api_of(carried, NONE) or get(fields_held(held), FIELDS.busy) != 0:
         return I64(0)
     return held
 
@@ -527,7 +527,7 @@ def fast_encode(carried: Int, text: Int) -> Int:
     held = held_in(carried)
     if held == 0:
         return nothing(carried)
-    fields = fields_of(held)
+    fields = fields_held(held)
     set_field(fields, FIELDS.busy, 1)
     count = encode_one(carried, item(held, 0), text)
     made = nothing(carried) if count < 0 else new_list(carried, data_of(get(fields, FIELDS.out)), count)

@@ -55,8 +55,8 @@ NAMES = {
     "interop.verify": "PROBES",
     "kernels.bpe.index": "run_at",
     "kernels.bpe.pairs": "fill_pairs",
-    "kernels.entry": "KNOWN Kernel",
-    "kernels.fastpath": "available every_address_kernel",
+    "kernels.entry": "KNOWN Kernel available",
+    "kernels.fastpath": "every_address_kernel",
     "kernels.jit": "Int KERNELS every_kernel",
     "kernels.layout": "Frame IdSizes IdWords LETTER NUMBER Origins Placed Row Source U8s WordTable",
     "kernels.machine_code": "_digest",
@@ -126,7 +126,7 @@ NAMES = {
         CASED CHUNK_WORDS CasedRoute GapsRoute MachineRoute MaskRoute SAMPLE SplitBuffers SplitRoute
         TracedChunk WordChunk much_is_odd
     """,
-    "split.splitter": "SplitterEngine _route route",
+    "split.splitter": "Splitter SplitterEngine _route",
     "split.transducer": "Machine compose_machines machine unsplit",
     "split.word_spans": "put_bytes_back whole_text write_byte_chars",
     "study.checks": "RULES",

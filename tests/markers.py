@@ -174,7 +174,7 @@ def holds(value: Any) -> bool:
     except Exception:  # no object to pickle, such as a stream
         return marked(repr(value))
     kind = type(value)
-    if not kind.__module__ in ("subwords.engine.encoding", "subwords.spec.token_batch"):
+    if kind.__module__ not in ("subwords.engine.encoding", "subwords.spec.token_batch"):
         return marked(value)
     fields = [name for name in dir(kind) if isinstance(getattr(kind, name, None), property | cached_property)]
     return any(holds(getattr(value, name)) for name in fields if name[0] != "_")

@@ -10,7 +10,7 @@ from random import Random
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
 from subwords.models.bpe.model import BPE
-from subwords.models.bpe.segmenter import DROPOUT, draw_word
+from subwords.models.bpe.plain import DROPOUT, draw_word
 from subwords.models.families import family_of, need, segmenter_of
 from subwords.models.segmenter import quote_text
 from subwords.models.unigram.model import Unigram

@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.engine.added_tokens import AddedTokens
-from subwords.engine.decode.stream import MOST_AS_LIST, IdDecoder, Ids
 from subwords.spec.added_token import roles_by_name
 from subwords.spec.model import Model
-from subwords.spec.token_batch import TokenBatch
+from subwords.spec.token_batch import MOST_AS_LIST, TokenBatch
 from subwords.spec.tokenizer import TokenizerSpec
 from subwords.split.splitter import Splitter
 from subwords.support.checks import as_list, check_flag, check_string, check_strings, is_column
@@ -26,7 +25,7 @@ from subwords.support.names import OF_TOKENIZER, OtherName, hint
 if TYPE_CHECKING:
     from subwords.corpus.reading import Reading
     from subwords.corpus.source import Source
-    from subwords.engine.decode.stream import DecodeStream
+    from subwords.engine.decode.stream import DecodeStream, IdDecoder, Ids
     from subwords.engine.encoding import Encoding, EncodingBatch
     from subwords.engine.engine import Engine, Seed
     from subwords.engine.rows import Framing
@@ -552,6 +551,8 @@ class Tokenizer:
 
     @cached_property
     def _id_decoder(self) -> IdDecoder:
+        from subwords.engine.decode.stream import IdDecoder
+
         return IdDecoder(self.spec, self.added_tokens)
 
     @cached_property

@@ -8,6 +8,7 @@ import pytest
 from tokenizers import Regex, pre_tokenizers
 
 from inside import PATTERNS, Split, from_oniguruma, to_oniguruma
+from inside import splitter_NAMED as NAMED
 from subwords.reference.pattern import pre_tokenize
 
 SEED = 7
@@ -79,6 +80,12 @@ def test_there_and_back(pattern: str) -> None:
 @pytest.mark.parametrize("name", sorted(PATTERNS.keys() - {"cl100k", "r50k", "p50k"}))
 def test_patterns_in_use_stay_as_they_are(name: str) -> None:
     assert from_oniguruma(PATTERNS[name]) == PATTERNS[name] == to_oniguruma(PATTERNS[name])
+
+
+def test_rules_of_files_for_oniguruma_are_its_translations() -> None:
+    numbers, _ = NAMED["tiny-aya"]
+    assert numbers == Split(from_oniguruma(r"\d{1,3}(?=(?:\d{3})*\b)"))
+    assert Split(from_oniguruma(r"\s+$")) in NAMED["deepseek-llm"]
 
 
 @pytest.mark.parametrize(

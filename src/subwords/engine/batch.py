@@ -74,10 +74,16 @@ def read_places(texts: Sequence[object], *, marked: bool) -> Places | None:
 
 @cache
 def _reader() -> Callable[[tuple[Any, ...]], int]:
-    from subwords.kernels.fastpath import api, built_in
+    from subwords.kernels.entry import api, built_in
     from subwords.kernels.named import read_texts
 
     return built_in(read_texts, (api(),))
+
+
+def encode_in_place(encoder: Encoder, texts: Sequence[object], threads: int | None) -> TokenBatch | None:
+    """Return the ids of texts by the fast path, which the encoder must have; None if one of them is not for it."""
+    places = read_places(texts, marked=encoder.marked)
+    return None if places is None else encode_places(encoder, places, threads)
 
 
 def encode_places(encoder: Encoder, places: Places, threads: int | None) -> TokenBatch:

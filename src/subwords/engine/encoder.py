@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.corpus.counts import WordCounts
-from subwords.engine.batch import group_texts
 from subwords.engine.fast_path import FastPath, has_fast_path, new_plan, new_slot
 from subwords.kernels import layout
 from subwords.kernels.layout import SafeCuts, WordTable
@@ -29,6 +27,7 @@ from subwords.support.names import random_bits
 from subwords.support.threads import check_stopped, in_threads, thread_count
 
 if TYPE_CHECKING:
+    from subwords.corpus.counts import WordCounts
     from subwords.engine.fast_path import FastPathSlot
     from subwords.split.routes import SplitCall
 
@@ -232,6 +231,8 @@ class Encoder:
 
     def encode_batch(self, texts: list[bytes], threads: int | None = None) -> TokenBatch:
         """Return the ids of many texts; threads take tasks of about PART bytes."""
+        from subwords.engine.batch import group_texts
+
         parts = group_texts(texts)
         count = min(len(parts), thread_count(threads))
         if count <= 1:
@@ -411,6 +412,18 @@ class Encoder:
     def marked(self) -> bool:
         """Whether the fast path refuses texts with U+2581."""
         return self._marked or (self._split_call is not None and self._split_call.marked)
+
+    @cached_property
+    def _in_place(self) -> Callable[[Encoder, Sequence[object], int | None], TokenBatch | None]:
+        if not self.has_fast_path:
+            return lambda encoder, texts, threads: None
+        from subwords.engine.batch import encode_in_place
+
+        return encode_in_place
+
+    def encode_in_place(self, texts: Sequence[object], threads: int | None) -> TokenBatch | None:
+        """Return the ids of texts read where they are in memory; None if they or the encoder have no fast path."""
+        return self._in_place(self, texts, threads)
 
     def fast_path(self) -> FastPath | None:
         """Return built-in functions of short texts; None if the encoder has no fast path."""

@@ -13,17 +13,13 @@ from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.corpus.progress import progress as progress_line
 from subwords.engine.added_tokens import MOST_IN_REGEX, AddedTokens, StringSearch
-from subwords.engine.batch import encode_places, read_places
 from subwords.engine.encoder import THREAD_TEXT, Encoder
 from subwords.engine.fast_path import FastPath
 from subwords.models.families import family_of, need, segmenter_of
 from subwords.models.segmenter import Segmenter, TextError, UnknownSymbolError, WordSource
-from subwords.models.unigram.model import Unigram
 from subwords.spec.added_token import Input
 from subwords.spec.model import Model
-from subwords.spec.normalizer import Prepend, Replace, SentencePiece, Steps
 from subwords.spec.splitter import SPACE, Rule, Split, parting
 from subwords.spec.token_batch import TokenBatch
 from subwords.split.splitter import Splitter, SplitterEngine
@@ -34,8 +30,10 @@ if TYPE_CHECKING:
     from subwords.engine.spans import SpanFinder, SpanSizes, Spelling
     from subwords.engine.text_parts import TextParts, TextSegment, TokenSegments
     from subwords.models.bpe.model import BPE
+    from subwords.models.unigram.model import Unigram
     from subwords.models.unigram.segmenter import Paths
     from subwords.normalize.normalizer import Normalizer, NormalizerEngine
+    from subwords.spec.normalizer import Steps
     from subwords.split.word_spans import WordSpans
 
 
@@ -206,9 +204,8 @@ class Engine:
             arrays = [encoder.encode(text, threads) for text in texts]
             ids = arrays[0] if len(arrays) == 1 else np.concatenate([np.zeros(0, np.uint32), *arrays])
             return pieces.filled(TokenBatch(ids, np.cumsum([0, *map(len, arrays)], dtype=np.int64)))
-        if encoder.has_fast_path and (places := read_places(texts, marked=encoder.marked)):
-            return pieces.filled(encode_places(encoder, places, threads))
-        return pieces.filled(encoder.encode_batch(texts, threads))
+        batch = encoder.encode_in_place(texts, threads)
+        return pieces.filled(encoder.encode_batch(texts, threads) if batch is None else batch)
 
     def is_whole(self, text: str, special: str | AbstractSet[str]) -> bool:
         """Whether one search shows that a text is a single part; most texts are."""
@@ -246,8 +243,8 @@ class Engine:
             if plain is not None and all_plain(texts):
                 with suppress(InputError):  # a lone surrogate: the error below names its text
                     return plain.encode_batch(texts, threads)
-            if self.encoder.has_fast_path and (places := read_places(texts, marked=self.encoder.marked)):
-                return encode_places(self.encoder, places, threads)
+            if (batch := self.encoder.encode_in_place(texts, threads)) is not None:
+                return batch
             data = [as_bytes(text, i) for i, text in enumerate(texts)]  # type: ignore[arg-type]
             return self.encoder.encode_batch(data, threads)
         pieces = None if has_parts(texts) else self._pieces(special)
@@ -279,7 +276,7 @@ class Engine:
 
     def encode_arrow(self, texts: object, special: str | AbstractSet[str], threads: int | None) -> TokenBatch:
         """Return the ids of an Arrow array of strings."""
-        from subwords.engine.batch import arrow_places, arrow_texts
+        from subwords.engine.batch import arrow_places, arrow_texts, encode_places
 
         with arrow_places(texts) as places:
             whole = self._always_whole and isinstance(special, str) and special == "text"
@@ -418,8 +415,8 @@ class PlainSpaces:
     def encode_batch(self, texts: Sequence[str], threads: int | None) -> TokenBatch:
         """Return the ids of many texts."""
         encoder = self._encoder_of("\n".join(texts) if self._symbols else "")
-        if encoder.has_fast_path and (places := read_places(texts, marked=True)):
-            return encode_places(encoder, places, threads)
+        if (batch := encoder.encode_in_place(texts, threads)) is not None:
+            return batch
         return encoder.encode_batch([self._prefix + encode_text(text) if text else b"" for text in texts], threads)
 
     def _encoder_of(self, text: str) -> Encoder:
@@ -444,6 +441,8 @@ def plain_spaces(model: Model, steps: Steps, rule: Rule) -> PlainSpaces | None:
 
 def _prefix(steps: Steps) -> bytes | None:
     """Return what is inserted before a text if, besides that, spaces only become U+2581; otherwise None."""
+    from subwords.spec.normalizer import Prepend, Replace, SentencePiece
+
     match steps:
         case (SentencePiece(b"", prefix, False, True, False, symbols),):
             return None if any(" " in symbol or SPACE in symbol for symbol in symbols) else b" " * prefix
@@ -479,6 +478,7 @@ def warmup(*, progress: bool | None = None) -> None:
     >>> import subwords
     >>> subwords.warmup()
     """
+    from subwords.corpus.progress import progress as progress_line
     from subwords.kernels.fastpath import every_address_kernel
     from subwords.kernels.guard import undisturbed
     from subwords.kernels.jit import every_kernel
@@ -501,6 +501,8 @@ Seed: TypeAlias = "int | Sequence[int] | np.random.Generator | np.random.SeedSeq
 
 def best_segmentations(engine: Engine, model: Model, text: str, n: int) -> list[tuple[list[int], float]]:
     """Return the ids and scores of the n best segmentations; see `Tokenizer.nbest`."""
+    from subwords.models.unigram.model import Unigram
+
     with _paths_of(engine, need(model, Unigram, "nbest"), text) as found:
         paths = [(ids.tolist(), score) for ids, score in found.best(n)]
     # Equal sums may differ after rounding, which depends on the order of addition: see `Unigram.running`.
@@ -556,7 +558,7 @@ def sample_bpe(
     dropout: float | None,
 ) -> list[int]:
     """Return the ids of one segmentation, in which merges are skipped at random."""
-    from subwords.models.bpe.segmenter import checked_dropout, draw
+    from subwords.models.bpe.plain import checked_dropout, draw
 
     refuse_given("sample for BPE models", temperature=temperature, nbest=nbest)
     ids = _ids_of(engine, text)

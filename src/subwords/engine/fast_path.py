@@ -121,7 +121,7 @@ class FastPathSlot(NamedTuple):
 
 def new_slot() -> FastPathSlot:
     """Return the functions around a new slot."""
-    from subwords.kernels.fastpath import api, built_in
+    from subwords.kernels.entry import api, built_in
     from subwords.kernels.named import count_text, fast_encode, put_plan, take_plan
 
     carried = api(), [None]
@@ -135,7 +135,7 @@ def new_slot() -> FastPathSlot:
 
 def has_fast_path(segmenter: Segmenter, splitter: WordSource) -> SplitCall | None:
     """Return the calls before those of the segmenter; None if more is to do, or if the fast path is not available."""
-    from subwords.kernels.fastpath import available
+    from subwords.kernels.entry import available
 
     call = splitter.fast_path(SplitBuffers()) if available() and not segmenter.joins else None
     return call if call is not None and len(call.stages) <= MOST_STAGES else None
@@ -143,7 +143,7 @@ def has_fast_path(segmenter: Segmenter, splitter: WordSource) -> SplitCall | Non
 
 def new_plan(state: EncoderState, call: SplitCall, *, prefixed: bool, marked: bool) -> CallPlan:
     """Return a call plan for a state; see `Encoder.prefixed` and `Encoder.marked`."""
-    from subwords.kernels.fastpath import address_of
+    from subwords.kernels.entry import address_of
 
     drops, fields = call.drops is not None, np.zeros(PLAN_FIELDS, np.int64)
     fields[FIELDS.split], fields[FIELDS.encode] = address_of(call.kernel), address_of(state.segmenter.kernel)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from io import BytesIO
@@ -101,7 +99,8 @@ def read_tokenizer(
     check_flag("download", download)
     beside: dict[str, bytes] = {}
     try:
-        if isinstance(path, str) and not file.exists() and not encoding_named(path):
+        encoding = _encoding_of(path, file)
+        if isinstance(path, str) and not file.exists() and not encoding:
             file = _of_hub(path, revision, download) or file
         elif revision is not None or download:
             raise _for_names(path, file)
@@ -110,7 +109,7 @@ def read_tokenizer(
             templates = [f"{TEMPLATES}/{place.name}" for place in sorted((folder / TEMPLATES).glob("*.jinja"))]
             names = (name for name in (*BESIDE, *templates) if (folder / name).is_file())
             beside = {name: (folder / name).read_bytes() for name in names}
-        elif isinstance(path, str) and not file.exists() and (encoding := encoding_named(path)):
+        elif encoding:
             return _read_encoding(encoding, splitter, special_ids)
         with file.open("rb") as stream:
             data = stream.read(len(GGUF))
@@ -189,6 +188,11 @@ def _read_as(
     raise FormatError(f"expected a tokenizer file ({_KNOWN}); {file} begins with {data[:16]!r}")
 
 
+def _encoding_of(path: str | PathLike[str], file: Path) -> str | None:
+    """Return the encoding of OpenAI that a name stands for; None for a file, and for other names."""
+    return encoding_named(path) if isinstance(path, str) and not file.exists() else None
+
+
 def _of_hub(name: str, revision: str | None, download: bool) -> Path | None:
     """Return the folder of a repository by name; None if `name` is not a repository name."""
     from subwords.formats import hub
@@ -202,7 +206,7 @@ def _of_hub(name: str, revision: str | None, download: bool) -> Path | None:
 
 def _for_names(path: str | PathLike[str], file: Path) -> InputError:
     told = f'revision and download are for repositories of the Hugging Face Hub, "org/name", not for {path}'
-    if isinstance(path, str) and not file.exists() and (encoding := encoding_named(path)):
+    if encoding := _encoding_of(path, file):
         from subwords.formats import tiktoken
 
         told += "" if tiktoken.cached_file(encoding) else f"; {tiktoken.where_to_get(encoding)}"
@@ -433,6 +437,8 @@ def advice(spec: TokenizerSpec, target: SaveTarget, lost: tuple[str, ...]) -> st
     said = f"{target.path.name} does not hold {listed}: "
     options = {name: (python, command) for name, python, command in _options(spec) if name in lost}
     if options:
+        import shlex
+
         calls, commands = zip(*options.values(), strict=True)
         said += (
             f"load it with {', '.join(calls)}, or once "
@@ -444,6 +450,9 @@ def advice(spec: TokenizerSpec, target: SaveTarget, lost: tuple[str, ...]) -> st
 
 def _options(spec: TokenizerSpec) -> Iterator[tuple[str, str, str]]:
     """Yield parts, and how Python and the command line give each."""
+    import json
+    import shlex
+
     name = next((name for name, rule in NAMED.items() if rule == spec.splitter), None) or to_text(spec.splitter)
     yield "splitter", f"splitter={name!r:.300}", f"--splitter {shlex.quote(name):.300}"
     special = {token.content: token.id for token in spec.added_tokens}

@@ -6,11 +6,16 @@ What is bound needs to know one thing of a kernel, which parameters are integers
 
 from __future__ import annotations
 
+import ctypes
+import sys
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from pathlib import Path
-from sys import modules
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from subwords.kernels.guard import undisturbed
 from subwords.kernels.modes import ASKED, MODE, NOTICES
@@ -132,16 +137,108 @@ def _parameter(name: Any, names: dict[str, Any]) -> Parameter:
     if not (isinstance(kind, type) and issubclass(kind, tuple)):
         return str(name)
     fields: dict[str, Any] = kind.__annotations__
-    names = vars(modules[kind.__module__])
+    names = vars(sys.modules[kind.__module__])
     return {field: _parameter(getattr(part, "__forward_arg__", part), names) for field, part in fields.items()}
 
 
 def _quiet(function: Callable[..., int]) -> Callable[..., int]:
-    import numpy as np
-
     def run(*args: Any) -> int:
         # Hashes and masks wrap around on purpose.
         with np.errstate(over="ignore"):
             return int(function(*args))
 
     return run
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Built-in functions whose body is a kernel, and what such a kernel knows of Python's objects; see `fastpath.py`.
+
+HEAD = 16  # bytes of an object before its own fields; its type is the last eight of them
+TYPE = 8
+DATA, SIZES = HEAD, HEAD + 16  # of an array: the address of its data, that of its size
+LIST_ITEMS = HEAD + 8  # of a list: where the address of its items is
+API = 0  # the item of what every built-in function carries: the table below
+
+_FUNCTIONS = (
+    *("Py_IncRef", "Py_DecRef", "PyErr_Clear", "PyList_New", "PyList_SetItem", "PyList_GetItem", "PyList_Size"),
+    *("PyLong_FromLongLong", "PyLong_AsLongLong", "PyUnicode_GetLength", "PyUnicode_AsUTF8AndSize"),
+    *("PyUnicode_AsUTF8String", "PyUnicode_DecodeUTF8", "PyBytes_AsString", "PyBytes_Size", "PyList_Append"),
+    *("PyGC_Disable", "PyGC_Enable", "PyBytes_FromStringAndSize"),
+)
+TAKE, RELEASE, CLEAR, LIST_NEW, LIST_SET, LIST_GET, LIST_SIZE = range(7)
+INT_NEW, INT_VALUE, STR_LENGTH, STR_UTF8, STR_ENCODED, STR_NEW, BYTES_DATA, BYTES_SIZE, LIST_APPEND = range(7, 16)
+GC_OFF, GC_ON, BYTES_NEW = 16, 17, 18
+# After the functions: None, True, False and types; then how to recognize ASCII strings.
+NONE, YES, NO, STR_TYPE, BYTES_TYPE, INT_TYPE, LIST_TYPE, ASCII_PLACE, ASCII_BIT = range(19, 28)
+
+
+class _Method(ctypes.Structure):
+    """A PyMethodDef."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    )
+
+
+NO_ARGUMENT, ONE_ARGUMENT = 4, 8  # METH_NOARGS, METH_O
+
+
+def address_of(kernel: Kernel) -> int:
+    """Return the address of a kernel's C function."""
+    return ctypes.cast(kernel.with_gil(), ctypes.c_void_p).value or 0  # type: ignore[arg-type]
+
+
+@cache
+def _method(kernel: Kernel, flags: int) -> _Method:
+    # Never freed: the functions made of it may outlive everything else.
+    method = _Method(kernel.name.encode(), address_of(kernel), flags, None)
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(method))
+    return method
+
+
+def built_in(kernel: Kernel, carried: tuple[Any, ...], *, argument: bool = True) -> Callable[..., Any]:
+    """Return the built-in function of a kernel; it keeps what it carries."""
+    make = ctypes.pythonapi.PyCFunction_NewEx
+    made = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
+        ctypes.cast(make, ctypes.c_void_p).value or 0
+    )
+    function: Callable[..., Any] = made(
+        ctypes.addressof(_method(kernel, ONE_ARGUMENT if argument else NO_ARGUMENT)), carried, None
+    )
+    return function
+
+
+@cache
+def available() -> bool:
+    """Whether the fast path works in this process."""
+    gil = getattr(sys, "_is_gil_enabled", lambda: True)()
+    usual = object.__basicsize__ == HEAD and sys.byteorder == "little"
+    return MODE == "compiled" and sys.implementation.name == "cpython" and gil and usual and _lists_as_expected()
+
+
+def _lists_as_expected() -> bool:
+    # Arrays and tuples are probed by machine_code.py.
+    probe = [object(), object()]
+    items = ctypes.c_void_p.from_address(id(probe) + LIST_ITEMS).value or id(probe)
+    return [ctypes.c_void_p.from_address(items + 8 * k).value for k in range(2)] == [*map(id, probe)]
+
+
+@cache
+def api() -> NDArray[np.int64]:
+    """Return the table of Python's functions and objects."""
+    found = [ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value for name in _FUNCTIONS]
+    return np.array([*found, *map(id, (None, True, False, str, bytes, int, list)), *_ascii_flag()], np.int64)
+
+
+def _ascii_flag() -> tuple[int, int]:
+    """Return the place and the bit that mark ASCII strings; if unknown, no bit, so that no string counts as one."""
+    place = HEAD + 16  # after the length and the hash
+    narrow, wide = ["", "a", "ab" * 40, "\x7f"], ["\x80", "é" * 40, "abc中", "中" * 40, "a😀", "\ud800"]
+    for bit in (1 << 6, 1 << 20):  # up to Python 3.13, and later
+        flags = [ctypes.c_int64.from_address(id(text) + place).value & bit for text in (*narrow, *wide)]
+        if flags == [bit] * len(narrow) + [0] * len(wide):
+            return place, bit
+    return place, 0

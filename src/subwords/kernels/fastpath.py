@@ -10,26 +10,48 @@ What holds everywhere here:
 - A result is a new reference, or 0 after an exception was set. None: the call had no effect; use the general path.
 - Every path gives back what it took.
 
-The fast path needs CPython with the GIL, compiled kernels, and objects laid out as expected; `available` checks that.
+The fast path needs CPython with the GIL, compiled kernels, and objects laid out as expected: see `entry.available`.
 Otherwise callers use their general path, which has the same results: it is the twin of these functions.
 """
 
 from __future__ import annotations
 
-import ctypes
-import sys
 from collections.abc import Callable
-from functools import cache
 from importlib import import_module
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from subwords.kernels import layout
-from subwords.kernels.entry import Kernel
+from subwords.kernels.entry import (
+    API,
+    ASCII_BIT,
+    ASCII_PLACE,
+    BYTES_DATA,
+    BYTES_SIZE,
+    BYTES_TYPE,
+    CLEAR,
+    DATA,
+    GC_OFF,
+    GC_ON,
+    INT_NEW,
+    LIST_APPEND,
+    LIST_ITEMS,
+    LIST_NEW,
+    LIST_SET,
+    NO,
+    NONE,
+    RELEASE,
+    SIZES,
+    STR_ENCODED,
+    STR_LENGTH,
+    STR_NEW,
+    STR_TYPE,
+    STR_UTF8,
+    TAKE,
+    TYPE,
+    YES,
+    Kernel,
+    available,
+)
 from subwords.kernels.jit import I64, Int, declare, helper, inlined, primitive, spliced
-from subwords.kernels.modes import MODE
 from subwords.kernels.plan_layout import (
     BOUNDS_ARRAY,
     BUFFER,
@@ -43,26 +65,6 @@ from subwords.kernels.plan_layout import (
     STAGE_ROW,
     TEXT_ARRAY,
 )
-
-HEAD = 16  # bytes of an object before its own fields; its type is the last eight of them
-TYPE = 8
-DATA, SIZES = HEAD, HEAD + 16  # of an array: the address of its data, that of its size
-LIST_ITEMS = HEAD + 8  # of a list: where the address of its items is
-API = 0  # the item of what every built-in function carries: the table below
-
-# ------------------------------------------------------------------ functions and objects of Python
-
-_FUNCTIONS = (
-    *("Py_IncRef", "Py_DecRef", "PyErr_Clear", "PyList_New", "PyList_SetItem", "PyList_GetItem", "PyList_Size"),
-    *("PyLong_FromLongLong", "PyLong_AsLongLong", "PyUnicode_GetLength", "PyUnicode_AsUTF8AndSize"),
-    *("PyUnicode_AsUTF8String", "PyUnicode_DecodeUTF8", "PyBytes_AsString", "PyBytes_Size", "PyList_Append"),
-    *("PyGC_Disable", "PyGC_Enable", "PyBytes_FromStringAndSize"),
-)
-TAKE, RELEASE, CLEAR, LIST_NEW, LIST_SET, LIST_GET, LIST_SIZE = range(7)
-INT_NEW, INT_VALUE, STR_LENGTH, STR_UTF8, STR_ENCODED, STR_NEW, BYTES_DATA, BYTES_SIZE, LIST_APPEND = range(7, 16)
-GC_OFF, GC_ON, BYTES_NEW = 16, 17, 18
-# After the functions: None, True, False and types; then how to recognize ASCII strings.
-NONE, YES, NO, STR_TYPE, BYTES_TYPE, INT_TYPE, LIST_TYPE, ASCII_PLACE, ASCII_BIT = range(19, 28)
 
 # ------------------------------------------------------------------ primitives: they exist only as machine code
 
@@ -256,81 +258,6 @@ def every_address_kernel() -> list[Kernel]:
     if available():
         import_module(f"{__package__}.fastpath_decode")
     return ADDRESS_KERNELS if available() else []
-
-
-# ------------------------------------------------------------------ built-in functions
-
-
-class _Method(ctypes.Structure):
-    """A PyMethodDef."""
-
-    _fields_ = (
-        ("name", ctypes.c_char_p),
-        ("function", ctypes.c_void_p),
-        ("flags", ctypes.c_int),
-        ("doc", ctypes.c_char_p),
-    )
-
-
-NO_ARGUMENT, ONE_ARGUMENT = 4, 8  # METH_NOARGS, METH_O
-
-
-def address_of(kernel: Kernel) -> int:
-    """Return the address of a kernel's C function."""
-    return ctypes.cast(kernel.with_gil(), ctypes.c_void_p).value or 0  # type: ignore[arg-type]
-
-
-@cache
-def _method(kernel: Kernel, flags: int) -> _Method:
-    # Never freed: the functions made of it may outlive everything else.
-    method = _Method(kernel.name.encode(), address_of(kernel), flags, None)
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(method))
-    return method
-
-
-def built_in(kernel: Kernel, carried: tuple[Any, ...], *, argument: bool = True) -> Callable[..., Any]:
-    """Return the built-in function of a kernel; it keeps what it carries."""
-    make = ctypes.pythonapi.PyCFunction_NewEx
-    made = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
-        ctypes.cast(make, ctypes.c_void_p).value
-    )
-    function: Callable[..., Any] = made(
-        ctypes.addressof(_method(kernel, ONE_ARGUMENT if argument else NO_ARGUMENT)), carried, None
-    )
-    return function
-
-
-@cache
-def available() -> bool:
-    """Whether the fast path works in this process."""
-    gil = getattr(sys, "_is_gil_enabled", lambda: True)()
-    usual = object.__basicsize__ == HEAD and sys.byteorder == "little"
-    return MODE == "compiled" and sys.implementation.name == "cpython" and gil and usual and _lists_as_expected()
-
-
-def _lists_as_expected() -> bool:
-    # Arrays and tuples are probed by machine_code.py.
-    probe = [object(), object()]
-    items = ctypes.c_void_p.from_address(id(probe) + LIST_ITEMS).value or id(probe)
-    return [ctypes.c_void_p.from_address(items + 8 * k).value for k in range(2)] == [*map(id, probe)]
-
-
-@cache
-def api() -> NDArray[np.int64]:
-    """Return the table of Python's functions and objects."""
-    found = [ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value for name in _FUNCTIONS]
-    return np.array([*found, *map(id, (None, True, False, str, bytes, int, list)), *_ascii_flag()], np.int64)
-
-
-def _ascii_flag() -> tuple[int, int]:
-    """Return the place and the bit that mark ASCII strings; if unknown, no bit, so that no string counts as one."""
-    place = HEAD + 16  # after the length and the hash
-    narrow, wide = ["", "a", "ab" * 40, "\x7f"], ["\x80", "é" * 40, "abc中", "中" * 40, "a😀", "\ud800"]
-    for bit in (1 << 6, 1 << 20):  # up to Python 3.13, and later
-        flags = [ctypes.c_int64.from_address(id(text) + place).value & bit for text in (*narrow, *wide)]
-        if flags == [bit] * len(narrow) + [0] * len(wide):
-            return place, bit
-    return place, 0
 
 
 # ---------------------------------------------------------------------------------------------------------------------

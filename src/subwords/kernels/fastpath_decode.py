@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.kernels import layout
-from subwords.kernels.fastpath import (
+from subwords.kernels.entry import (
     API,
     BYTES_DATA,
     BYTES_NEW,
@@ -21,10 +21,12 @@ from subwords.kernels.fastpath import (
     RELEASE,
     SIZES,
     TYPE,
-    address_kernel,
     api,
-    api_of,
     built_in,
+)
+from subwords.kernels.fastpath import (
+    address_kernel,
+    api_of,
     call_at,
     copy_at,
     data_of,

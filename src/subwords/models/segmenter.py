@@ -16,13 +16,13 @@ from subwords.spec.splitter import Rule
 from subwords.spec.token_batch import TokenBatch
 from subwords.spec.vocab import Vocab
 from subwords.split.routes import SplitBuffers, SplitCall, WordChunk
-from subwords.split.word_spans import WordSpans
 from subwords.support.errors import InputError
 from subwords.support.value import digest_of
 
 if TYPE_CHECKING:
     from subwords.kernels.entry import Kernel
     from subwords.kernels.layout import IdSizes
+    from subwords.split.word_spans import WordSpans
 
 
 # ---------------------------------------------------------------------------------------------------------------------

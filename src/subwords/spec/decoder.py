@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from subwords.spec import normalizer as normalizers
 from subwords.spec import splitter as splitters
-from subwords.spec.oniguruma import escape_literal
 from subwords.spec.splitter import SPACE
 
 if TYPE_CHECKING:
@@ -127,6 +126,8 @@ class ReplaceTokens:
     @property
     def pattern(self) -> str:
         """The regex that matches only these tokens."""
+        from subwords.spec.oniguruma import escape_literal
+
         return rf"\A(?:{'|'.join(map(escape_literal, self.tokens))})\z"
 
 

@@ -14,12 +14,13 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from importlib import import_module
-from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args
 
-from subwords.spec.normalizer import SentencePiece, Steps
-from subwords.spec.oniguruma import from_oniguruma
 from subwords.support.errors import InputError
 from subwords.support.names import named
+
+if TYPE_CHECKING:
+    from subwords.spec.normalizer import Steps
 
 # ---------------------------------------------------------------------------------------------------------------------
 # OpenAI's encodings by name: the splitter and special tokens of each, and which models use which.
@@ -250,6 +251,9 @@ _CASED_LETTERS = members(
     "A680-A69B A722-A76F A771-A787 A78B-A78E AB70-ABBF FB00-FB06 FB13-FB17 FF21-FF3A FF41-FF5A 10400-1044F "
     "104B0-104D3 104D8-104FB 10C80-10CB2 10CC0-10CF2 118A0-118DF 1E900-1E943"
 )
+# What \b is there, as `spec/oniguruma.py` translates it.
+_ONIGURUMA_WORD = "[\\w²³¹¼-¾&&[^\u200c\u200d]]"
+_ONIGURUMA_BORDER = f"(?:(?<={_ONIGURUMA_WORD})(?!{_ONIGURUMA_WORD})|(?<!{_ONIGURUMA_WORD})(?={_ONIGURUMA_WORD}))"
 _CJK = Split("[一-龥ࠀ-一가-퟿]+")
 
 _DIGITS = Split(DIGIT, "isolated")
@@ -272,7 +276,7 @@ NAMED: dict[str, Rule] = {name: (Split(pattern),) for name, pattern in PATTERNS.
         Split(r"[\r\n]"),
         Split(rf"\s?[{_CASED_LETTERS}]+"),
         Split(r"\s?[!-/:-~！-／：-～‘-‟　-。]+"),
-        Split(from_oniguruma(r"\s+$")),
+        Split(r"\s+(?![^\n])"),
         _CJK,
         _DIGITS,
     ),
@@ -296,7 +300,7 @@ NAMED: dict[str, Rule] = {name: (Split(pattern),) for name, pattern in PATTERNS.
     # SuperBPE (2025), as in llama.cpp: no words; groups of three digits, counted from the end of the number.
     "superbpe": (Split(r"\p{N}+"), Split(r"(?=(\d{3})+(?!\d))")),
     # Cohere's Tiny Aya: groups of three digits, counted from the end of the number.
-    "tiny-aya": (Split(from_oniguruma(r"\d{1,3}(?=(?:\d{3})*\b)")), Split(PATTERNS["o200k"])),
+    "tiny-aya": (Split(rf"\d{{1,3}}(?=(?:\d{{3}})*{_ONIGURUMA_BORDER})"), Split(PATTERNS["o200k"])),
     # OpenAI's CLIP, without its normalizer.
     "clip": (
         Split(
@@ -376,6 +380,8 @@ def not_kept_whole(symbols: Iterable[str], rule: Rule, steps: Steps) -> tuple[Ru
 
 
 def _with_symbols(steps: Steps, symbols: tuple[str, ...]) -> Steps:
+    from subwords.spec.normalizer import SentencePiece
+
     return tuple(replace(step, user_symbols=symbols) if isinstance(step, SentencePiece) else step for step in steps)
 
 

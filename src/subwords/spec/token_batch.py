@@ -19,6 +19,7 @@ from subwords.support.value import Value, read_only
 SHARED = 4  # ids for each entry of the table of ints, at least, that the table is made for
 MOST_IDS = 1 << 22  # a larger table is not made
 AT_ONCE = 1 << 17  # texts in one call: other threads run between calls, and garbage is collected
+MOST_AS_LIST = 1 << 9  # ids of an array to decode: with more, a list of them costs more than two calls of kernels
 
 
 def lists_of(ids: NDArray[np.uint32], offsets: NDArray[np.int64]) -> list[list[int]]:
@@ -40,14 +41,14 @@ def lists_of(ids: NDArray[np.uint32], offsets: NDArray[np.int64]) -> list[list[i
 
 
 def _available() -> bool:
-    from subwords.kernels.fastpath import available
+    from subwords.kernels.entry import available
 
     return available()
 
 
 @cache
 def _functions() -> tuple[Callable[..., Any], Callable[..., Any]]:
-    from subwords.kernels.fastpath import api, built_in
+    from subwords.kernels.entry import api, built_in
     from subwords.kernels.named import make_lists, release_ints
 
     return built_in(make_lists, (api(),)), built_in(release_ints, (api(),))

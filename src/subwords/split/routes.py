@@ -15,13 +15,13 @@ from subwords.kernels.layout import SafeCuts, Transducer
 from subwords.kernels.stored import stored
 from subwords.spec.splitter import NAMED, Rule
 from subwords.spec.unicode import UNICODE_VERSION, cased_classes, gpt2_classes
-from subwords.split.word_spans import WordSpans, whole_text
 from subwords.support.errors import InputError
 from subwords.support.value import digest_of
 
 if TYPE_CHECKING:
     from subwords.kernels.entry import Kernel
     from subwords.split.transducer import Machine
+    from subwords.split.word_spans import WordSpans
 
 
 Bytes = NDArray[np.uint8]
@@ -224,6 +224,8 @@ class Scanner(SplitRoute):
 
     def word_spans(self, text: Bytes) -> WordSpans:
         """Return the words of one text."""
+        from subwords.split.word_spans import whole_text
+
         whole = whole_text(text, np.array([0, len(text)], np.int64), np.ones(1, np.bool_), tracked=True)
         return whole.cut(word_bounds(self.texts(text, whole.texts, SplitBuffers())))
 

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache, cached_property, lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from itertools import pairwise
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.kernels import layout
 from subwords.kernels.stored import stored
 from subwords.spec.splitter import (
     ALIASES,
     NAMED,
-    PATTERNS,
     Behavior,
     ByteChars,
     Prefix,
@@ -23,29 +21,18 @@ from subwords.spec.splitter import (
     Rule,
     Split,
     Step,
-    escape,
     looks_like_steps,
     to_text,
 )
-from subwords.spec.vocab import tokens_to_text
-from subwords.split.finders import (
-    DroppingRoute,
-    NumbersRoute,
-    PrefixingRoute,
-    StepsRoute,
-    SymbolsRoute,
-    finder,
-    literal_strings,
-    removed,
-)
-from subwords.split.pattern import Chars, Either, Node, Outside, Repeat, Then, parse_pattern
-from subwords.split.routes import MachineRoute, MaskRoute, SplitBuffers, SplitCall, SplitRoute, WordChunk, by_masks
-from subwords.split.transducer import Machine, compose_machines, unsplit
-from subwords.split.word_spans import WordSpans, character_spans
+from subwords.split.routes import SplitBuffers, SplitCall, SplitRoute, WordChunk, by_masks
 from subwords.support.checks import encode_text
 from subwords.support.errors import InputError
 from subwords.support.names import looks_like_name, named
 from subwords.support.value import digest_of
+
+if TYPE_CHECKING:
+    from subwords.split.transducer import Machine
+    from subwords.split.word_spans import WordSpans
 
 Bytes = NDArray[np.uint8]
 LONGEST_SHOWN = 120  # characters of a pattern
@@ -136,6 +123,8 @@ class Splitter:
         >>> subwords.splitter("whitespace").spans("Hello, world").tolist()
         [[0, 5], [5, 6], [7, 12]]
         """
+        from subwords.split.word_spans import character_spans
+
         data = _bytes_of(text)
         return character_spans(data, self.byte_spans(data))
 
@@ -216,14 +205,25 @@ class SplitterEngine(Splitter):
 @lru_cache(maxsize=MOST_ROUTES)
 def _route(rule: Rule) -> SplitRoute:
     # Masks need the automaton only for text that is not ASCII: this saves 12 ms at start.
-    found = by_masks(rule, partial(_machine_of, rule))
+    found: SplitRoute | None = by_masks(rule, partial(_machine_of, rule))
     if found is not None:
         return found
+    found = stored("route", digest_of(rule).encode(), partial(_machine_route, rule))
+    if found is not None:
+        return found
+    from subwords.split.finders import StepsRoute
 
-    return route(rule)
+    return StepsRoute(rule)
+
+
+def _machine_route(rule: Rule) -> SplitRoute | None:
+    from subwords.split.selection import machine_route
+
+    return machine_route(rule)
 
 
 def _machine_of(rule: Rule) -> Machine:
+    from subwords.split.selection import machine_of
 
     return machine_of(rule)
 
@@ -247,8 +247,8 @@ def _check_step(step: Step) -> None:
 
 def _only_a_pattern(pattern: str) -> bool:
     """Whether `subwords.splitter` can read a pattern only as a pattern."""
-    other = named(pattern, NAMED, ALIASES) or pattern == "null" or pattern.startswith('{"') or looks_like_steps(pattern)
-    return not other and not looks_like_name(pattern)
+    other = pattern == "null" or pattern.startswith('{"') or looks_like_steps(pattern) or looks_like_name(pattern)
+    return not other and not named(pattern, NAMED, ALIASES)
 
 
 def _as_array(data: bytes | Bytes) -> Bytes:
@@ -261,135 +261,3 @@ def _bytes_of(text: str) -> Bytes:
     if not isinstance(text, str):
         raise InputError(f"expected str, not {type(text).__name__}; byte_spans takes bytes")
     return np.frombuffer(encode_text(text), np.uint8)
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Selects the fastest exact route for a rule.
-
-DIGITS = slice(ord("0"), ord("9") + 1)
-MUCH = 100  # pattern length in characters above which a trie is better than a machine
-
-
-def route(rule: Rule) -> SplitRoute:
-    """Return the fastest exact route of a rule that does not end with ByteChars."""
-    return stored("route", digest_of(rule).encode(), lambda: _compiled(rule)) or StepsRoute(rule)
-
-
-def _compiled(rule: Rule) -> SplitRoute | None:
-    try:
-        if parts := _prefixed(rule):
-            first, prefix, last = parts
-            drops = _dropped(first, alone=False)
-            if drops[ord(prefix)]:
-                return None
-            machine = _machine_for((Split(first.pattern), last))
-            return PrefixingRoute(machine, drops.astype(np.uint8), prefix.encode(), rule)
-        if found := _numbered(rule):
-            before, kinds = found
-            return NumbersRoute(_machine_for(before), kinds, rule)
-        if rule and isinstance(rule[0], Split) and removed(rule[0]):
-            machine = _machine_for((Split(rule[0].pattern), *rule[1:]))
-            return DroppingRoute(machine, _dropped(rule[0], alone=len(rule) == 1).astype(np.uint8), rule)
-        if rule and isinstance(rule[0], Split) and (len(rule) > 1 or len(rule[0].pattern) > MUCH):
-            symbols = literal_strings(rule[0])
-            if symbols:
-                return SymbolsRoute(symbols, MachineRoute(_machine_for(rule[1:])))
-        machine = _machine_for(rule)
-        if machine.identity == _gpt2_identity():
-            return MaskRoute(rule, partial(machine_of, rule))
-        return MachineRoute(machine)
-    except Outside:
-        return None
-
-
-def _prefixed(rule: Rule) -> tuple[Split, str, Split] | None:
-    """Return the step that drops words, the prefix, and the step that cuts before it; None for another rule."""
-    match rule:
-        case (Split() as first, Replace(" ", _), Prefix(prefix, "always"), Split(pattern) as last):
-            spaces = not first.invert and first.pattern in (r"\s", r"\s+")  # then there is nothing to replace
-            cuts = pattern == escape(prefix) and last.behavior == "merged_with_next" and not last.invert
-            if removed(first) and spaces and len(prefix) == 1 and cuts:
-                return first, prefix, last
-    return None
-
-
-def _numbered(rule: Rule) -> tuple[Rule, NDArray[np.uint8]] | None:
-    """Return the steps before the last cuts around numbers, and the kind of each byte; None for another rule."""
-    match rule:
-        case (*before, ByteChars(), Split(pattern, "contiguous", invert), Split("[0-9][0-9][0-9]", "isolated", False)):
-            node = parse_pattern(pattern)
-            if invert or not isinstance(node, Chars) or not node.members[DIGITS].all():
-                return None
-            characters = tokens_to_text([bytes([byte]) for byte in range(256)])
-            kinds = node.members[[ord(character) for character in characters]].astype(np.uint8)
-            kinds[DIGITS] = 2
-            return tuple(before), kinds
-    return None
-
-
-@cache
-def _gpt2_identity() -> bytes:
-    return machine_of((Split(PATTERNS["gpt2"]),)).identity
-
-
-def machine_of(rule: Rule) -> Machine:
-    """Return one machine for a whole rule; raises Outside if there is none."""
-    return stored("machine", digest_of(rule).encode(), lambda: _machine_for(rule))
-
-
-def _machine_for(rule: Rule) -> Machine:
-    if not rule:
-        return unsplit()
-    made: Machine | None = None
-    for step in reversed(rule):
-        if not isinstance(step, Split):
-            raise Outside(f"a {type(step).__name__} step")
-        first = finder(step).machine()
-        made = first if made is None else compose_machines(first, made)
-    assert made is not None
-    return made
-
-
-def _dropped(step: Split, *, alone: bool) -> NDArray[np.bool_]:
-    """Return the characters with which only dropped words begin; raises Outside if there is no such set.
-
-    alone: no other step splits the words that are kept.
-
-    Without `invert`, matches are dropped: each of them must be a run of some characters. With `invert`, the gaps are
-    dropped: if every first character of a match is also a match by itself, gaps consist of the remaining characters.
-    """
-    node = parse_pattern(step.pattern)
-    branches = node.branches if isinstance(node, Either) else (node,)
-    runs = [members for branch in branches if (members := _run(branch)) is not None]
-    found = np.logical_or.reduce(runs) if runs else np.zeros(layout.CODE_POINTS + 1, np.bool_)
-    others = [branch for branch in branches if _run(branch) is None]
-    if not step.invert:
-        if others:
-            raise Outside("not only runs of characters are dropped")
-        return found
-    for branch in others:
-        first = branch.items[0] if isinstance(branch, Then) else branch
-        if not isinstance(first, Chars) or (first.members & ~found).any():
-            raise Outside("a match begins with a character that is dropped elsewhere")
-        if not alone and any((members & ~found).any() for members in _sets(branch)):
-            raise Outside("a match contains a character that is dropped elsewhere")
-    return ~found
-
-
-def _sets(node: Node) -> Iterator[NDArray[np.bool_]]:
-    """Yield the characters of all sets of a pattern that a match may contain."""
-    match node:
-        case Chars():
-            yield node.members
-        case Repeat():
-            yield from _sets(node.item)
-        case Then() | Either():
-            for part in node.items if isinstance(node, Then) else node.branches:
-                yield from _sets(part)
-
-
-def _run(node: Node) -> NDArray[np.bool_] | None:
-    """Return the characters of a set or of a run of one or more of it; None for another node."""
-    if isinstance(node, Repeat) and node.low == 1:
-        node = node.item
-    return node.members if isinstance(node, Chars) else None

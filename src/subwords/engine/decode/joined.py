@@ -78,7 +78,7 @@ class Joined:
     @cached_property
     def fast_path(self) -> Callable[[Any], str | None]:
         """The function of a list of ids to text; None for any other object, and where this is not available."""
-        from subwords.kernels.fastpath import available
+        from subwords.kernels.entry import available
 
         if not available():
             return lambda ids: None

@@ -22,6 +22,7 @@ from subwords.engine.decode.decoding import (
 )
 from subwords.engine.decode.stages import IdSource, TokenSource
 from subwords.spec.decoder import ByteDecoder, ByteFallback, Decoder, SentencePieceDecoder
+from subwords.spec.token_batch import MOST_AS_LIST
 from subwords.spec.vocab import Vocab
 from subwords.support.checks import check_flag
 from subwords.support.errors import InputError
@@ -212,7 +213,6 @@ class TokenBytes:
 Ids: TypeAlias = Iterable[int] | NDArray[np.integer[Any]]
 
 ERRORS = ("replace", "strict", "ignore", "backslashreplace", "surrogateescape")
-MOST_AS_LIST = 1 << 9  # ids of an array: with more, a list of them costs more than the call of two kernels
 
 
 def _no_fast_path(ids: object) -> None:

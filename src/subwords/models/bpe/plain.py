@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
-from typing import NamedTuple, TypeAlias
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from subwords.models.bpe.model import BPE
+from subwords.support.errors import InputError
+
+if TYPE_CHECKING:
+    from subwords.models.bpe.segmenter import BPESegmenter
+    from subwords.split.word_spans import WordSpans
+
 
 Pairs: TypeAlias = Mapping[tuple[int, int], tuple[int, int]]
 
@@ -140,7 +151,7 @@ def merge_plainly(
 
 
 def merged(pairs: Pairs, ids: Iterable[int], until: int = 1) -> list[int]:
-    """Return ids merged, as `merge` does.
+    """Return ids merged, as `merge_plainly` does.
 
     >>> merged({(0, 1): (0, 2), (2, 2): (1, 3)}, [0, 1, 0, 1], until=2)
     [2, 2]
@@ -156,3 +167,97 @@ def _pair(row: Sequence[Symbol | None], first: int, second: int) -> tuple[int, i
 
 def _pairs(row: Sequence[Symbol | None]) -> list[tuple[int, int]]:
     return [_pair(row, i, i + 1) for i in range(len(row) - 1)]
+
+
+def merge_token(model: BPE, pairs: Pairs, token: bytes) -> list[int]:
+    """Return what the merges make of a token as it is spelled, with its own marks."""
+    symbols, rest = list[Symbol](), token
+    while rest:
+        size = next((n for n in _symbol_sizes(model, rest, first=not symbols) if rest[:n] in model.vocab.ids), 0)
+        if not size:
+            return []
+        symbols.append(Symbol(model.vocab.ids[rest[:size]], size))
+        rest = rest[size:]
+    return [symbol.id for symbol in merge_plainly(pairs, symbols)]
+
+
+def _symbol_sizes(model: BPE, rest: bytes, *, first: bool) -> Iterator[int]:
+    """Yield the possible sizes of the first symbol, the longest first: with the suffix if it ends the token."""
+    before = len(model.prefix) if not first and model.prefix and rest.startswith(model.prefix) else 0
+    lead = rest[before] if len(rest) > before else 0
+    width = 1 if model.byte_level or lead < 0x80 else 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
+    if model.suffix and rest[before + width :] == model.suffix:
+        yield len(rest)
+    yield before + width
+
+
+def symbol_ranges(model: BPE, ids: list[int], word: NDArray[np.uint8], pairs: Pairs | None) -> list[tuple[int, int]]:
+    """Return the byte range of each id of a word; for models without parts and unused tokens.
+
+    The length of a token in the vocabulary determines how many symbols it covers. That is not so in a model with a
+    prefix or suffix: there the word is merged again, with `pairs`.
+
+    Source: HF tokenizers 0.23, BPE::merge_word.
+
+    >>> import numpy as np
+    >>> from subwords.models.bpe.model import BPE
+    >>> from subwords.spec.vocab import Vocab
+    >>> model = BPE(Vocab([b"<unk>", b"a"]), np.zeros((0, 3), np.int64), byte_level=False, unk_id=0, fuse_unk=True)
+    >>> symbol_ranges(model, [0, 1], np.frombuffer(b"xxa", np.uint8), None)
+    [(0, 2), (2, 3)]
+    """
+    vocab, data = model.vocab, word.tobytes()
+    if model.whole_words and len(ids) == 1 and vocab[ids[0]] == data:
+        return [(0, len(data))]
+    symbols = list(word_symbols(model, data))
+    if pairs is not None:
+        ends = [0, *accumulate(symbol.size for symbol in merge_plainly(pairs, symbols))]
+    else:
+        spelled = list(accumulate(len(vocab[symbol.id]) for symbol in symbols))
+        taken = [0, *accumulate(symbol.size for symbol in symbols)]
+        ends = [0, *(taken[bisect_left(spelled, end) + 1] for end in accumulate(len(vocab[index]) for index in ids))]
+    # The byte of the word for each position in the file's characters.
+    at = [place for place, byte in enumerate(data) for _ in range(width_of(byte) if model.byte_level else 1)]
+    return [(at[begin], at[end - 1] + 1) for begin, end in pairwise(ends)]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# BPE-dropout: segmentations that skip merges at random.
+
+DROPOUT = 0.1  # what the paper uses for training
+
+
+def checked_dropout(model: BPE, dropout: object) -> float:
+    """Return a probability; None is the model's own, or 0.1 if it has none. InputError for other values."""
+    if dropout is None:
+        return DROPOUT if model.dropout is None else model.dropout
+    if isinstance(dropout, bool) or not isinstance(dropout, int | float) or not 0 <= dropout <= 1:
+        raise InputError(f"expected dropout to be a number from 0 to 1, not {dropout!r:.60}")
+    return float(dropout)
+
+
+def draw(
+    segmenter: BPESegmenter, word_spans: WordSpans, dropout: float, rng: np.random.Generator
+) -> NDArray[np.uint32]:
+    """Return the ids of one segmentation: each merge that could be done next is skipped with this probability.
+
+    A word that is a token is segmented too, but a user-defined one. Unknown symbols must have an id or be dropped.
+
+    Source: Provilkov et al., BPE-Dropout, 2020; skipped merges come back as in HF tokenizers 0.23, Word::merge_all.
+    """
+    text, model = word_spans.text, segmenter.model
+    users = {model.vocab[index]: index for index in model.user_ids}
+    ids: list[int] = []
+    for begin, end in pairwise(word_spans.words.tolist()):
+        word = text[begin:end].tobytes()
+        if word in users:
+            ids.append(users[word])
+        else:
+            ids += draw_word(segmenter, word, lambda: rng.random() < dropout)
+    return np.array(ids, np.uint32)
+
+
+def draw_word(segmenter: BPESegmenter, word: bytes, skips: Callable[[], bool]) -> list[int]:
+    """Return the ids of one word; `skips` says whether to skip a merge for now."""
+    symbols = merge_plainly(segmenter.pairs, word_symbols(segmenter.model, word), skips)
+    return segmenter.parted([symbol.id for symbol in symbols])

@@ -18,12 +18,12 @@ from subwords.models.segmenter import NO_KINDS, Segmenter, units_of
 from subwords.models.unigram.model import BYTE_PIECES, Unigram
 from subwords.spec.splitter import SPACE, Rule, Split
 from subwords.spec.vocab import Vocab
-from subwords.split.word_spans import WordSpans
 from subwords.support.errors import InputError
 from subwords.support.names import is_among
 
 if TYPE_CHECKING:
     from subwords.kernels.entry import Kernel
+    from subwords.split.word_spans import WordSpans
 
 
 _SPACED: dict[str, Rule] = {run: (Split(f"▁{run}[^▁]*|[^▁]+"),) for run in ("", "+")}  # as `space_rule` makes them

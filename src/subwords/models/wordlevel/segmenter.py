@@ -12,11 +12,11 @@ from subwords.kernels import layout
 from subwords.kernels.layout import BPEModel, BPEScratch, BPEWorkspace, IdSizes, WordTable
 from subwords.models.segmenter import NO_KINDS, Segmenter, TokenWords, UnknownSymbolError, quote_text
 from subwords.models.wordlevel.model import WordLevel
-from subwords.split.word_spans import WordSpans
 from subwords.support.names import random_bits
 
 if TYPE_CHECKING:
     from subwords.kernels.entry import Kernel
+    from subwords.split.word_spans import WordSpans
 
 
 class WordLevelSegmenter(Segmenter):

@@ -13,11 +13,11 @@ from subwords.kernels import layout
 from subwords.kernels.layout import IdSizes, TrieNodes, WordPieceModel, WordPieceScratch, WordPieceWorkspace, WordTable
 from subwords.models.segmenter import NO_KINDS, Encode, Segmenter, UnknownSymbolError
 from subwords.models.wordpiece.model import WordPiece
-from subwords.split.word_spans import WordSpans
 from subwords.support.names import random_bits
 
 if TYPE_CHECKING:
     from subwords.kernels.entry import Kernel
+    from subwords.split.word_spans import WordSpans
 
 
 # ---------------------------------------------------------------------------------------------------------------------

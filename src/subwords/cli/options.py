@@ -23,9 +23,9 @@ from subwords.cli.console import (
     utf8_argument,
 )
 from subwords.corpus.reading import Reading
+from subwords.support.checks import Option, options_of
 from subwords.support.errors import InputError
 from subwords.support.render import printable
-from subwords.support.value import Option, options_of
 
 if TYPE_CHECKING:
     from subwords.scale.job import Run

@@ -6,9 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from subwords.support.checks import check_choice, check_instance, check_integer, check_string
+from subwords.support.checks import check_choice, check_instance, check_integer, check_string, option
 from subwords.support.errors import CorpusError, InputError
-from subwords.support.value import option
 
 Documents = Literal["file", "line"]
 Errors = Literal["strict", "replace", "skip"]

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from subwords.formats.json_node import show_json
 from subwords.models.bpe.model import BPE, LARGEST_ID
 from subwords.models.bpe.segmenter import lost_words
 from subwords.models.families import segmenter_of
@@ -42,6 +41,8 @@ def given_tokens(
         raise InputError(f"expected special_ids as a dict of ids by token, not {type(special_tokens).__name__}")
     added = check_added_tokens(AddedToken(content, i) for content, i in (special_tokens or {}).items())
     check_gaps(max((token.id for token in added), default=0), holders, name, "special_tokens")
+    from subwords.formats.json_node import show_json
+
     ids = {text: i for i, text in holders.items()}
     for token in added:
         text = token.content.encode()

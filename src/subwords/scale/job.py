@@ -22,12 +22,12 @@ from subwords.engine.documents import encode_documents
 from subwords.normalize.normalizer import Pipeline
 from subwords.scale.runners import RUNNERS, local_runner
 from subwords.scale.work import CorpusShard, CountWork, EncodeWork, ShardResult, ShardTask, done_of, shards_of
-from subwords.support.checks import check_choice, check_instance, check_integer
+from subwords.support.checks import check_choice, check_instance, check_integer, option
 from subwords.support.errors import InputError
 from subwords.support.files import is_remote, only_one, place_of
 from subwords.support.memory import bytes_of, room_of
 from subwords.support.threads import in_threads, thread_count
-from subwords.support.value import digest_of, option
+from subwords.support.value import digest_of
 from subwords.tokens.formats import format_named
 from subwords.tokens.manifest import Contents, Input, Manifest
 from subwords.tokens.write import write_token_files

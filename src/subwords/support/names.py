@@ -6,12 +6,13 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from subwords.support.errors import MissingName
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 # A word, or several joined by `-`, `.` or spaces. The pattern `a.b` matches too: as a regex it would be rare.
 _NAME = re.compile(r"\w+(?:[-. ]+\w+)*")
@@ -126,7 +127,7 @@ class OtherName:
 # ---------------------------------------------------------------------------------------------------------------------
 # Small functions instead of modules whose import takes longer than the work: loading a tokenizer needs no other.
 
-Item = TypeVar("Item", bound=np.generic)
+Item = TypeVar("Item", bound="np.generic")
 
 
 def distinct(array: NDArray[Item], *, in_order: bool = False) -> NDArray[Item]:
@@ -138,6 +139,8 @@ def distinct(array: NDArray[Item], *, in_order: bool = False) -> NDArray[Item]:
     >>> distinct(np.array([[3, 1], [1, 2]])).tolist()
     [1, 2, 3]
     """
+    import numpy as np  # the command line's help needs the names above, not NumPy
+
     ordered = array if in_order else np.sort(array, axis=None)
     first = np.ones(len(ordered), np.bool_)
     first[1:] = ordered[1:] != ordered[:-1]
@@ -151,6 +154,8 @@ def is_among(numbers: NDArray[Any], members: Iterable[int] | NDArray[Any]) -> ND
     >>> is_among(np.array([[3, 1], [0, 2]]), {2, 3, 9}).tolist()
     [[True, False], [False, True]]
     """
+    import numpy as np
+
     found = np.array([*members], np.int64)
     table: NDArray[np.bool_] = np.zeros(max(numbers.max(initial=0), found.max(initial=0)) + 1, np.bool_)
     table[found] = True

@@ -16,8 +16,8 @@ from subwords.models.learning import Step
 from subwords.models.unigram.model import BYTE_PIECES, Unigram
 from subwords.models.unigram.train import UnigramSettings, logarithms
 from subwords.spec.vocab import Vocab
+from subwords.support.checks import option
 from subwords.support.errors import InputError, TrainingError
-from subwords.support.value import option
 
 MOST_SYMBOLS = 1 << 20  # more than there are characters
 ROUNDS = 2  # of counting the pieces of the best segmentations

@@ -20,9 +20,8 @@ from subwords.spec.normalizer import SentencePiece, Steps
 from subwords.spec.splitter import NAMED, Rule
 from subwords.spec.tokenizer import TokenizerSpec
 from subwords.spec.vocab import BYTES, Vocab
-from subwords.support.checks import check_choice, check_flag, check_token
+from subwords.support.checks import check_choice, check_flag, check_token, option
 from subwords.support.errors import InputError
-from subwords.support.value import option
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -34,11 +34,10 @@ from subwords.spec.normalizer import Steps
 from subwords.spec.splitter import NAMED, SPACE, Rule, kept_whole, space_rule
 from subwords.spec.tokenizer import TokenizerSpec
 from subwords.spec.vocab import Vocab
-from subwords.support.checks import check_flag, check_integer, check_string, check_strings, check_token
+from subwords.support.checks import check_flag, check_integer, check_string, check_strings, check_token, option
 from subwords.support.errors import InputError, TrainingError
 from subwords.support.memory import zeros
 from subwords.support.threads import in_threads, thread_count
-from subwords.support.value import option
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Initial pieces of Unigram training: substrings of the words, found by a suffix array (U1).

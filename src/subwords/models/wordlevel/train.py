@@ -16,9 +16,8 @@ from subwords.spec.normalizer import Steps
 from subwords.spec.splitter import Rule
 from subwords.spec.tokenizer import TokenizerSpec
 from subwords.spec.vocab import Vocab
-from subwords.support.checks import check_integer, check_strings
+from subwords.support.checks import check_integer, check_strings, option
 from subwords.support.errors import TrainingError
-from subwords.support.value import option
 
 
 @dataclass(frozen=True, kw_only=True)

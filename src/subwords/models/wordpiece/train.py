@@ -38,10 +38,9 @@ from subwords.spec.splitter import Rule
 from subwords.spec.template import bert
 from subwords.spec.tokenizer import TokenizerSpec
 from subwords.spec.vocab import Vocab
-from subwords.support.checks import check_choice, check_integer, check_string
+from subwords.support.checks import check_choice, check_integer, check_string, option
 from subwords.support.errors import TrainingError
 from subwords.support.memory import zeros
-from subwords.support.value import option
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Exact comparison of two likelihood gains, for cases that floating point cannot decide (P1).

@@ -6,6 +6,7 @@ import doctest
 import importlib
 import pkgutil
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -23,10 +24,12 @@ def test_examples_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("name", subwords.__all__)
 def test_public_names_have_an_example(name: str) -> None:
-    """In their own docstring, or in that of a public method."""
+    """In their own docstring, or in that of a public method; a namespace in those of its functions."""
     value = getattr(subwords, name)
     kinds = subwords.SubwordsError, subwords.SubwordsWarning
     if not issubclass(value if isinstance(value, type) else object, kinds):
         members = vars(value).items() if isinstance(value, type) else ()
+        if isinstance(value, ModuleType):
+            members = ((name, getattr(value, name)) for name in value.__all__)
         documented = [value, *(member for key, member in members if not key.startswith("_"))]
         assert any(">>>" in (one.__doc__ or "") for one in documented)

@@ -41,8 +41,8 @@ FAULTS = (
     ),
     Fault(
         "an unknown character: the place of its part in the text is lost",
-        'len(before.encode("utf-8", ESCAPES)) + spot.byte',
-        "spot.byte",
+        "character, byte = part.first + (spot.character or 0), part.at + spot.byte",
+        "character, byte = spot.character or 0, spot.byte",
         "tests/behaviour/test_unknown_place.py",
     ),
     Fault(
@@ -59,8 +59,8 @@ FAULTS = (
     ),
     Fault(
         "spans: the place of a part in the text is lost",
-        "character_spans(source, spans) + part.first",
-        "character_spans(source, spans)",
+        "joined(spans.reshape(-1, 2) + shifts[:, None], others)",
+        "joined(spans.reshape(-1, 2), others)",
         "tests/test_pipeline.py tests/unit/test_tokenizer.py tests/unit/test_encoding.py tests/parity",
     ),
     Fault(
@@ -71,8 +71,8 @@ FAULTS = (
     ),
     Fault(
         "spans: bytes instead of characters",
-        "character_spans(source, spans) + part.first",
-        "spans + part.first",
+        "moved(spans, chars, [part.span() for part in added])",
+        "moved(spans, at, [part.span() for part in added])",
         "tests/test_pipeline.py tests/unit/test_tokenizer.py tests/unit/test_encoding.py tests/parity",
     ),
     Fault(
@@ -139,8 +139,8 @@ FAULTS = (
     ),
     Fault(
         "SentencePiece without its normalizer: texts of a batch lose the space before them",
-        'data = [self._prefix + encode_text(text) if text else b"" for text in texts]',
-        "data = [encode_text(text) for text in texts]",
+        'encode_batch([self._prefix + encode_text(text) if text else b"" for text in texts], threads)',
+        "encode_batch([encode_text(text) for text in texts], threads)",
         "tests/test_plain_spaces.py",
     ),
     Fault(

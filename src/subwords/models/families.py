@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 class Family:
     """A family of models: its modules, imported on first use, its training defaults, and its tools.
 
-    The package `subwords.models.<name>` contains `model.py` with `model_class`, `segmenter.py` with `<model_class>Segmenter`,
+    The package `models/<name>` contains `model.py` with `model_class`, `segmenter.py` with `<model_class>Segmenter`,
     and `train.py` with `<model_class>Settings`, `train_<name>`, `assemble_<name>` and `untrained_<name>`.
 
     adds_unk: unk_token becomes the first special token if it is not among them. keeps_merges: in order, so that the

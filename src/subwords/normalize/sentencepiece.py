@@ -34,7 +34,7 @@ class RulesStage(Stage):
         self._map = read_charsmap(step.charsmap) if step.charsmap else None
         self._users = [symbol.encode() for symbol in sorted({*step.user_symbols})]
         self._classes = self._classified()
-        values, pieces, arena = fields_of(self._map, self._users, self._space)
+        values, pieces, arena = charsmap_rows(self._map, self._users, self._space)
         units = np.zeros(256, np.uint32) if self._map is None else self._map.units
         self._longest = max(
             int(table[layout.VALUE.size :: layout.VALUE.width].max(initial=4)) for table in (values, pieces)
@@ -238,7 +238,7 @@ def byte_ranges(looked: Sequence[int]) -> Bytes:
     return np.array(ranges, np.uint8).ravel()
 
 
-def fields_of(
+def charsmap_rows(
     charsmap: Charsmap | None, users: Sequence[bytes], space: bytes
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], Bytes]:
     """Return the rows of a charsmap's values and of user-defined pieces, and the arena that they index."""
@@ -313,7 +313,7 @@ class GraphemeStage(Stage):
         classes[(self._kinds >= layout.GRAPHEME.extend) & (self._kinds <= layout.GRAPHEME.spacing)] = (
             layout.CHARACTER.mapped_second
         )
-        values, pieces, arena = fields_of(self._map, [], b" ")
+        values, pieces, arena = charsmap_rows(self._map, [], b" ")
         longest = int(values[layout.VALUE.size :: layout.VALUE.width].max(initial=4))
         self.growth = max(1, longest)
         ranges = byte_ranges(np.flatnonzero(classes[:128] >= layout.CHARACTER.mapped_second).tolist())

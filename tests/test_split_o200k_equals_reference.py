@@ -27,7 +27,7 @@ names = pytest.mark.parametrize("name", NAMES)
 def masks_first() -> Iterator[None]:
     """Every text goes to the masks, and to the machine only where they stop."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(mask_routes, "sampled", lambda text, start, stop: np.zeros(1, np.uint8))
+        patch.setattr(mask_routes, "sample_text", lambda text, start, stop: np.zeros(1, np.uint8))
         patch.setattr(mask_routes, "WORTH", 1)
         patch.setattr(CasedRoute, "_many", lambda self, text, bounds, first, buffers: first)
         yield

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import subwords
-from inside import BPE, Provenance, cut_words, neighbours_of, symbol_words_of_ids, word_ids
-from inside import adapt_words as adapted
+from inside import BPE, Provenance, cut_words, engine_encoder, neighbours_of, symbol_words_of_ids, word_ids
 from inside import kernels_layout as layout
 from strategies import byte_texts, texts
 from subwords import TokenBatch, WordCounts
@@ -58,7 +57,7 @@ def test_cut_words_have_the_same_ids(model: BPE, words: list[bytes]) -> None:
     counts, found = counts_of(words), []
     for long in (0, 1 << 30):  # all words are long, and none is
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(adapted, "LONG", long)
+            patch.setattr(engine_encoder, "LONG_WORD", long)
             found.append(word_ids(model, counts).to_lists())
     assert found[0] == found[1]
 

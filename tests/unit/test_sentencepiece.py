@@ -17,7 +17,7 @@ from building import read_model as read
 from building import tokenizer_of
 from building import write_model as write
 from engines import normalizer, splitter
-from inside import Kind, PieceType, Rule, SentencePiece, Unigram, Vocab, cut_rule, model_class
+from inside import BPE, Kind, PieceType, Rule, SentencePiece, Unigram, Vocab, cut_rule, model_class
 from peer_trained import sentencepiece_model
 from seeds import sweep_seed
 from subwords import AddedToken, FormatError, Tokenizer
@@ -236,7 +236,7 @@ def bpe_tokenizer(**changes: Any) -> Tokenizer:
         special_tokens=SPECIAL,
         unk_token="<unk>",
     )
-    assert isinstance(tok.model, subwords.bpe.model.BPE)
+    assert isinstance(tok.model, BPE)
     model = dataclasses.replace(tok.model, fuse_unk=True, **changes)
     return tokenizer_of(model, tok.splitter, normalizer=tok.normalizer, added_tokens=list(tok.added_tokens))
 

@@ -257,8 +257,8 @@ def test_cut_files_are_refused(tmp_path: Path, form: str) -> None:
     rows, rng = documents(5, 20), random.Random(SEED)
     path = tmp_path / f"ids{SUFFIX[form]}"
     kind = FORMATS[form]
-    files = [path.with_name(part.name) for part in write_shards(path, blocks(rows), kind, np.dtype("<u2"))[0].files]
-    for file in files:
+    paths = [path.with_name(part.name) for part in write_shards(path, blocks(rows), kind, np.dtype("<u2"))[0].files]
+    for file in paths:
         whole = file.read_bytes()
         for cut in {0, 1, len(whole) - 1, *(rng.randrange(len(whole)) for _ in range(20))}:
             file.write_bytes(whole[:cut])

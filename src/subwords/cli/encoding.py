@@ -319,8 +319,8 @@ def encode(
     """
     form = form or {".npy": "npy", ".bin": "bin"}.get(output.suffix if output else "", "text")
     job = _EncodeJob(output, form, offsets, several=lines or len(texts) > 1, **options)
+    _check_usage(context, job, bool(texts), files not in ((), ("-",)) or lines)
     file = _one_text(files)
-    _check_usage(context, job, bool(texts), file != "-" or lines)
     tok = load_tokenizer(tokenizer)
     _check_tokenizer(job, tok, tokenizer)
     check_output(output)
@@ -333,10 +333,11 @@ def encode(
 
 
 def _one_text(files: Sequence[str]) -> str:
-    """Return the file of a text; several are the words of a text without --text, or a corpus."""
+    """Return the file of a text; InputError for several, which are the words of a text without --text, or a corpus."""
     check_file(files, "text", "--text")
-    if len(files) > 1 or any(map(os.path.isdir, files)):
-        raise click.UsageError('FILE is one text: "subwords tokens" encodes a corpus of several files to a token file')
+    if len(files) > 1 or (files and Path(files[0]).is_dir()):
+        what = "several files" if len(files) > 1 else f"the folder {files[0]!r:.300}"
+        raise InputError(f'expected one text, not {what}: "subwords tokens" encodes a corpus to a token file')
     return files[0] if files else "-"
 
 

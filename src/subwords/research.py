@@ -550,3 +550,7 @@ def _window(window: int, window_share: float, languages: int) -> tuple[int, int]
     if window and window < languages:
         raise InputError(f"expected a window of at least {languages} merges, one for each language, not {window}")
     return window, max(1, int(window_share * window / languages))
+
+
+def __dir__() -> list[str]:
+    return [*__all__]

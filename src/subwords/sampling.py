@@ -367,3 +367,7 @@ def _segment(tok: Tokenizer, method: object, p: float) -> Callable[[bytes, Rando
 @lru_cache(maxsize=4)
 def _lattice(tok: Tokenizer) -> WordLattice:
     return WordLattice.of(tok.model)
+
+
+def __dir__() -> list[str]:
+    return [*__all__]

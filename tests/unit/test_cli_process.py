@@ -45,7 +45,7 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["train", "--help"], ["inspect", "--help"]])
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["encode", "--help"], ["inspect", "--help"]])
 def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
     program = Path(__file__).parents[1] / "programs" / "help_imports.py"
     command = [sys.executable, program, ",".join(HEAVY), *arguments]

@@ -100,7 +100,7 @@ class _OneRow:
         if self._array is None:
             framing, ids = self._framing, self._ids
             self._array = found = np.array(ids if framing.around == (0, 0) else framing.template.apply(ids), np.uint32)
-            found.flags.writeable = False
+            found.setflags(write=False)
         return self._array
 
     def _spelled(self) -> dict[str, Any]:
@@ -120,9 +120,15 @@ class _OneRow:
     def _spans(self) -> dict[str, Any]:
         """Return the spans; nothing if the ids do not cover the text."""
         engine, around = self._engine, self._framing.around
-        if engine.cover is None or around is None or not engine.is_whole(self._text, "text"):
+        cover = engine.cover
+        if (
+            cover is None
+            or around is None
+            or not cover.may_cover(self._text)
+            or not engine.is_whole(self._text, "text")
+        ):
             return {}
-        found = engine.cover.places(self._text, around, self._all_ids())
+        found = cover.places(self._text, around, self._all_ids())
         return {} if found is None else {"byte_spans": found[0], "spans": found[1]}
 
 

@@ -537,31 +537,39 @@ class TracedWords(NamedTuple):
     text: Bytes | None  # the text of the words, if it has an `origin`
 
 
-def _copied_words(traced: TracedChunk) -> TracedWords:
-    chunk = traced.chunk
-    count = int(chunk.text_ends[-1])
-    begins = traced.begins[:count].copy() if len(traced.begins) else NO_OFFSETS
-    ends, text = chunk.ends[:count].copy(), None if traced.origin is None else chunk.text
+def _words_of(traced: TracedChunk, *, held: bool) -> TracedWords:
+    """Return the words; held: the arrays of the words themselves, which may be longer."""
+    chunk, begins = traced.chunk, traced.begins
+    ends, text = chunk.ends, None if traced.origin is None else chunk.text
+    if not held:
+        count = int(chunk.text_ends[-1])
+        begins, ends = begins[:count].copy() if len(begins) else NO_OFFSETS, ends[:count].copy()
     return TracedWords(chunk.base, ends, begins, chunk.text_ends.copy(), chunk.complete, traced.origin, text)
 
 
 def encode_traced(
-    encoder: Encoder, splitter: SplitterEngine, text: Bytes, bounds: Offsets
-) -> tuple[NDArray[np.uint32], Offsets, list[TracedWords]]:
+    encoder: Encoder, splitter: SplitterEngine, text: Bytes, bounds: Offsets, *, held: bool
+) -> tuple[NDArray[np.uint32], Offsets, list[TracedWords], EncoderState | None]:
     """Return the ids of the texts text[bounds[i]:bounds[i + 1]], the offsets of the ids of each text, and the words.
 
-    splitter: has the words of the encoder's own one, which may have a normalizer before it.
+    splitter: has the words of the encoder's own one, which may have a normalizer before it. held: the words of one
+    short text are not copied (a tenth of the time of its spans), but belong to the state, which the caller gives back.
     """
     state = encoder.take()
     offsets = np.zeros(len(bounds), np.int64)
-    words = []
+    if held and len(text) <= layout.SHORT_TEXT and (one := splitter.route.short_traced(text, state.buffers)):
+        words = [_words_of(one, held=True)]
+        offsets[1], out = encoder.run(state, one.chunk, state.out, 0, short=True)
+        state.counters[layout.COUNTER.begin] = 1
+        return out[: offsets[1]].copy(), offsets, words, state
+    words = list[TracedWords]()
     written, done, short = 0, 1, len(text) <= layout.SHORT_TEXT
     out = state.out if short else np.empty(min(len(text), 1 << 16) + layout.OUT_PADDING, np.uint32)
     if len(text) > 1 << 20:
         state.expect(len(text))
     for traced in _chunks(splitter, text, bounds, state.buffers):
         chunk = traced.chunk
-        words.append(_copied_words(traced))
+        words.append(_words_of(traced, held=False))
         written, out = encoder.run(state, chunk, out, written, short=short)
         offsets[done : done + len(chunk.text_ends)] = chunk.text_ends
         done += len(chunk.text_ends) if chunk.complete else 0
@@ -570,15 +578,17 @@ def encode_traced(
     # Copied before the state is given back: `out` may belong to it, and another thread may take it at once.
     ids = out[:written].copy() if short or written < len(out) // 2 else out[:written]
     encoder.give(state)
-    return ids, offsets, words
+    return ids, offsets, words, None
 
 
-def trace_words(splitter: SplitterEngine, text: Bytes, bounds: Offsets, buffers: SplitBuffers) -> list[TracedWords]:
-    """Return the words of texts."""
+def trace_words(
+    splitter: SplitterEngine, text: Bytes, bounds: Offsets, buffers: SplitBuffers, *, held: bool
+) -> list[TracedWords]:
+    """Return the words of texts; held: of one short text, not copied, so that they belong to the buffers."""
     if not splitter.rule:
         filled = bounds[1:] > bounds[:-1]
         return [TracedWords(0, bounds[1:][filled].astype(np.uint32), NO_OFFSETS, np.cumsum(filled), True, None, None)]
-    return [_copied_words(traced) for traced in _chunks(splitter, text, bounds, buffers)]
+    return [_words_of(traced, held=held) for traced in _chunks(splitter, text, bounds, buffers)]
 
 
 def _chunks(splitter: SplitterEngine, text: Bytes, bounds: Offsets, buffers: SplitBuffers) -> Iterable[TracedChunk]:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.engine.batch import PART
-from subwords.engine.encoder import POOL, Encoder, TracedWords, encode_traced, trace_words
+from subwords.engine.encoder import POOL, Encoder, EncoderState, TracedWords, encode_traced, trace_words
 from subwords.kernels import layout
 from subwords.kernels.layout import IdWords, Origins, Placed, Source
 from subwords.kernels.named import count_characters, cover_text, place_ids
@@ -83,6 +83,7 @@ class _Batch(NamedTuple):
     data: Bytes
     stops: Offsets
     origin: Origin
+    wide: bool  # whether the source is not ASCII
 
 
 class _Encoded(NamedTuple):
@@ -90,6 +91,7 @@ class _Encoded(NamedTuple):
     ids: NDArray[np.uint32]
     offsets: Offsets
     words: list[TracedWords]
+    held: tuple[EncoderState, SplitBuffers | None] | None  # what the words belong to; see `encode_traced`
 
 
 class SpanFinder:
@@ -98,10 +100,7 @@ class SpanFinder:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._sizes = sizes = engine.segmenter.id_sizes
-        runs = (
-            np.flatnonzero(sizes.sizes == layout.UNKNOWN_RUN) if sizes is not None and len(sizes.kinds) else NO_OFFSETS
-        )
-        self._unknown = int(runs[0]) if len(runs) else None
+        self._unknown = sizes is not None and len(sizes.kinds) > 0 and bool(np.any(sizes.sizes == layout.UNKNOWN_RUN))
         self._words = _words_of(engine.encoder, engine.splitter)
 
     @cached_property
@@ -155,79 +154,76 @@ class SpanFinder:
         added = finder.normalized
         if added and added.occurs(batch.data.tobytes().decode("utf-8", "surrogateescape")):
             return None
-        return _encoded(batch)
+        return _encoded(batch, held=len(texts) == 1)
 
     def _normalized(self, words: _Words, text: bytes, bounds: Offsets) -> _Batch:
         """Return a batch of texts that are not normalized yet."""
-        source, normalizer = _array(text), self._engine.normalizer
+        source, normalizer, wide = _array(text), self._engine.normalizer, not text.isascii()
         if normalizer is None:
-            return _Batch(words, source, bounds, source, bounds, UNCHANGED)
-        return _Batch(words, source, bounds, *normalizer.traced(source, bounds))
+            return _Batch(words, source, bounds, source, bounds, UNCHANGED, wide)
+        return _Batch(words, source, bounds, *normalizer.traced(source, bounds), wide)
 
     # ------------------------------------------------------------------ spans of encoded texts
 
     def _found(self, made: Sequence[_Encoded], threads: int | None) -> Entries:
         """Return the entries of encoded texts, in order."""
-        ids, offsets = (made[0].ids, made[0].offsets) if len(made) == 1 else _concatenated(made)
-        wide = any(not each.batch.source.tobytes().isascii() for each in made)
+        one = len(made) == 1
+        ids, offsets = (made[0].ids, made[0].offsets) if one else _concatenated(made)
+        wide = made[0].batch.wide if one else any(each.batch.wide for each in made)
         byte_spans, words = np.empty(2 * len(ids), np.int64), np.empty(len(ids), np.int32)
         spans = np.empty(2 * len(ids), np.int64) if wide else NO_OFFSETS
         found = Entries(ids, offsets, byte_spans, spans, words, NO_CHARS, [])
-        if len(made) == 1:
-            out = Placed(byte_spans, spans, words, np.zeros(len(offsets) - 1, np.uint8), NO_OFFSETS)
-            return _with_names(found, [self._place((made[0], 0, out))])
+        if one:
+            return _with_names(found, [self._place((made[0], 0, byte_spans, spans, words))])
         jobs, start = [], 0
         for each in made:
             stop = start + len(each.ids)
             two = slice(2 * start, 2 * stop)
-            odd = np.zeros(len(each.offsets) - 1, np.uint8)
-            jobs.append((each, start, Placed(byte_spans[two], spans[two], words[start:stop], odd, NO_OFFSETS)))
+            jobs.append((each, start, byte_spans[two], spans[two], words[start:stop]))
             start = stop
         named = in_threads(self._place, jobs, min(len(jobs), thread_count(threads)))
         return _with_names(found, named)
 
-    def _place(self, job: tuple[_Encoded, int, Placed]) -> _Named:
+    def _place(self, job: tuple[_Encoded, int, Offsets, Offsets, NDArray[np.int32]]) -> _Named:
         """Write the spans of encoded texts; return the entries from `start` on whose token is another text."""
-        (batch, ids, offsets, all_words), start, out = job
+        made, start, byte_spans, spans, numbers = job
+        batch, ids, offsets, all_words, held = made
         named: _Named = []
-        odd, size, sizes = len(out.odd), len(batch.source), self._sizes
-        chars = NO_CHARS
-        if len(out.spans):
+        odd, size, sizes, chars = len(offsets) - 1, len(batch.source), self._sizes, NO_CHARS
+        if len(spans):
             chars = np.empty(size + 1, np.int32)
             count_characters.by_size(size)(batch.source, chars)
+        # Room for an entry of each id: what is not written takes no memory, and counting unknown ids took 2 us.
+        unknown = np.empty(layout.UNKNOWNS.width * len(ids), np.int64) if self._unknown else NO_OFFSETS
+        out = Placed(byte_spans, spans, numbers, np.zeros(odd, np.uint8), unknown)
         if sizes is None:
             out.odd[:] = 1
         else:
-            if self._unknown is not None:
-                room = layout.UNKNOWNS.width * int(np.count_nonzero(ids == self._unknown))
-                out = out._replace(unknown=np.empty(room, np.int64))
-            source, at, kernel = (
-                Source(batch.bounds, chars),
-                np.zeros(layout.START.width, np.int64),
-                place_ids.by_size(size),
-            )
-            odd = first = 0
+            source, at = Source(batch.bounds, chars), np.zeros(layout.START.width, np.int64)
+            odd, first, before, kernel = 0, 0, 0, place_ids.by_size(size)
             for words in all_words:
-                texts, before = len(words.word_ends), layout.UNKNOWNS.width * int(at[layout.START.next_unknown])
-                at[layout.START.word_base], at[layout.START.first_text], at[layout.START.ends_text] = (
-                    words.base,
-                    first,
-                    words.complete,
-                )
+                texts = len(words.word_ends)
+                at[layout.START.word_base], at[layout.START.first_text] = words.base, first
+                at[layout.START.ends_text] = words.complete
                 text = batch.data if words.text is None else words.text
                 id_ends = offsets[first + 1 : first + 1 + texts]
                 id_words = IdWords(words.ends, words.begins, words.word_ends, id_ends, text)
                 firsts, lasts = (NO_OFFSETS, NO_OFFSETS) if words.origin is None else words.origin
                 origins = Origins(firsts, lasts, batch.origin.begins, batch.origin.ends)
                 odd += kernel(ids, id_words, sizes, origins, source, out, at)
-                if before < (upto := layout.UNKNOWNS.width * int(at[layout.START.next_unknown])):
-                    named += _unknown_texts(out.unknown[before:upto], text, start)
+                if self._unknown and before < (upto := layout.UNKNOWNS.width * int(at[layout.START.next_unknown])):
+                    named += _unknown_texts(unknown[before:upto], text, start)
+                    before = upto
                 first += texts if words.complete else texts - 1
+        if held is not None:  # after the last use of the words: another thread may take it at once
+            batch.words.encoder.give(held[0])
+            if held[1] is not None:
+                batch.words.buffers.append(held[1])
         if odd:
             of = np.searchsorted(offsets, [k - start for k, _ in named], side="right") - 1
             named = [each for each, again in zip(named, out.odd[of].tolist(), strict=True) if not again]
             for number in np.flatnonzero(out.odd).tolist():
-                named += self._searched(job[0], number, start, out)
+                named += self._searched(made, number, start, out)
         return named
 
     def _searched(self, made: _Encoded, number: int, start: int, out: Placed) -> _Named:
@@ -269,7 +265,7 @@ class SpanFinder:
         added = [k for k, part in enumerate(parts) if part.id is not None]
         groups = [*_groups_of_parts(parts, apart=self._inside is not self._words)]
         count = min(max(1, len(groups)), thread_count(threads))
-        made = in_threads(lambda group: _encoded(self._batch([parts[k] for k in group])), groups, count)
+        made = in_threads(lambda group: _encoded(self._batch([parts[k] for k in group]), held=False), groups, count)
         found = self._found(made, threads) if made else _NOTHING
         order = np.array([*(k for group in groups for k in group), *added], np.int64)
         word_counts = np.concatenate([*map(_word_counts, made), np.ones(len(added), np.int64)])
@@ -284,7 +280,7 @@ class SpanFinder:
         data, stops = _joined_bytes([part.data for part in parts])
         shifts = np.repeat(bounds[:-1], np.diff(stops))
         begins, ends = np.concatenate([part.origin for part in parts if part.origin is not None], axis=1) + shifts
-        return _Batch(words, _array(text), bounds, _array(data), stops, Origin(begins, ends))
+        return _Batch(words, _array(text), bounds, _array(data), stops, Origin(begins, ends), not text.isascii())
 
 
 def _words_of(encoder: Encoder, splitter: SplitterEngine) -> _Words:
@@ -293,24 +289,26 @@ def _words_of(encoder: Encoder, splitter: SplitterEngine) -> _Words:
     return _Words(encoder, splitter, splitter if finer == splitter else finer, deque(maxlen=POOL))
 
 
-def _encoded(batch: _Batch) -> _Encoded:
+def _encoded(batch: _Batch, *, held: bool) -> _Encoded:
     if len(batch.source) > layout.MOST_BYTES or len(batch.data) > layout.MOST_BYTES:
         raise InputError(
             f"expected at most {layout.MOST_BYTES} bytes of text in one text with spans; encode takes more"
         )
     encoder, splitter, finer, pool = batch.words
-    ids, offsets, words = encode_traced(encoder, finer, batch.data, batch.stops)
+    ids, offsets, words, state = encode_traced(encoder, finer, batch.data, batch.stops, held=held)
+    buffers = None
     if finer is not splitter:
         try:
             buffers = pool.pop()
         except IndexError:
             buffers = SplitBuffers()
-        words = trace_words(splitter, batch.data, batch.stops, buffers)
-        pool.append(buffers)
+        words = trace_words(splitter, batch.data, batch.stops, buffers, held=state is not None)
+        if state is None:
+            pool.append(buffers)
     if encoder.segmenter.joins:
         joined = encoder.segmenter.joined(TokenBatch(ids, offsets))
         ids, offsets = joined.ids, joined.offsets
-    return _Encoded(batch, ids, offsets, words)
+    return _Encoded(batch, ids, offsets, words, None if state is None else (state, buffers))
 
 
 def _begins(batch: _Batch) -> bool:
@@ -459,13 +457,16 @@ class SpanSizes(NamedTuple):
     prefix: int
     ascii_only: bool
 
+    def may_cover(self, text: str) -> bool:
+        """Whether the ids of a text may cover it."""
+        ascii_ = not self.ascii_only or text.isascii()
+        return bool(text) and ascii_ and (self.prefix == layout.NO_PREFIX or SPACE not in text)
+
     def places(self, text: str, around: tuple[int, int], ids: NDArray[np.uint32]) -> Places | None:
         """Return the ranges of ids in bytes and in characters; None if their sizes do not add up.
 
-        text: has no added tokens. around: how many of the ids come before and after those of the text.
+        text: one that they may cover, without added tokens. around: how many ids come before and after those of it.
         """
-        if not text or (self.ascii_only and not text.isascii()) or (self.prefix != layout.NO_PREFIX and SPACE in text):
-            return None
         data = np.frombuffer(text.encode(), np.uint8)
         before, stop = around[0], len(ids) - around[1]
         byte_spans = np.zeros(2 * len(ids), np.int64)
@@ -476,11 +477,11 @@ class SpanSizes(NamedTuple):
             ids, inside, chars = ids[before:stop], inside[2 * before : 2 * stop], chars[2 * before : 2 * stop]
         if not cover_text.with_gil()(ids, self.sizes, data, self.prefix, inside, chars):
             return None
-        byte_spans.flags.writeable = False
+        byte_spans.setflags(write=False)
         both = byte_spans.reshape(-1, 2)
         if not wide:
             return both, both
-        spans.flags.writeable = False
+        spans.setflags(write=False)
         return both, spans.reshape(-1, 2)
 
 

@@ -522,6 +522,12 @@ class DroppingRoute(MachineRoute):
         return keep_words
 
     @cached_property
+    def _beginner(self) -> Kernel:
+        from subwords.kernels.named import kept_begins
+
+        return kept_begins
+
+    @cached_property
     def _by_steps(self) -> StepsRoute:
         return StepsRoute(self._rule)
 
@@ -574,14 +580,12 @@ class DroppingRoute(MachineRoute):
         return self._kept_traced(WordChunk(text, 0, buffers.ends, buffers.text_ends[:1], True), buffers)
 
     def _kept_traced(self, chunk: WordChunk, buffers: SplitBuffers) -> TracedChunk:
-        from subwords.kernels.named import kept_begins
-
         text, base, ends, text_ends, complete = chunk
         words = int(text_ends[-1])
         self._keep(text, base, ends, text_ends, buffers)
         if len(buffers.kept_begins) < words:
             buffers.kept_begins = np.empty(len(ends), np.int64)
-        kept_begins.by_size(len(text))(text, base, ends, words, self._drops, buffers.kept_begins)
+        self._beginner.by_size(len(text))(text, base, ends, words, self._drops, buffers.kept_begins)
         kept = WordChunk(buffers.kept_text, 0, buffers.kept_ends, text_ends, complete)
         return TracedChunk(kept, buffers.kept_begins)
 

@@ -258,13 +258,15 @@ class MachineRoute(Scanner):
         return split_text
 
     def _transducer(self, buffers: SplitBuffers, *, cuts: bool) -> Transducer:
-        from subwords.split.transducer import NO_CUTS, with_scratch
-
         if cuts and buffers.cuts is not None:
             if buffers.cutter is None:
+                from subwords.split.transducer import NO_CUTS, with_scratch
+
                 buffers.cutter = with_scratch(self._tables, buffers.cuts() or NO_CUTS, runs=buffers.runs)
             return buffers.cutter
         if buffers.transducer is None:
+            from subwords.split.transducer import NO_CUTS, with_scratch
+
             buffers.transducer = with_scratch(self._tables, NO_CUTS)
         return buffers.transducer
 
@@ -312,6 +314,8 @@ def gains_by_cuts(sample: Bytes) -> bool:
 
 def much_is_odd(sample: Bytes, buffers: SplitBuffers) -> bool:
     """Whether a quarter of the text is characters that masks cannot classify in one step; an eighth with safe cuts."""
+    if not len(sample):
+        return False
     high = np.count_nonzero(sample > 127)
     if high > len(sample) // 8:
         high -= 2 * np.count_nonzero((sample - np.uint8(0xC3) < 8) | (sample & 0xFE == 0xD0) | (sample & 0xFC == 0xD8))

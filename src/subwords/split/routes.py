@@ -271,7 +271,8 @@ class MachineRoute(Scanner):
         return buffers.transducer
 
     def _one(self, text: Bytes, start: int, stop: int, buffers: SplitBuffers) -> int:
-        transducer = self._transducer(buffers, cuts=gains_by_cuts(sample_text(text, start, stop)))
+        gains = stop - start >= SAMPLE and gains_by_cuts(sample_text(text, start, stop))
+        transducer = self._transducer(buffers, cuts=gains)
         return self._split.by_size(stop - start)(text, start, stop, transducer, buffers.ends)
 
     def fast_path(self, buffers: SplitBuffers, *, cuts: bool = False) -> SplitCall | None:

@@ -1,4 +1,4 @@
-"""Tokenizer: text to ids and back. It only orchestrates; loops over tokens live in `engine` and `encode`."""
+"""Tokenizer: text to ids and back. It only orchestrates; loops over tokens live in `engine`."""
 
 from __future__ import annotations
 

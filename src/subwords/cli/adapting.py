@@ -1,4 +1,4 @@
-"""Shared by the commands that change a vocabulary: tokens as arguments, a corpus or counts, what is saved."""
+"""extend, prune, replace, merge, id-map and train-parity: the commands that change or train a vocabulary."""
 
 from __future__ import annotations
 

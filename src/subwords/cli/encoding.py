@@ -1,4 +1,4 @@
-"""encode: text to ids."""
+"""encode and decode: a text to ids, and ids to text."""
 
 from __future__ import annotations
 

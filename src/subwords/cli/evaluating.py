@@ -1,4 +1,4 @@
-"""evaluate, compare and sweep: how good tokenizers are on a corpus."""
+"""evaluate, compare, sweep, stability, allocation and audit: how good tokenizers are on a corpus."""
 
 from __future__ import annotations
 
@@ -249,7 +249,7 @@ def _plot_title(sources: tuple[str, ...]) -> str:
 
 
 def _check_plot(plot: Path | None) -> None:
-    from subwords.study.report import check_plot
+    from subwords.study.plots import check_plot
 
     check_plot(plot)
     check_output(plot)

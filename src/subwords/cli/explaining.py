@@ -1,4 +1,4 @@
-"""explain, why-not and verify-training: why a text has its ids; whether each merge was the best one."""
+"""explain, why-not, explain-training, verify-training and show: why a text has its ids."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""convert: a tokenizer file to another format."""
+"""convert, verify and inspect: files of tokenizers."""
 
 from __future__ import annotations
 

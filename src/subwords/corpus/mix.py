@@ -1,4 +1,4 @@
-"""Mix: word counts of several sources, each with a weight, a share or at most so much text (W7)."""
+"""Word counts of several sources, each with a weight, a share or a limit (W7); words cut into parts (B10).
 
 from __future__ import annotations
 

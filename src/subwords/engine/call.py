@@ -1,4 +1,4 @@
-"""Rich results: the encodings of texts and pairs, with template, truncation and padding."""
+"""`tok(...)`: the encodings of texts and pairs, with template, truncation and padding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Special tokens that the caller gives, for formats that have none."""
+"""Checks that several formats share: special tokens given by the caller, and whether merges make all tokens."""
 
 from __future__ import annotations
 

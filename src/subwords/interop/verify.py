@@ -1,4 +1,4 @@
-"""verify: whether a saved tokenizer gives the same ids in its own library."""
+"""verify: whether a saved tokenizer gives the same ids in its own library, text by text."""
 
 from __future__ import annotations
 

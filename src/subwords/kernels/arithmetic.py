@@ -1,4 +1,4 @@
-"""Floating point from additions, multiplications and divisions only: the same bits on every machine."""
+"""Arithmetic of kernels: floating point with the same bits on every machine, lanes of bytes, packed bits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds the pairs of the words, and where each of them is, before the first merge."""
+"""What the trainers share: symbols, pairs and where they are, limits, and the merge loop."""
 
 from __future__ import annotations
 

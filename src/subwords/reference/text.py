@@ -1,4 +1,4 @@
-"""Whole characters, the textbook way: which tokens of bytes may merge so that none cuts a character (B8)."""
+"""Text, the textbook way: whole characters (B8), search, rows of JSON, documents, encodings."""
 
 from __future__ import annotations
 

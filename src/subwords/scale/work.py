@@ -1,4 +1,4 @@
-"""The two functions of a shard: its counts, or its ids, as a file in the folder of a job."""
+"""The work on a shard: what it is, its counts or its ids, as a file in the folder of a job."""
 
 from __future__ import annotations
 

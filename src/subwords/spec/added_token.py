@@ -1,4 +1,4 @@
-"""AddedToken: a token that is matched in text before the text is split."""
+"""Added tokens, which are matched before the text is split; roles of special tokens; trusted parts of an input."""
 
 from __future__ import annotations
 

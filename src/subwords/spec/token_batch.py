@@ -1,4 +1,4 @@
-"""Lists of ids: by a built-in function, which makes the int of each id once."""
+"""TokenBatch: the ids of many texts in one array, and as lists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Findings of an audit, and the rules that they come from."""
+"""The checks of an audit, by part of a tokenizer; each yields findings."""
 
 from __future__ import annotations
 

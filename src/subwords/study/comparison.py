@@ -113,7 +113,7 @@ class Comparison(Report):
 
     def plot(self, *, title: str | None = None) -> Any:
         """Return a matplotlib figure: bytes per token with intervals, or the costs of parallel text. title: of what."""
-        from subwords.study.report import plot_comparison
+        from subwords.study.plots import plot_comparison
 
         return plot_comparison(self, title)
 

@@ -343,7 +343,7 @@ class Evaluation(Report):
         kind: None for the costs of parallel text, the bytes per token of other groups, and frequencies without groups.
         title: what was measured.
         """
-        from subwords.study.report import plot_costs, plot_groups, plot_zipf
+        from subwords.study.plots import plot_costs, plot_groups, plot_zipf
 
         if kind is None:
             kind = "zipf" if len(self.groups) < 2 else "costs" if self.parallel else "groups"

@@ -1,4 +1,4 @@
-"""sweep: how compression grows with the size of the vocabulary, from one training."""
+"""sweep, stability and allocation: what the size of a vocabulary, more text and more languages change."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class Sweep(Report):
 
     def plot(self, *, title: str | None = None) -> Any:
         """Return a matplotlib figure: bytes per token over the size of the vocabulary. title: what was measured."""
-        from subwords.study.report import plot_sweep
+        from subwords.study.plots import plot_sweep
 
         return plot_sweep(self, title)
 

@@ -1,4 +1,4 @@
-"""The local page over HTTP: a server on 127.0.0.1 that refuses requests from other sites."""
+"""The local page of `show`: its answers as plain data, and a server on 127.0.0.1 that refuses other sites."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps: what each part of the pipeline did with a text, as data. Doing them again gives ids."""
+"""The steps of a trace as data, and the steps of one word in each family. Doing them again gives ids."""
 
 from __future__ import annotations
 

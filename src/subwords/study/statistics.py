@@ -1,4 +1,4 @@
-"""Bootstrap: intervals for ratios of sums over documents, by resampling documents."""
+"""Statistics of evaluations: intervals by bootstrap, distributions of ids, borders of morphemes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Atomic writes: a file, or an object of a store, is written completely or not at all."""
+"""Files: of this machine or of an object store, written completely or not at all; locks on folders."""
 
 from __future__ import annotations
 

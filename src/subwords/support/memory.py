@@ -1,4 +1,4 @@
-"""Large arrays allocated with mmap: zeroed, page-aligned, committed on first use, returned to the system when freed."""
+"""Large arrays from the system, and limits of memory such as "2GB"."""
 
 from __future__ import annotations
 

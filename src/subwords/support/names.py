@@ -1,4 +1,4 @@
-"""Names in users' spelling: case, `-`, `_` and spaces are ignored."""
+"""Names in users' spelling, names of other libraries, and how this package was installed."""
 
 from __future__ import annotations
 

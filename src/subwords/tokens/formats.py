@@ -1,4 +1,4 @@
-"""All token formats, and which of them a file has."""
+"""All token formats: .npy, raw ids, Megatron, llm.c, datatrove and Parquet; which of them a file has."""
 
 from __future__ import annotations
 

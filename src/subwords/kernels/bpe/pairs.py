@@ -1,4 +1,4 @@
-"""The rank of a pair of symbols: two tables.
+"""Pairs of symbols: their ranks in two tables, and the heap of pairs in training.
 
 *Open* table: open addressing with linear probing. An entry is one uint64, left << 43 | right << 22 | rank; NONE marks a
 free slot, rank MOST_RANK two symbols that meet inside a token but do not merge.

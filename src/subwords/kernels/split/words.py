@@ -1,4 +1,4 @@
-"""Places where a text can be cut without changing a word, for threads and long texts."""
+"""Words of all rules: cuts at given ends, words that are dropped, literals, and places where text may be cut."""
 
 from __future__ import annotations
 

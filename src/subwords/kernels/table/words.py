@@ -1,4 +1,4 @@
-"""The words of count tables: those of several tables, in the order of their first places.
+"""Count tables: words of several threads, documents, and all words in the order of their first places.
 
 Tables with the same seeds have their words in nearly the same order, so a search for the words of one in another, slot
 by slot, goes through the memory of both from front to back. A word that an earlier table has too is given to it: its

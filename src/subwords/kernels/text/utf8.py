@@ -1,4 +1,4 @@
-"""UTF-8 inside kernels."""
+"""UTF-8 and bytes inside kernels: reading characters, validity, search, and ids to bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The heap of WordPiece training (P1, P2): pairs by their scores, and which pair is the best.
+"""The data of WordPiece training (P1, P2): words, pairs with their gains, and the heap that finds the best.
 
 An entry (int64) is ENTRY.score, the score as an integer of the same order; ENTRY.tie; ENTRY.record; and the numbers the
 score is made of: ENTRY.pairs merges, and the tokens' counts ENTRY.high and ENTRY.low.

@@ -1,4 +1,4 @@
-"""Word counts of several sources, each with a weight, a share or a limit (W7); words cut into parts (B10).
+"""Word counts of several sources, each with a weight, a share or a limit (W7); words cut into parts (B10)."""
 
 from __future__ import annotations
 

@@ -176,7 +176,7 @@ def test_a_corpus_is_counted_as_the_tokenizer_says(tmp_path: Path) -> None:
     message = run(
         "study", "verify-training", tmp_path / "tok.json", tmp_path / "counts", "--documents", "line", code=2
     ).stderr
-    assert "options of reading are for text" in message
+    assert "--documents is for text" in message
 
 
 def test_clear_errors() -> None:

@@ -45,6 +45,8 @@ Offsets = NDArray[np.int64]
 _Named = list[tuple[int, bytes]]  # entries, and the text that is their token
 
 NO_CHARS = np.zeros(0, np.int32)
+# In rows, which make their arrays read-only; kernels take NO_OFFSETS and NO_CHARS as arrays that they could write to.
+_NO_SPANS, _NO_NAMES = np.zeros(0, np.int64), np.zeros(0, np.int32)
 UNCHANGED = Origin(NO_OFFSETS, NO_OFFSETS)
 _TEXT = frozenset({str})
 
@@ -172,7 +174,7 @@ class SpanFinder:
         wide = made[0].batch.wide if one else any(each.batch.wide for each in made)
         byte_spans, words = np.empty(2 * len(ids), np.int64), np.empty(len(ids), np.int32)
         spans = np.empty(2 * len(ids), np.int64) if wide else NO_OFFSETS
-        found = Entries(ids, offsets, byte_spans, spans, words, NO_CHARS, [])
+        found = Entries(ids, offsets, byte_spans, spans if wide else _NO_SPANS, words, _NO_NAMES, [])
         if one:
             return _with_names(found, [self._place((made[0], 0, byte_spans, spans, words))])
         jobs, start = [], 0
@@ -397,7 +399,7 @@ def _with_names(found: Entries, named: Iterable[_Named]) -> Entries:
     return found._replace(names=names, tokens=[text.decode("utf-8", "replace") for text in numbers])
 
 
-_NOTHING = Entries(np.zeros(0, np.uint32), np.zeros(1, np.int64), NO_OFFSETS, NO_OFFSETS, NO_CHARS, NO_CHARS, [])
+_NOTHING = Entries(np.zeros(0, np.uint32), np.zeros(1, np.int64), _NO_SPANS, _NO_SPANS, _NO_NAMES, _NO_NAMES, [])
 
 
 def _assembled(
@@ -437,7 +439,7 @@ def _assembled(
         joined(found.ids, [part.id for part in added]),
         ends[counts],
         moved(found.byte_spans, at, [part.byte_span() for part in added]),
-        moved(spans, chars, [part.span() for part in added]) if wide else NO_OFFSETS,
+        moved(spans, chars, [part.span() for part in added]) if wide else _NO_SPANS,
         (joined(found.words, [0] * len(added)) + first_words).astype(np.int32),
         joined(names, [number[token] for token in shown]),
         [*found.tokens, *number],

@@ -195,7 +195,8 @@ class RowFrame:
         trims, bases = NOTHING, NO_OFFSETS
         if len(self._keeps):
             given = [*map(input_bytes, texts)] if wide else []
-            trims, bases = self._trims(found, given, spelling), np.cumsum([0, *map(len, given)])
+            trims = self._trims(found, given, spelling)
+            bases = np.cumsum([0, *map(len, given)]) if wide else NO_OFFSETS
         fills, overflow, length = NO_OFFSETS, dict[int, _Range](), 0
         if not self._grows:
             sizes = np.diff(offsets).reshape(self._texts, count)

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 # The options of `train` per model family: types for editors and type checkers, and the settings built from them.
 
 Settings = Any  # the settings of a family, a frozen dataclass
-COMMON = ("vocab_size", "special_tokens", "unk_token", "min_frequency")
 
 
 class CommonOptions(TypedDict, total=False):

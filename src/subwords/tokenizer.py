@@ -573,12 +573,12 @@ class Tokenizer:
         .tiktoken file splitter and special tokens as well, which `load` takes as options.
         Raises FormatError if the format cannot hold this tokenizer, InputError if the file cannot be written.
         """
-        from subwords.formats import lost_in, target_of, write_file
+        from subwords.formats.write import lost_in, target_of, write_file
 
         target = target_of(path)
         lost = lost_in(self.spec, target, write_file(self.spec, path))
         if lost:
-            from subwords.formats import advice
+            from subwords.formats.write import advice
 
             warnings.warn(advice(self.spec, target, lost), SubwordsWarning, stacklevel=2)
 
@@ -787,7 +787,7 @@ def load(
     ...     subwords.load(folder).encode("ab")
     [256]
     """
-    from subwords.formats import read_tokenizer
+    from subwords.formats.read import read_tokenizer
 
     rule = None
     if splitter is not None:

@@ -181,7 +181,7 @@ class _TargetType(click.Path):
     """Where a tokenizer is saved, as it was written: a "/" at the end means a folder, and a Path would lose it."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        from subwords.formats import target_of
+        from subwords.formats.write import target_of
 
         try:
             target_of(value)
@@ -377,7 +377,7 @@ def check_saving(path: Path, save: Callable[[Path], object]) -> None:
 
 def check_target(output: str, tok: Tokenizer) -> None:
     """Fail now rather than after hours of work: for a place that cannot be written, a format that cannot hold `tok`."""
-    from subwords.formats import files_of, target_of
+    from subwords.formats.write import files_of, target_of
 
     target = target_of(output)
     check_output(target.path / "tokenizer.json" if target.path.is_dir() else target.path)

@@ -47,7 +47,7 @@ from subwords.support.files import is_remote, place_of
 
 if TYPE_CHECKING:
     from subwords.corpus.counts import WordCounts
-    from subwords.formats import SaveTarget
+    from subwords.formats.write import SaveTarget
     from subwords.scale.job import Run
 
 
@@ -263,7 +263,7 @@ def train(
       subwords train "corpus/*.txt" --algorithm wordpiece --vocab-size 30522 -o bert.json
       subwords train "corpus/*.txt" --algorithm unigram --vocab-size 32000 -o t5.model
     """
-    from subwords.formats import target_of
+    from subwords.formats.write import target_of
     from subwords.normalize.resolve import normalizer, splitter
     from subwords.spec.splitter import not_kept_whole
     from subwords.training.train import dry_run, family_settings, special_tokens_of

@@ -11,16 +11,8 @@ from subwords.models.bpe.model import BPE, LARGEST_ID
 from subwords.models.bpe.segmenter import lost_words
 from subwords.models.families import segmenter_of
 from subwords.spec.added_token import AddedToken, check_added_tokens
+from subwords.spec.vocab import has_gaps
 from subwords.support.errors import FormatError, InputError
-
-# The limit on unused ids below the largest id: an id takes memory, used or not.
-_SPARSEST = 16
-_FREE_HOLES = 1 << 20
-
-
-def has_gaps(largest: int, count: int) -> bool:
-    """Whether ids up to `largest` are too many for `count` tokens."""
-    return largest > _SPARSEST * count + _FREE_HOLES
 
 
 def check_gaps(largest: int, tokens: Sized, name: str, what: str) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from subwords.corpus.progress import progress as show_progress
 from subwords.corpus.reading import Reading, reading_of
 from subwords.corpus.source import Source, source_size
-from subwords.formats import target_of, write_file
+from subwords.formats.write import target_of, write_file
 from subwords.interop.verify import ComparedText, Difference, Differences, Side, compare_ids, comparison_texts, probes
 from subwords.support.checks import check_flag
 from subwords.support.errors import FormatError, InputError
@@ -138,7 +138,7 @@ def _loaded(tok: Tokenizer, copy: Path, bare: bool) -> Tokenizer:
     """Load what was written, with what its format leaves out."""
     if not bare:
         return load(copy)
-    from subwords.formats import read_tokenizer
+    from subwords.formats.read import read_tokenizer
 
     special = {token.content: token.id for token in tok.added_tokens}
     return Tokenizer(read_tokenizer(copy, splitter=tok.spec.splitter, special_ids=special))

@@ -14,13 +14,13 @@ from typing import Any, Literal
 import numpy as np
 
 from subwords.engine.encoding import Encoding
-from subwords.formats import json_of, write_file
 from subwords.formats.hf import folder
-from subwords.interop.errors import TooLargeError, WrongTypeError, as_items
+from subwords.formats.write import json_of, write_file
 from subwords.interop.verify import needed
 from subwords.spec.added_token import AddedToken
 from subwords.spec.padding import Padding, Truncation
-from subwords.support.errors import InputError
+from subwords.support.checks import as_items
+from subwords.support.errors import InputError, TooLargeError, WrongTypeError
 from subwords.tokenizer import Tokenizer
 
 # ---------------------------------------------------------------------------------------------------------------------

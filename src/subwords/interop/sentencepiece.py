@@ -12,10 +12,10 @@ import numpy as np
 from subwords.engine.decode.stages import decode_tokens
 from subwords.formats.sentencepiece import write
 from subwords.formats.sentencepiece.read import PieceType, model_class, spec_of
-from subwords.interop.errors import FailedError, OutOfRangeError, WrongTypeError, as_items, check_type
 from subwords.models.families import family_of
 from subwords.spec.tokenizer import TokenizerSpec
-from subwords.support.errors import InputError
+from subwords.support.checks import as_items
+from subwords.support.errors import FailedError, InputError, OutOfRangeError, WrongTypeError
 from subwords.tokenizer import Tokenizer
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -146,7 +146,7 @@ class SentencePieceShape:
         elif kind in (str, bytes) and not emit_unk_piece:
             rows = [_encoded(kind, framed(self._shown(text), self._pieces.name)) for text in texts]
         else:
-            check_type("num_threads", num_threads)
+            _check_int("num_threads", num_threads)
             threads = num_threads if num_threads > 0 else None
             ids = self._tok.encode_batch(texts, threads=threads).to_lists() if len(texts) > 1 else self._ids(texts)
             rows = [self._as(kind, framed(row, int), True) for row in ids]
@@ -205,7 +205,7 @@ class SentencePieceShape:
         text, (bos, eos) = _text_argument(input), self._ends(add_bos, add_eos)
         self._check_unigram("NBestEncode")
         before, after = ([end] if end >= 0 else [] for end in (bos, eos))
-        check_type("nbest_size", nbest_size)
+        _check_int("nbest_size", nbest_size)
         found = self._tok.nbest(text, max(1, nbest_size))
         rows = ([*before, *(row[::-1] if reverse else row), *after] for row, _ in found)
         return [self._as(kind, row, emit_unk_piece) for row in rows]
@@ -420,3 +420,8 @@ def _output_type(return_type: Any, out_type: Any, default: Any, known: tuple[Any
 
 def _encoded(kind: Any, pieces: list[str]) -> list[Any]:
     return [piece.encode() for piece in pieces] if kind is bytes else pieces
+
+
+def _check_int(name: str, value: object) -> None:
+    if not isinstance(value, int):
+        raise WrongTypeError(f"expected {name} as int, not {type(value).__name__}")

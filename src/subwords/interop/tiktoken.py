@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.engine.decode.decoding import decode_bytes
-from subwords.interop.errors import TooLargeError, UnknownTokenError, WrongTypeError, as_items
 from subwords.spec.splitter import Split
-from subwords.support.errors import InputError
+from subwords.support.checks import as_items
+from subwords.support.errors import InputError, TooLargeError, UnknownTokenError, WrongTypeError
 from subwords.tokenizer import Tokenizer
 
 Allowed: TypeAlias = Literal["all"] | AbstractSet[str]

@@ -15,7 +15,7 @@ from subwords.corpus.progress import progress as show_progress
 from subwords.corpus.read import read_blocks
 from subwords.corpus.reading import Reading, reading_of
 from subwords.corpus.source import Source, describe_value, files_and_texts, source_size
-from subwords.formats import kind_at
+from subwords.formats.read import kind_at
 from subwords.spec.splitter import ByteChars, Rule, Split
 from subwords.support.checks import check_choice
 from subwords.support.errors import FormatError, InputError

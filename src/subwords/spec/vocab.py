@@ -13,6 +13,10 @@ from subwords.kernels import layout
 from subwords.support.errors import InputError
 from subwords.support.value import Value, read_only
 
+# The limit on unused ids below the largest id: an id takes memory, used or not.
+_SPARSEST = 16
+_FREE_HOLES = 1 << 20
+
 
 class _Known(dict[int, bytes]):
     def __init__(self, vocab: Vocab) -> None:
@@ -177,3 +181,8 @@ def _outside(texts: Sequence[str], at: int) -> InputError:
         f"invalid byte-level token {token!r}: {character!r} (U+{ord(character):04X}) is not one of the 256 characters "
         "that represent bytes"
     )
+
+
+def has_gaps(largest: int, count: int) -> bool:
+    """Whether ids up to `largest` are too many for `count` tokens."""
+    return largest > _SPARSEST * count + _FREE_HOLES

@@ -9,7 +9,7 @@ from functools import cache
 from types import NoneType
 from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
-from subwords.support.errors import InputError
+from subwords.support.errors import InputError, WrongTypeError
 
 T = TypeVar("T")
 
@@ -91,6 +91,14 @@ def as_list(items: Iterable[T], what: str) -> list[T]:
         else:
             return list(found)
     raise InputError(f"expected a list or another ordered iterable of {what}, not {type(items).__name__}")
+
+
+def as_items(value: Iterable[T], what: str) -> list[T]:
+    """Return the items of a list; WrongTypeError for what has none."""
+    try:
+        return [*value]
+    except TypeError:
+        raise WrongTypeError(f"expected {what}, not {type(value).__name__}") from None
 
 
 def is_column(value: object) -> bool:

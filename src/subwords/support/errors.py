@@ -34,6 +34,31 @@ class SubwordsWarning(UserWarning):
     """Something that works, but perhaps not as expected."""
 
 
+# What the shapes of other libraries raise: an InputError that is also what the original raises.
+
+
+class UnknownTokenError(InputError, KeyError):
+    """A token or id that the vocabulary lacks, where the original raises KeyError."""
+
+    __str__ = Exception.__str__  # that of KeyError shows a repr
+
+
+class OutOfRangeError(InputError, IndexError):
+    """An id that is out of range, where the original raises IndexError."""
+
+
+class TooLargeError(InputError, OverflowError):
+    """An id outside 0 to 2**32 - 1, where the original raises OverflowError."""
+
+
+class WrongTypeError(InputError, TypeError):
+    """An argument of a wrong type, where the original raises TypeError."""
+
+
+class FailedError(InputError, RuntimeError):
+    """A text or a model with which the original raises RuntimeError."""
+
+
 # Tracebacks and pickles say `subwords.InputError`, the name that users import.
 for _public in (SubwordsError, InputError, CorpusError, FormatError, TrainingError, SubwordsWarning):
     _public.__module__ = "subwords"

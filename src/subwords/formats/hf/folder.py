@@ -13,9 +13,9 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
 
-from subwords.formats import BESIDE, TEMPLATES
 from subwords.formats.hf.tokenizer_json import unused
 from subwords.formats.json_node import Node, is_unicode, parse_json, show_json
+from subwords.formats.read import BESIDE, TEMPLATES
 from subwords.spec.added_token import ROLES, checked_roles, roles_by_name
 from subwords.spec.tokenizer import TokenizerSpec
 from subwords.support.errors import FormatError, InputError, SubwordsWarning

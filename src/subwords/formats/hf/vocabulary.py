@@ -6,11 +6,11 @@ import json
 from collections.abc import Container, Iterable, Sequence
 from typing import Any
 
-from subwords.formats.checks import has_gaps
 from subwords.formats.json_node import Node, show_json
 from subwords.models.bpe.model import LARGEST_ID
 from subwords.spec.added_token import AddedToken, check_added_tokens
 from subwords.spec.model import Model
+from subwords.spec.vocab import has_gaps
 from subwords.support.errors import FormatError, InputError
 
 _LARGEST_U32 = 2**32 - 1

@@ -1,0 +1,242 @@
+"""Read tokenizer files into a TokenizerSpec; the format is told by the beginning of a file, or by its name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from subwords.kernels.stored import stored
+from subwords.spec.splitter import ENCODINGS, MODELS, Rule, encoding_named
+from subwords.spec.tokenizer import TokenizerSpec
+from subwords.support.checks import check_flag
+from subwords.support.errors import FormatError, InputError
+from subwords.support.files import place_of
+from subwords.support.names import nearest
+from subwords.support.value import digest_of
+
+Kind: TypeAlias = Literal["ranks", "merges", "vocab.json", "vocab.txt", "sentencepiece", "tokenizer.json"]
+
+# What transformers reads beside tokenizer.json.
+BESIDE = ("tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja", "added_tokens.json")
+TEMPLATES = "additional_chat_templates"  # a folder of more of them
+GGUF = b"GGUF"  # how such a file begins
+VOCABS, MERGES = ("vocab.json", "encoder.json"), ("merges.txt", "vocab.bpe")
+
+_RANK_LINE = re.compile(rb"[\r\n]*[A-Za-z0-9+/]*={0,2} [0-9]+\r?(?:\n|$)")
+_HEAD = 1 << 16  # bytes that are enough to recognize a format
+_UNIGRAM = re.compile(rb'\s*\{\s*"unk_id"\s*:\s*\d+\s*,\s*"vocab"\s*:\s*\[')  # what HF's save_model writes
+_FIRST_ENTRY = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*[0-9]')
+
+
+def kind_of(data: bytes, file: Path) -> Kind | None:
+    """Return the format of a file; None for an unknown format.
+
+    >>> kind_of(b"IQ== 0\\n", Path("tokenizer.model")), kind_of(b'{"a": 0}', Path("vocab.json"))
+    ('ranks', 'vocab.json')
+    """
+    if _RANK_LINE.match(data):
+        return "ranks"
+    if data.startswith(b"#version") or file.name in MERGES:
+        return "merges"
+    if (_FIRST_ENTRY.match(data) and not _UNIGRAM.match(data)) or file.name in VOCABS:
+        return "vocab.json"
+    if file.suffix == ".txt":
+        return "vocab.txt"
+    begins_json = data.lstrip().startswith(b"{")
+    if file.suffix in (".model", ".spm") or (data.startswith(b"\n") and not begins_json):
+        return "sentencepiece"
+    return "tokenizer.json" if begins_json else None
+
+
+def kind_at(path: Path) -> Kind | Literal["folder"] | None:
+    """Return the format of the file at a path, or "folder"; FormatError if it cannot be read."""
+    if path.is_dir():
+        return "folder"
+    try:
+        with path.open("rb") as file:
+            return kind_of(file.read(_HEAD), path)
+    except OSError as error:
+        raise FormatError(f"expected a tokenizer file or folder; {path}: {error.strerror}") from None
+
+
+LEAST_STORED = 1 << 16  # bytes of a file; a smaller one is read in less time than its stored spec
+_KNOWN = (
+    "tokenizer.json (HF tokenizers), a SentencePiece .model, a rank file of tiktoken, vocab.json with merges.txt, "
+    "a BERT vocab.txt, a GGUF file, or a folder that holds one"
+)
+_NAMES = ("tokenizer.json", "tokenizer.model", "spiece.model", "vocab.json", "vocab.txt")
+
+
+def read_tokenizer(
+    path: str | PathLike[str],
+    *,
+    splitter: Rule | None = None,
+    special_ids: Mapping[str, int] | None = None,
+    revision: str | None = None,
+    download: bool = False,
+) -> TokenizerSpec:
+    """Read a tokenizer file, a folder that holds one, or OpenAI's encoding or a repository by name; see `load`.
+
+    The format is detected from the content; only vocab.txt, which has no signature, is recognized by its suffix.
+    splitter, special_ids: for formats without them, which are rank files and vocab.json with merges.txt.
+    """
+    file = place_of(path, local=True)
+    check_flag("download", download)
+    beside: dict[str, bytes] = {}
+    try:
+        encoding = _encoding_of(path, file)
+        if isinstance(path, str) and not file.exists() and not encoding:
+            file = _of_hub(path, revision, download) or file
+        elif revision is not None or download:
+            raise _for_names(path, file)
+        if file.is_dir():
+            folder, file = file, _within(file)
+            templates = [f"{TEMPLATES}/{place.name}" for place in sorted((folder / TEMPLATES).glob("*.jinja"))]
+            names = (name for name in (*BESIDE, *templates) if (folder / name).is_file())
+            beside = {name: (folder / name).read_bytes() for name in names}
+        elif encoding:
+            return _read_encoding(encoding, splitter, special_ids)
+        with file.open("rb") as stream:
+            data = stream.read(len(GGUF))
+            if data == GGUF:  # gigabytes of tensors follow
+                _refuse(str(file), splitter, special_ids)
+                from subwords.formats.gguf import read as gguf
+
+                return gguf.read_gguf(stream, str(file))
+            data += stream.read()
+    except OSError as error:
+        if isinstance(path, str) and len(file.parts) == 1 and not file.suffix and not file.exists():
+            known = f"; names are {', '.join(ENCODINGS)}, those of OpenAI's models, and org/name of the Hub"
+            hint = nearest(path, [*ENCODINGS, *MODELS]) or known
+            raise FormatError(f"no file, folder or name {path!r} here{hint}") from None
+        raise FormatError(f"expected a tokenizer file ({_KNOWN}); {file}: {error.strerror}") from None
+    spec = _read_bytes(data, file, splitter, special_ids)
+    if not beside:
+        return spec
+    from subwords.formats.hf import folder as hf_folder
+
+    return hf_folder.read_folder_files(spec, beside, str(file.parent), complete=file.name == _NAMES[0])
+
+
+def _read_bytes(data: bytes, file: Path, splitter: Rule | None, special_ids: Mapping[str, int] | None) -> TokenizerSpec:
+    kind = kind_of(data, file)
+    if kind is not None and kind not in ("ranks", "merges", "vocab.json"):
+        _refuse(str(file), splitter, special_ids)
+    if len(data) < LEAST_STORED or kind in (None, "merges", "vocab.json") or not _can_be_stored(splitter, special_ids):
+        return read_as(kind, data, file, splitter, special_ids)
+    options = splitter, None if special_ids is None else tuple(special_ids.items())
+    source = digest_of((kind, data, *options)).encode()
+
+    def made() -> tuple[TokenizerSpec, str]:
+        spec = read_as(kind, data, file, splitter, special_ids)
+        return spec, spec.model.digest
+
+    spec, digest = stored("spec", source, made)
+    vars(spec.model)["digest"] = digest  # names all that is stored of the model: 12 ms for 200,000 tokens
+    return spec
+
+
+def _can_be_stored(splitter: object, special_tokens: object) -> bool:
+    """Whether the options are of types that name a stored spec; the reader sees to others."""
+    if special_tokens is not None and not isinstance(special_tokens, dict):
+        return False
+    pairs = (special_tokens or {}).items()
+    return isinstance(splitter, tuple | None) and all(type(key) is str and type(i) is int for key, i in pairs)
+
+
+def read_as(
+    kind: Kind | None, data: bytes, file: Path, splitter: Rule | None, special_tokens: Mapping[str, int] | None
+) -> TokenizerSpec:
+    """Return the tokenizer of a file of known format; FormatError if it is unknown."""
+    match kind:
+        case "ranks":
+            from subwords.formats import tiktoken
+
+            return tiktoken.read_rank_file(data, str(file), splitter=splitter, special_tokens=special_tokens)
+        case "merges" | "vocab.json":
+            from subwords.formats.hf import vocab_merges
+
+            vocab = _beside(file, data, VOCABS, is_one=kind == "vocab.json")
+            merges = _beside(file, data, MERGES, is_one=kind == "merges")
+            return vocab_merges.read_vocab_merges(vocab, merges, splitter=splitter, special_tokens=special_tokens)
+        case "vocab.txt":
+            from subwords.formats import vocab_txt
+
+            return vocab_txt.read_vocab_txt(data, str(file))
+        case "sentencepiece":
+            from subwords.formats.sentencepiece import read
+
+            return read.read_model_file(data, str(file))
+        case "tokenizer.json":
+            from subwords.formats.hf import tokenizer_json
+
+            return tokenizer_json.read_tokenizer_json(data, str(file))
+    raise FormatError(f"expected a tokenizer file ({_KNOWN}); {file} begins with {data[:16]!r}")
+
+
+def _encoding_of(path: str | PathLike[str], file: Path) -> str | None:
+    """Return the encoding of OpenAI that a name stands for; None for a file, and for other names."""
+    return encoding_named(path) if isinstance(path, str) and not file.exists() else None
+
+
+def _of_hub(name: str, revision: str | None, download: bool) -> Path | None:
+    """Return the folder of a repository by name; None if `name` is not a repository name."""
+    from subwords.formats import hub
+
+    if hub.is_repository_name(name):
+        return hub.folder_of(name, revision=revision, download=download)
+    if revision is not None or download:
+        raise _for_names(name, Path(name))
+    return None
+
+
+def _for_names(path: str | PathLike[str], file: Path) -> InputError:
+    told = f'revision and download are for repositories of the Hugging Face Hub, "org/name", not for {path}'
+    if encoding := _encoding_of(path, file):
+        from subwords.formats import tiktoken
+
+        told += "" if tiktoken.cached_file(encoding) else f"; {tiktoken.where_to_get(encoding)}"
+    return InputError(told)
+
+
+def _within(folder: Path) -> Path:
+    """Return the file to read in a folder; tokenizer.json if there is none."""
+    named = (folder / name for name in _NAMES if (folder / name).exists())
+    return next(named, None) or next(iter(sorted(folder.glob("*.tiktoken"))), folder / _NAMES[0])
+
+
+def _beside(file: Path, data: bytes, names: tuple[str, ...], *, is_one: bool) -> tuple[bytes, str]:
+    """Return the content and the path of this file if it is the one, else of a file of these names next to it."""
+    other = file if is_one else next((file.with_name(name) for name in names if file.with_name(name).is_file()), None)
+    if other is None and file.with_name("source.spm").is_file():
+        raise FormatError(
+            f"{file} is Marian's, whose pieces are in source.spm, and some have no id here: load source.spm, and look "
+            f"up its tokens in this file"
+        )
+    if other is None:
+        raise FormatError(f"{file}: expected {' or '.join(names)} in the same folder: BPE needs both files")
+    try:
+        return (data if is_one else other.read_bytes()), str(other)
+    except OSError as error:
+        raise FormatError(f"expected a file that can be read; {other}: {error.strerror}") from None
+
+
+def _read_encoding(encoding: str, splitter: Rule | None, special_ids: Mapping[str, int] | None) -> TokenizerSpec:
+    from subwords.formats import tiktoken
+
+    _refuse(encoding, splitter, special_ids)
+    file = tiktoken.cached_file(encoding)
+    if file is None:
+        raise FormatError(f"no rank file for {encoding} here: {tiktoken.where_to_get(encoding)}")
+    return tiktoken.read_encoding(file.read_bytes(), encoding, str(file))
+
+
+def _refuse(name: str, splitter: Rule | None, special_ids: Mapping[str, int] | None) -> None:
+    for option, value in (("splitter", splitter), ("special_ids", special_ids)):
+        if value is not None:
+            raise InputError(
+                f"{option} is for files without one (rank files, vocab.json); {name} says it itself: use with_"
+            )

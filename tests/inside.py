@@ -126,7 +126,7 @@ NAMES = {
         CASED CHUNK_WORDS CasedRoute GapsRoute MachineRoute MaskRoute SAMPLE SplitBuffers SplitRoute
         TracedChunk WordChunk much_is_odd
     """,
-    "split.splitter": "Splitter SplitterEngine _route",
+    "split.splitter": "Splitter SplitterEngine route_of",
     "split.transducer": "Machine compose_machines machine unsplit",
     "split.word_spans": "put_bytes_back whole_text write_byte_chars",
     "study.checks": "RULES",
@@ -155,6 +155,7 @@ NAMES = {
     "tokens.formats": "FORMATS _rounded format_named",
     "tokens.manifest": "Contents manifest_path write_manifest",
     "tokens.write": "shard_path with_ends write_shards",
+    "tokenizer": "engine_of",
     "training.count": "normalizer_or_none word_source",
     "training.mingram": "MingramSettings learned_pieces",
     "training.train": """
@@ -198,6 +199,7 @@ MODULES = {
     "formats_hf_folder": "formats.hf.folder",
     "formats_hf_tokenizer_json": "formats.hf.tokenizer_json",
     "formats_hf_vocab_merges": "formats.hf.vocab_merges",
+    "formats_read": "formats.read",
     "formats_sentencepiece_read": "formats.sentencepiece.read",
     "formats_sentencepiece_write": "formats.sentencepiece.write",
     "formats_tiktoken": "formats.tiktoken",

@@ -23,6 +23,7 @@ from inside import (
     SplitterEngine,
     WordSource,
     count_blocks,
+    engine_of,
 )
 from inside import normalizer_NAMED as NORMALIZERS
 from inside import (
@@ -182,7 +183,7 @@ SMALL = ("t5/spiece.model", "bert/bert-base-uncased-tokenizer.json", "gpt2/token
 
 
 def sources_of(path: Path) -> list[WordSource]:
-    engine = subwords.load(path)._engine
+    engine = engine_of(subwords.load(path))
     return [engine.encoder.splitter, *([engine.plain._encoder.splitter] if engine.plain else [])]
 
 

@@ -311,6 +311,35 @@ def test_a_name_is_defined_once() -> None:
     assert len(homes) > 1000  # the rule sees what it looks for
 
 
+# Where private names of other classes are read: of libraries, and what Jupyter calls.
+FOREIGN = {
+    "cli/explaining.py": "_repr_html_",
+    "interop/verify.py": "_tokenizer",
+    "kernels/compile.py": "_final_module _library_class _tm _tm_features",
+    "kernels/guard.py": "_is_owned",
+    "kernels/modes.py": "_getframe",
+}
+
+
+def foreign_names(file: Path) -> set[str]:
+    """The private attributes that a file reads and that no class of this file has."""
+    own, read = {"_replace", "_asdict", "_fields", "_make"}, set()  # those of named tuples are public
+    for node in ast.walk(tree(file)):
+        if isinstance(node, ast.Attribute) and re.match("_(?!_)", node.attr):
+            of = ast.unparse(node.value)
+            (own if of in ("self", "cls", "super()") else read).add(node.attr)
+        elif isinstance(node, ast.FunctionDef):
+            own.add(node.name)
+        elif isinstance(node, ast.AnnAssign):
+            own.add(ast.unparse(node.target))
+    return read - own
+
+
+def test_private_attributes_are_read_where_their_class_is() -> None:
+    found = {place(file): " ".join(sorted(foreign_names(file))) for file in FILES}
+    assert {file: names for file, names in found.items() if names} == FOREIGN
+
+
 @pytest.mark.parametrize("file", FILES, ids=place)
 def test_files_stay_short(file: Path) -> None:
     assert len(file.read_text("utf-8").splitlines()) < MOST_LINES

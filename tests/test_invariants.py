@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 import subwords
 from building import tokenizer_of
-from inside import BPE
+from inside import BPE, engine_of
 from inside import engine_batch as batching
 from inside import engine_encoder as encoding
 from inside import engine_encoder as states
@@ -192,7 +192,7 @@ def test_short_texts_on_many_threads(tok: Tokenizer, opticks: str) -> None:
 def test_what_is_returned_is_the_callers_own(tok: Tokenizer, opticks: str) -> None:
     # As if another thread came whenever a state is given back, the moment it is.
     used = fresh(tok)
-    encoder = used._engine.encoder
+    encoder = engine_of(used).encoder
 
     class Busy(deque[Any]):
         calls = 0

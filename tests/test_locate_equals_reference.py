@@ -28,6 +28,7 @@ from inside import (
     Template,
     count_characters,
     cover_text,
+    engine_of,
     frame_rows,
     place_ids,
 )
@@ -194,7 +195,7 @@ def test_spans_of_known_ids_are_those_of_the_words(kind: str, text: str) -> None
         assert getattr(made, name).tolist() == getattr(whole, name).tolist()
         assert not getattr(made, name).flags.writeable
     assert made == whole
-    assert text == "" or not text.isascii() or tok._engine.cover is not None
+    assert text == "" or not text.isascii() or engine_of(tok).cover is not None
 
 
 PIECE = st.one_of(
@@ -330,8 +331,8 @@ made = cache(lambda name: FAMILIES[name]())
 def slow(name: str) -> Tokenizer:
     """A tokenizer that finds no span by the sizes of ids: each word is segmented again."""
     tok = Tokenizer(made(name).spec)
-    tok._engine.spans._sizes = tok._engine.spans._unknown = None
-    tok._engine.__dict__["cover"] = None
+    engine_of(tok).spans._sizes = engine_of(tok).spans._unknown = None
+    engine_of(tok).__dict__["cover"] = None
     return tok
 
 

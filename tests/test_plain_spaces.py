@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inside import BPE, Prepend, Rule, SentencePiece, Split, Steps, plain_spaces
+from inside import BPE, Prepend, Rule, SentencePiece, Split, Steps, engine_of, plain_spaces
 from inside import normalizer_Replace as Replace
 from subwords import Tokenizer, TokenizerSpec
 
@@ -38,7 +38,7 @@ def model(*, byte_fallback: bool, crossing: bool = False) -> BPE:
 def test_same_ids(name: str, crossing: bool, byte_fallback: bool, texts: list[str]) -> None:
     bpe = model(byte_fallback=byte_fallback, crossing=crossing)
     tok = Tokenizer(TokenizerSpec(model=bpe, normalizer=STEPS[name], splitter=bpe.space_rule))
-    engine = tok._engine
+    engine = engine_of(tok)
     assert engine.plain is not None
     general = [engine.encoder.encode(text.encode()).tolist() for text in texts]
     assert [tok.encode(text) for text in texts] == general

@@ -13,6 +13,7 @@ import pytest
 import subwords
 from building import tokenizer_of
 from inside import engine_encoder as states
+from inside import engine_of
 from seeds import sweep_seed
 from small_data import is_small
 from subwords import Tokenizer
@@ -150,16 +151,16 @@ def test_words_that_never_repeat_do_not_grow_the_table_for_ever(
     for start in range(0, 60_000, 20_000):
         data = b"".join(b" %0*x" % (length, n) for n in range(start, start + 20_000))
         assert hostile.decode_bytes(hostile.encode(data)) == data
-        state = hostile._engine.encoder.take()
+        state = engine_of(hostile).encoder.take()
         assert len(state.slots) <= 4 * (1 << 12)
         assert max(len(state.ids), len(state.arena)) <= 4 * (1 << 15) + 64
-        hostile._engine.encoder.give(state)
+        engine_of(hostile).encoder.give(state)
 
 
 def test_scratch_for_a_huge_word_is_given_back(tok: Tokenizer) -> None:
     used = fresh(tok)
     used.encode(b"a" * MILLION)
-    state = used._engine.encoder.take()
+    state = engine_of(used).encoder.take()
     assert sum(array.nbytes for array in state.scratch[:2]) < MILLION * 10
 
 

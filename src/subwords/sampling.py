@@ -18,7 +18,7 @@ from subwords.models.wordpiece.model import WordPiece
 from subwords.spec.model import Model
 from subwords.support.checks import check_integer, refuse_given
 from subwords.support.errors import InputError
-from subwords.tokenizer import Tokenizer, TokenizerLike, tokenizer_of
+from subwords.tokenizer import Tokenizer, TokenizerLike, engine_of, tokenizer_of
 
 __all__ = ["distribution", "encode_with", "segmentations"]
 
@@ -228,7 +228,7 @@ def encode_with(
     if method == "bpe-dropout" and (rate == 0 or tok.model.words_only):
         return tok.encode(text)
     segment = _segment(tok, method, rate)
-    spans = tok._engine.words(text)
+    spans = engine_of(tok).words(text)
     known: dict[bytes, list[int]] = {}
     ids: list[int] = []
     for place, (begin, end) in enumerate(pairwise(spans.words.tolist())):

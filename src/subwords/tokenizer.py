@@ -761,6 +761,11 @@ for _name, _ours in OF_TOKENIZER.items():
     setattr(Tokenizer, _name, OtherName(_name, _ours))
 
 
+def engine_of(tokenizer: Tokenizer) -> Engine:
+    """Return what encodes for a tokenizer: for other rooms of this package."""
+    return tokenizer._engine
+
+
 def load(
     path: str | PathLike[str],
     *,

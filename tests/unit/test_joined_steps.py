@@ -23,7 +23,7 @@ from inside import (
     Split,
     SplitBuffers,
     SplitRoute,
-    Splitter,
+    SplitterEngine,
     StepsRoute,
     TracedChunk,
     WordChunk,
@@ -81,7 +81,7 @@ def words_of(chunks: list[WordChunk]) -> list[list[bytes]]:
 @pytest.mark.parametrize("name", RULES)
 def test_route(name: str) -> None:
     rule, kind = RULES[name]
-    assert type(Splitter(rule).route) is kind
+    assert type(SplitterEngine(rule).route) is kind
 
 
 def copied(chunk: WordChunk) -> WordChunk:
@@ -92,7 +92,7 @@ def copied(chunk: WordChunk) -> WordChunk:
 def check(name: str, batch: list[bytes]) -> None:
     """The words of some texts, one at a time and together."""
     rule, _ = RULES[name]
-    made, steps = Splitter(rule).route, StepsRoute(rule)
+    made, steps = SplitterEngine(rule).route, StepsRoute(rule)
     data = np.frombuffer(b"".join(batch), np.uint8)
     bounds = np.cumsum([0, *map(len, batch)])
     found = words_of([copied(chunk) for chunk in made.texts(data, bounds, SplitBuffers())])
@@ -141,7 +141,7 @@ def places_of(chunks: Iterable[TracedChunk]) -> list[list[tuple[bytes, list[tupl
 
 def check_places(name: str, batch: list[bytes]) -> None:
     rule, _ = RULES[name]
-    made, steps = Splitter(rule).route, StepsRoute(rule)
+    made, steps = SplitterEngine(rule).route, StepsRoute(rule)
     data, bounds = np.frombuffer(b"".join(batch), np.uint8), np.cumsum([0, *map(len, batch)])
     expected = places_of(steps.traced(data, bounds, SplitBuffers()))
     assert places_of(made.traced(data, bounds, SplitBuffers())) == expected

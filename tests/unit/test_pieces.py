@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import subwords
-from inside import Form, Lowercase, NormalizerEngine, shortest_within
+from inside import Form, Lowercase, NormalizerEngine, engine_of, shortest_within
 from inside import normalizer_Replace as Replace
 from subwords import AddedToken, InputError, Tokenizer
 
@@ -75,8 +75,8 @@ def with_places(tok: Tokenizer, text: str | bytes, special: str = "text") -> lis
     """The ids of a text, part by part."""
     return [
         index
-        for part in tok._engine.parts.cut(text, special)
-        for index in (tok._engine.encoder_of(part).encode(part.data).tolist() if part.id is None else [part.id])
+        for part in engine_of(tok).parts.cut(text, special)
+        for index in (engine_of(tok).encoder_of(part).encode(part.data).tolist() if part.id is None else [part.id])
     ]
 
 

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import subwords
+from inside import formats_read, stored
 from inside import kernels_machine_code as machine_code
 from inside import kernels_stored as store
-from inside import stored
 from small_data import file_of
-from subwords import FormatError, formats
+from subwords import FormatError
 
 FILES = ("gpt2/tokenizer.json", "bert/bert-base-uncased-tokenizer.json", "t5/spiece.model", "phi-3/tokenizer.json")
 
@@ -162,7 +162,7 @@ def test_the_oldest_tables_are_deleted(folder: Path, monkeypatch: pytest.MonkeyP
 def test_a_loaded_spec_equals_the_one_that_was_read(
     tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(formats, "LEAST_STORED", 0)
+    monkeypatch.setattr(formats_read, "LEAST_STORED", 0)
     tok = subwords.train(["ab abc été"] * 3, vocab_size=264)
     for name in ("a.json", "a.tiktoken"):
         tok.save(tmp_path / name)
@@ -186,11 +186,11 @@ PATTERN = r"\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+|\s+"
 def test_tokenizers_are_the_same_with_and_without(
     data: Path, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from inside import _route, stages_of
     from inside import models_bpe_model as model
     from inside import models_segmenter as trie
+    from inside import route_of, stages_of
 
-    monkeypatch.setattr(formats, "LEAST_STORED", 0)
+    monkeypatch.setattr(formats_read, "LEAST_STORED", 0)
     monkeypatch.setattr(model, "LARGE", 0)
     monkeypatch.setattr(trie, "LARGE", 0)
     text = "The café costs 12,50 €; 中文 isn't  simple.\n\tİstanbul ﬁne <s>" * 3
@@ -198,7 +198,7 @@ def test_tokenizers_are_the_same_with_and_without(
         made = []
         for switch in ("off", "on", "on"):
             monkeypatch.setenv(store.SWITCH, switch)
-            for cached in (stages_of, _route):  # as in a new process
+            for cached in (stages_of, route_of):  # as in a new process
                 cached.cache_clear()
             tok = subwords.load(file_of(data, name))
             spans = tok(text).spans.tolist()  # type: ignore[union-attr]

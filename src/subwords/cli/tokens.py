@@ -144,6 +144,7 @@ def _print_counts(
 ) -> None:
     from subwords.corpus.reading import reading_of
     from subwords.engine.documents import encode_documents
+    from subwords.tokenizer import engine_of
 
     started = time.perf_counter()
     rows: list[dict[str, Any]] = []
@@ -157,7 +158,7 @@ def _print_counts(
                     size += len(block.data)
                     yield block
 
-            for found in encode_documents(tok._engine, measured(), threads=threads):
+            for found in encode_documents(engine_of(tok), measured(), threads=threads):
                 documents, number = documents + len(found.ends), number + len(found.ids)
             rows.append({"file": name, "documents": documents, "bytes": size, "tokens": number})
     keys = ("tokens", "bytes", "documents")

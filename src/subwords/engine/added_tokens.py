@@ -330,9 +330,9 @@ class Pass:
         if not self.occurs(text):
             return [text] if text else []
         if self._plain and isinstance(self._finder, StringSearch):
-            pieces: list[str | int] = [*self._finder.split(text)]
-            pieces[1::2] = map(self._ids.__getitem__, pieces[1::2])  # type: ignore[arg-type]
-            return [piece for piece in pieces if piece != ""]
+            parts: list[str | int] = [*self._finder.split(text)]
+            parts[1::2] = map(self._ids.__getitem__, parts[1::2])  # type: ignore[arg-type]
+            return [part for part in parts if part != ""]
         return [text[start:stop] if token is None else token.id for start, stop, token in self.parts(text)]
 
     def parts(self, text: str) -> Iterator[tuple[int, int, AddedToken | None]]:

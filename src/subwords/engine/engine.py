@@ -178,15 +178,15 @@ class Engine:
         return plain_spaces(self.model, self.normalizer.steps, self.splitter.rule)
 
     def _encode_parts(self, text: Input, special: str | AbstractSet[str], threads: int | None) -> NDArray[np.uint32]:
-        pieces = self._pieces(special) if isinstance(text, str | bytes) else None
-        if pieces is not None and isinstance(text, str | bytes):
-            pieces.add(text)
-            return self._encode_pieces(pieces, threads).ids
+        segments = self._segments(special) if isinstance(text, str | bytes) else None
+        if segments is not None and isinstance(text, str | bytes):
+            segments.add(text)
+            return self._encode_segments(segments, threads).ids
         arrays = [self._encode_part(part, threads) for part in self.parts.cut(text, special)]
         return np.concatenate(arrays) if arrays else np.zeros(0, np.uint32)
 
-    def _pieces(self, special: str | AbstractSet[str]) -> TokenSegments | None:
-        """Return what cuts texts at added tokens; None if it matters where the pieces are, or for an error."""
+    def _segments(self, special: str | AbstractSet[str]) -> TokenSegments | None:
+        """Return what cuts texts at added tokens; None if it matters where the parts are, or for an error."""
         if self.splitter.inside is not self.splitter:
             return None
         with suppress(InputError):
@@ -197,15 +197,15 @@ class Engine:
                 return TokenSegments(finder, self.normalizer if finder.normalized else None)
         return None
 
-    def _encode_pieces(self, pieces: TokenSegments, threads: int | None) -> TokenBatch:
+    def _encode_segments(self, segments: TokenSegments, threads: int | None) -> TokenBatch:
         """Return the ids of the given texts."""
-        texts, encoder = pieces.texts, self.encoder if pieces.normalizer is None else self._normalized
+        texts, encoder = segments.texts, self.encoder if segments.normalizer is None else self._normalized
         if len(texts) <= FEW_TEXTS or max(map(len, texts)) >= 2 * THREAD_TEXT:
             arrays = [encoder.encode(text, threads) for text in texts]
             ids = arrays[0] if len(arrays) == 1 else np.concatenate([np.zeros(0, np.uint32), *arrays])
-            return pieces.filled(TokenBatch(ids, np.cumsum([0, *map(len, arrays)], dtype=np.int64)))
+            return segments.filled(TokenBatch(ids, np.cumsum([0, *map(len, arrays)], dtype=np.int64)))
         batch = encoder.encode_in_place(texts, threads)
-        return pieces.filled(encoder.encode_batch(texts, threads) if batch is None else batch)
+        return segments.filled(encoder.encode_batch(texts, threads) if batch is None else batch)
 
     def is_whole(self, text: str, special: str | AbstractSet[str]) -> bool:
         """Whether one search shows that a text is a single part; most texts are."""
@@ -247,14 +247,14 @@ class Engine:
                 return batch
             data = [as_bytes(text, i) for i, text in enumerate(texts)]  # type: ignore[arg-type]
             return self.encoder.encode_batch(data, threads)
-        pieces = None if has_parts(texts) else self._pieces(special)
-        if pieces is not None:
+        segments = None if has_parts(texts) else self._segments(special)
+        if segments is not None:
             for i, text in enumerate(texts):
                 try:
-                    pieces.add(text)  # type: ignore[arg-type]
+                    segments.add(text)  # type: ignore[arg-type]
                 except InputError as error:
                     raise TextError(i, str(error)) from None
-            return self._encode_pieces(pieces, threads)
+            return self._encode_segments(segments, threads)
         rows = [self._cut(text, i, special) for i, text in enumerate(texts)]
         groups: dict[Encoder, list[TextSegment]] = {}
         for part in (part for row in rows for part in row if part.id is None):

@@ -94,8 +94,8 @@ class FastPath(NamedTuple):
                 if not occurs(text):
                     return function(text)
                 found = kind()
-                for piece in cut(text):
-                    more = of_token(piece) if type(piece) is int else function(piece)
+                for part in cut(text):
+                    more = of_token(part) if type(part) is int else function(part)
                     if more is None:
                         return None
                     found += more

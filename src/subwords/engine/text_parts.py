@@ -205,25 +205,21 @@ class TokenSegments:
             encode_text(text)
         else:
             text = text.decode("utf-8", "surrogateescape")
-        for piece in self._finder.literal.cut(text):
-            if isinstance(piece, int):
-                self._put(piece)
-            elif self.normalizer is not None:
-                self._put_all(self._finder.normalized.cut(self.normalizer.escaped(piece)))
+        for part in self._finder.literal.cut(text):
+            if isinstance(part, int):
+                self._put([part])
             else:
-                self._put_all(self._finder.normalized.cut(piece))
+                normalized = part if self.normalizer is None else self.normalizer.escaped(part)
+                self._put(self._finder.normalized.cut(normalized))
         self._ends.append((len(self.texts), len(self._ids)))
 
-    def _put_all(self, pieces: list[str | int]) -> None:
-        for piece in pieces:
-            if isinstance(piece, int):
-                self._put(piece)
+    def _put(self, parts: list[str | int]) -> None:
+        for part in parts:
+            if isinstance(part, int):
+                self._before.append(len(self.texts))
+                self._ids.append(part)
             else:
-                self.texts.append(piece.encode("utf-8", "surrogateescape"))
-
-    def _put(self, index: int) -> None:
-        self._before.append(len(self.texts))
-        self._ids.append(index)
+                self.texts.append(part.encode("utf-8", "surrogateescape"))
 
     def filled(self, batch: TokenBatch) -> TokenBatch:
         """Return the ids of the given texts, given those of `texts`."""

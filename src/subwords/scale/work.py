@@ -200,9 +200,9 @@ class EncodeWork(ShardTask):
 
     @cached_property
     def _engine(self) -> Any:
-        from subwords.tokenizer import Tokenizer
+        from subwords.tokenizer import Tokenizer, engine_of
 
-        return Tokenizer(self.spec)._engine
+        return engine_of(Tokenizer(self.spec))
 
     def write(self, shard: CorpusShard, path: Path, tally: Tally, means: WorkerResources) -> tuple[int, int]:
         """Write the ids of a shard, and where its documents end."""

@@ -47,8 +47,8 @@ class Splitter:
 
     rule: Rule
     name: str | None
-    route: SplitRoute
     _steps: Rule
+    _route: SplitRoute
 
     def __init__(self, rule: Rule) -> None:
         for step in rule:
@@ -60,7 +60,7 @@ class Splitter:
             rule=whole,
             _steps=rule,
             name=next((name for name, steps in NAMED.items() if steps == rule), None),
-            route=_route(rule),
+            _route=route_of(rule),
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -81,7 +81,7 @@ class Splitter:
     @property
     def compiled(self) -> bool:
         """Whether the rule runs without a regex engine."""
-        return self.route.compiled
+        return self._route.compiled
 
     @property
     def keeps_text(self) -> bool:
@@ -101,7 +101,7 @@ class Splitter:
     @property
     def unicode_version(self) -> str:
         """The Unicode version of its character classes."""
-        return self.route.unicode_version()
+        return self._route.unicode_version()
 
     def split(self, text: str) -> list[str]:
         """Return the words of a text after all steps of the rule.
@@ -110,7 +110,7 @@ class Splitter:
         >>> subwords.splitter("gpt2").split("Hello, world's end")
         ['Hello', ',', ' world', "'s", ' end']
         """
-        word_spans = self.route.word_spans(_bytes_of(text))
+        word_spans = self._route.word_spans(_bytes_of(text))
         data = word_spans.text.tobytes()
         return [data[a:b].decode("utf-8", "replace") for a, b in pairwise(word_spans.words.tolist())]
 
@@ -133,7 +133,7 @@ class Splitter:
 
         Defined in ALGORITHMS.md, S2.
         """
-        word_spans = self.route.word_spans(_as_array(data))
+        word_spans = self._route.word_spans(_as_array(data))
         return np.stack(
             [word_spans.origin[0, word_spans.words[:-1]], word_spans.origin[1, word_spans.words[1:] - 1]], axis=1
         )
@@ -147,7 +147,7 @@ class Splitter:
         return pattern if len(pattern) <= LONGEST_SHOWN else f"{pattern[:LONGEST_SHOWN]}..."
 
     def __repr__(self) -> str:
-        return f"Splitter({repr(self.name) if self.name else self.identity}, route: {self.route.name})"
+        return f"Splitter({repr(self.name) if self.name else self.identity}, route: {self._route.name})"
 
 
 class SplitterEngine(Splitter):
@@ -165,6 +165,11 @@ class SplitterEngine(Splitter):
         """The splitter for text that does not start at the start of the input; itself if there is no difference."""
         rule = tuple(step for step in self.rule if not (isinstance(step, Prefix) and step.scheme == "first"))
         return self if rule == self.rule else SplitterEngine(rule)
+
+    @cached_property
+    def route(self) -> SplitRoute:
+        """How the rule runs."""
+        return self._route
 
     @property
     def growth(self) -> int:
@@ -203,7 +208,8 @@ class SplitterEngine(Splitter):
 
 
 @lru_cache(maxsize=MOST_ROUTES)
-def _route(rule: Rule) -> SplitRoute:
+def route_of(rule: Rule) -> SplitRoute:
+    """Return the fastest exact route of a rule."""
     # Masks need the automaton only for text that is not ASCII: this saves 12 ms at start.
     found: SplitRoute | None = by_masks(rule, partial(_machine_of, rule))
     if found is not None:

@@ -37,7 +37,7 @@ from subwords.support.checks import check_choice, check_flag
 from subwords.support.errors import CorpusError, InputError
 from subwords.support.files import place_of
 from subwords.support.report import Report, Table, frame
-from subwords.tokenizer import Tokenizer, tokenizer_of
+from subwords.tokenizer import Tokenizer, engine_of, tokenizer_of
 from subwords.training.count import check_counts, counted, rules_like
 from subwords.training.train import family_settings as settings_of_family
 from subwords.training.train import splitting_rules
@@ -112,7 +112,7 @@ def measured(
     """Return the sums of a corpus. by: see `grouped_blocks`; None for one group. A mapping gives the groups itself."""
     tally = Tally()
     streams = _streams(corpus, by, reading, on_bytes, tally)
-    encoders = [PartEncoder(tok._engine) for tok in tokenizers]
+    encoders = [PartEncoder(engine_of(tok)) for tok in tokenizers]
     sizes = [len(tok.model.vocab) for tok in tokenizers]
     counts = [np.zeros(size, np.int64) for size in sizes]
     for encoder in encoders:  # what is compiled or built at the first call is not in the seconds

@@ -39,7 +39,7 @@ from subwords.study.segments import (
 from subwords.support.checks import check_instance
 from subwords.support.errors import InputError
 from subwords.support.report import Report, Table, plain
-from subwords.tokenizer import tokenizer_of
+from subwords.tokenizer import engine_of, tokenizer_of
 
 if TYPE_CHECKING:
     from subwords.engine.encoding import Encoding
@@ -346,7 +346,7 @@ def explain(
     if counts is not None:
         check_instance("counts", counts, WordCounts)
     words = word_explainer(tokenizer.model, counts)
-    parts = [_part(tokenizer, part, words) for part in tokenizer._engine.parts.cut(text, special)]
+    parts = [_part(tokenizer, part, words) for part in engine_of(tokenizer).parts.cut(text, special)]
     return _trace(tokenizer, source.decode("utf-8", "replace"), parts)
 
 
@@ -360,8 +360,9 @@ def explain_word(
     """
     number, first = encoding.word_ids[place], encoding.word_ids.index(encoding.word_ids[place])
     assert number is not None
-    for part in tokenizer._engine.parts.cut(text, special):
-        spans = None if part.id is not None else part.word_spans(tokenizer._engine.encoder_of(part).words)
+    engine = engine_of(tokenizer)
+    for part in engine.parts.cut(text, special):
+        spans = None if part.id is not None else part.word_spans(engine.encoder_of(part).words)
         size = 1 if spans is None else len(spans.words) - 1
         if number >= size:
             number -= size
@@ -416,7 +417,7 @@ def _part(
     """Return what happened to a part. only: the number of one word, and the range to explain of it."""
     if part.id is not None:
         return Added(part.id, part.data.decode("utf-8", "replace"), part.span())
-    engine, source = tokenizer._engine, np.frombuffer(part.source, np.uint8)
+    engine, source = engine_of(tokenizer), np.frombuffer(part.source, np.uint8)
     spans = part.word_spans(engine.encoder_of(part).words)
     normalized, origin = np.frombuffer(part.data, np.uint8), part.origin
     if origin is None and engine.normalizer is not None:

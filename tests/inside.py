@@ -44,8 +44,8 @@ NAMES = {
     "formats.hf.vocab_merges": "read_merges",
     "formats.hf.vocabulary": "model_kind read_added read_vocab written_vocab",
     "formats.hf.wordpiece": "read_model write_model",
-    "formats.hub": "FILES is_repository_name",
     "formats.json_node": "parse_json show_json",
+    "formats.read": "FILES is_repository_name",
     "formats.sentencepiece.read": "Kind PieceType cut_rule model_class",
     "formats.tiktoken": "read_rank_file read_ranks",
     "formats.vocab_txt": "is_cased read_tokens write_tokens",
@@ -73,17 +73,18 @@ NAMES = {
     "models.bpe.model": "BPE last_parts",
     "models.bpe.plain": "merge_plainly pairs_of word_symbols",
     "models.bpe.segmenter": "BPESegmenter fused",
-    "models.bpe.train": "BPESettings initial_tokens train_bpe",
+    "models.bpe.train": "initial_tokens train_bpe",
     "models.families": "ALGORITHMS FAMILIES Family encoder_of family_of segmenter_of",
     "models.learning": "character_rules",
     "models.segmenter": "UnknownSymbolError WordSource",
+    "models.settings": "BPESettings MingramSettings UnigramSettings WordLevelSettings WordPieceSettings",
     "models.unigram.model": "BYTE_PIECES Unigram parsed",
     "models.unigram.segmenter": "Paths",
-    "models.unigram.train": "UnigramSettings expected_counts find_seeds number_text train_unigram unit_bits",
+    "models.unigram.train": "expected_counts find_seeds number_text train_unigram unit_bits",
     "models.wordlevel.model": "WordLevel",
-    "models.wordlevel.train": "WordLevelSettings train_wordlevel",
+    "models.wordlevel.train": "train_wordlevel",
     "models.wordpiece.model": "WordPiece",
-    "models.wordpiece.train": "WordPieceSettings compare_gains train_wordpiece",
+    "models.wordpiece.train": "compare_gains train_wordpiece",
     "normalize.characters": """
         CharMap chinese clean combining_classes compose_pair compositions decompositions grapheme_classes
         lowercase marks nonspacing_marks
@@ -142,9 +143,9 @@ NAMES = {
     "study.statistics": "Resampled entropy gini renyi_efficiency zipf",
     "study.training_steps": "MergeStep PieceStep TrainingTrace",
     "study.verification": "learned_merges one_merge_each",
-    "support.checks": "check_strings",
+    "support.checks": "bytes_of check_strings",
     "support.files": "Remote atomic_write is_remote only_one place_of version_of",
-    "support.memory": "LEAST_ROOM Spare bytes_of room_of zeros",
+    "support.memory": "LEAST_ROOM Spare room_of zeros",
     "support.names": "distinct random_bits",
     "support.render": """
         ANSI_BACKGROUNDS BACKGROUNDS Chip SPECIAL chips colored facts printable shorten_visible uses_color
@@ -157,9 +158,9 @@ NAMES = {
     "tokens.write": "shard_path with_ends write_shards",
     "tokenizer": "engine_of",
     "training.count": "normalizer_or_none word_source",
-    "training.mingram": "MingramSettings learned_pieces",
+    "training.mingram": "learned_pieces",
     "training.train": """
-        BPEOptions CommonOptions FIXED PER_SYMBOL UnigramOptions WordLevelOptions WordPieceOptions
+        BPEOptions CommonOptions FIXED MingramOptions PER_SYMBOL UnigramOptions WordLevelOptions WordPieceOptions
         families_with family_settings need_of
     """,
 }

@@ -75,12 +75,6 @@ def test_import_is_quick() -> None:
     pytest.fail(f"import subwords takes {cost * 1000:.0f} ms")
 
 
-def test_help_imports_no_numba_and_no_numpy() -> None:
-    code = "sys.argv = ['subwords', '--help']\nfrom subwords.cli import main\nmain(standalone_mode=False)"
-    assert "Usage: " in run("-m", "subwords", "--help")
-    assert not {"numpy", "numba", "llvmlite"} & {*imported_by(code, "numpy", "numba", "llvmlite")}
-
-
 def test_loading_imports_little(data: Path) -> None:
     unneeded = ("difflib", "secrets", "random", "json", "numpy.ma", "numba", "llvmlite")
     file = str(file_of(data, "t5/spiece.model"))

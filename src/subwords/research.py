@@ -18,7 +18,7 @@ from subwords.corpus.progress import progress as progress_line
 from subwords.engine.encoder import word_ids
 from subwords.kernels import layout
 from subwords.kernels.layout import MergeRules, ParityTraining, SymbolWords
-from subwords.models.bpe.train import BPESettings, initial_tokens, model_of
+from subwords.models.bpe.train import initial_tokens, model_of
 from subwords.models.families import family_named
 from subwords.models.learning import (
     BETWEEN_LOOKS,
@@ -33,6 +33,7 @@ from subwords.models.learning import (
     pair_table,
     read_symbol_words,
 )
+from subwords.models.settings import BPESettings
 from subwords.spec.token_batch import TokenBatch
 from subwords.spec.vocab import Vocab
 from subwords.support.checks import check_choice, check_integer

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from subwords.interop.tiktoken import TiktokenShape
     from subwords.normalize.normalizer import Normalizer
     from subwords.normalize.resolve import Changes, SplitterLike
-    from subwords.scale.job import Format, Run
+    from subwords.scale.job import Format
+    from subwords.scale.runners import Run
     from subwords.spec.added_token import Input
     from subwords.spec.decoder import Decoder
     from subwords.spec.padding import Padding, Truncation

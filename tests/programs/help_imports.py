@@ -1,12 +1,13 @@
-"""Run the command line, and print which of some modules it imported: `help_imports.py MODULES ARGUMENTS...`."""
+"""Show the help of commands, and print which of some modules that imported: `help_imports.py MODULES COMMANDS...`."""
 
 import sys
 
 from subwords.cli import main
 
-heavy, *arguments = sys.argv[1:]
-try:
-    main(arguments)
-except SystemExit as end:
-    assert not end.code
+heavy, *commands = sys.argv[1:]
+for command in commands:
+    try:
+        main([*command.split(), "--help"])
+    except SystemExit as end:
+        assert not end.code
 print(*({*heavy.split(",")} & {*sys.modules}), file=sys.stderr)

@@ -6,7 +6,8 @@ import numpy as np
 
 from subwords import splitter
 from subwords.corpus.counts import Provenance, WordCounts
-from subwords.models.unigram.train import UnigramSettings, train_unigram
+from subwords.models.settings import UnigramSettings
+from subwords.models.unigram.train import train_unigram
 from subwords.reference import unigram as reference
 
 words = {"hug": 10, "pug": 5, "pun": 12, "bun": 4, "hugs": 5, "文字😀": 3, "a" * 40 + "hugs" * 9: 2, "x" * 9: 1}

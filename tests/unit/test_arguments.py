@@ -13,10 +13,12 @@ import pytest
 
 import subwords
 from inside import (
+    ALGORITHMS,
     FAMILIES,
     BPEOptions,
     BPESettings,
     CommonOptions,
+    MingramOptions,
     UnigramOptions,
     UnigramSettings,
     WordLevelOptions,
@@ -128,23 +130,37 @@ def test_iterators_of_special_tokens_are_read_once() -> None:
 # --- options of other algorithms
 
 
-TYPES = {"bpe": BPEOptions, "wordpiece": WordPieceOptions, "unigram": UnigramOptions, "wordlevel": WordLevelOptions}
-COMMON = {*CommonOptions.__annotations__}
-OPTIONS = {name: {*kind.__annotations__} - COMMON for name, kind in TYPES.items()}
-# What the settings have besides, which every family has.
-EVERYWHERE = {"vocab_size", "special_tokens"}
+TYPES = {
+    "bpe": BPEOptions,
+    "wordpiece": WordPieceOptions,
+    "unigram": UnigramOptions,
+    "mingram": MingramOptions,
+    "wordlevel": WordLevelOptions,
+}
+# What the settings of every algorithm have.
+EVERYWHERE = {"vocab_size", "special_tokens", "unk_token"}
+COMMON = {*CommonOptions.__annotations__} - EVERYWHERE
+OPTIONS = {name: {*kind.__annotations__} - COMMON - EVERYWHERE for name, kind in TYPES.items()}
 
 
-@pytest.mark.parametrize("algorithm", FAMILIES)
-def test_options_that_editors_see_are_the_settings_of_the_family(algorithm: str) -> None:
-    assert OPTIONS[algorithm] == {*FAMILIES[algorithm].options} - EVERYWHERE
-    assert [name for name in FAMILIES[algorithm].options if name not in (subwords.train.__doc__ or "")] == []
+def test_every_algorithm_has_types() -> None:
+    assert {*TYPES} == {*ALGORITHMS}
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_options_that_editors_see_are_the_settings_of_the_algorithm(algorithm: str) -> None:
+    told = {name: TYPES[algorithm].__annotations__[name].__forward_arg__ for name in OPTIONS[algorithm]}
+    fields = {one.name: one.type for one in dataclasses.fields(ALGORITHMS[algorithm].settings)}
+    assert {name: kind.removesuffix(" | None") for name, kind in told.items()} == {
+        name: kind.removesuffix(" | None") for name, kind in fields.items() if name not in EVERYWHERE
+    }
+    assert [name for name in fields if name not in (subwords.train.__doc__ or "")] == []
 
 
 @pytest.mark.parametrize("algorithm", FAMILIES)
 @pytest.mark.parametrize("name", sorted({name for options in OPTIONS.values() for name in options}))
 def test_option_of_another_algorithm_is_refused_even_with_its_default(algorithm: Any, name: str) -> None:
-    owner = FAMILIES[families_with(name)[0]]
+    owner = ALGORITHMS[families_with(name)[0]]
     default = next(field.default for field in dataclasses.fields(owner.settings) if field.name == name)
     options: dict[str, Any] = {"algorithm": algorithm, "vocab_size": SIZES[algorithm], **QUICK}
     if algorithm in families_with(name):

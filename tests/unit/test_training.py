@@ -48,7 +48,7 @@ def test_warmup_leaves_no_kernel_to_compile() -> None:
         ({"vocab_size": "300"}, InputError, r"vocab_size to be an integer .* not '300'"),
         ({"min_frequency": -1}, InputError, r"min_frequency to be an integer from 0"),
         ({"threads": 0}, InputError, r"threads to be a positive integer"),
-        ({"documents": "line"}, InputError, r"'documents' is not an option of train"),
+        ({"documents": "line"}, InputError, r"pass reading=Reading\(documents=\.\.\.\)"),
         (
             {"vocab_size": 255},
             TrainingError,

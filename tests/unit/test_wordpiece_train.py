@@ -26,7 +26,7 @@ WORDS = {b"hug": 10, b"pug": 5, b"pun": 12, b"bun": 4, b"hugs": 5}
         ({"min_frequency": -1}, InputError, r"min_frequency to be an integer from 0"),
         ({"max_token_length": 0}, InputError, r"max_token_length to be an integer from 1"),
         ({"limit_alphabet": True}, InputError, r"limit_alphabet to be an integer from 1 .* not True"),
-        ({"max_chars": -1}, InputError, r"max_chars to be an integer from 0"),
+        ({"max_chars": -1}, InputError, r"max_chars to be an integer from 1"),
         ({"prefix": None}, InputError, r"prefix to be a str, not NoneType"),
         ({"prefix": "\ud800"}, InputError, r"prefix to be a str without lone surrogates"),
         ({"special_tokens": ["[PAD]"]}, InputError, r"unk_token '\[UNK\]' to be among special_tokens.* Add it"),

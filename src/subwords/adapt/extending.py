@@ -29,9 +29,8 @@ from subwords.spec.unicode import property_members
 from subwords.spec.vocab import Vocab
 from subwords.split.routes import SplitBuffers
 from subwords.split.splitter import SplitterEngine
-from subwords.support.checks import check_choice, check_flag, check_integer
+from subwords.support.checks import bytes_of, check_choice, check_flag, check_integer
 from subwords.support.errors import InputError, SubwordsWarning, TrainingError
-from subwords.support.memory import bytes_of
 from subwords.support.threads import thread_count
 from subwords.tokenizer import Tokenizer, TokenizerLike, tokenizer_of
 from subwords.training.count import counts_of, rules_like

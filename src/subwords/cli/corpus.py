@@ -48,7 +48,7 @@ from subwords.support.files import is_remote, place_of
 if TYPE_CHECKING:
     from subwords.corpus.counts import WordCounts
     from subwords.formats.write import SaveTarget
-    from subwords.scale.job import Run
+    from subwords.scale.runners import Run
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ from subwords.support.errors import InputError
 from subwords.support.render import printable
 
 if TYPE_CHECKING:
-    from subwords.scale.job import Run
+    from subwords.scale.runners import Run
     from subwords.support.report import Report
 
 
@@ -108,7 +108,7 @@ reading_options = _later(lambda: [_made(one) for one in options_of(Reading)])
 @_later
 def run_options() -> list[click.Parameter]:
     """Return the fields of `subwords.scale.Run`."""
-    from subwords.scale.job import Run
+    from subwords.scale.runners import Run
 
     return [_made(one) for one in options_of(Run)]
 
@@ -159,7 +159,7 @@ def refuse_reading() -> None:
 
 def run_from(options: dict[str, Any], threads: int | None) -> Run | None:
     """Take the options of a run out of a command's options; None if there are none: the corpus is not sharded."""
-    from subwords.scale.job import Run
+    from subwords.scale.runners import Run
 
     fields = _given({one.name: options.pop(one.name, None) for one in options_of(Run)})
     return Run(threads=threads, **fields) if fields else None

@@ -12,9 +12,9 @@ import numpy as np
 
 from subwords.corpus.counts import MOST, WordCounts
 from subwords.corpus.groups import read_gold
+from subwords.support.checks import bytes_of
 from subwords.support.errors import InputError, TrainingError
 from subwords.support.files import place_of
-from subwords.support.memory import bytes_of
 
 EXACT = 1000  # the largest denominator of a ratio that is kept exactly, and otherwise the smallest factor
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from subwords.support.checks import check_choice, check_instance, check_integer, check_string, option
+from subwords.support.checks import check_instance, check_options, option
 from subwords.support.errors import CorpusError, InputError
 
 Documents = Literal["file", "line"]
@@ -33,7 +33,7 @@ class Reading:
     """
 
     documents: Documents = option("file", "A document is each text file or row, or each of its lines.")
-    separator: str | None = option(None, "The text between documents in text files.", metavar="TEXT")
+    separator: str | None = option(None, "The text between documents in text files.", least=1, metavar="TEXT")
     text_column: str = option("text", "The field or column that holds the text.", metavar="NAME")
     max_document_bytes: int | None = option(None, "Truncate each document to N bytes.", least=LEAST_CAP)
     sample: float | None = option(
@@ -43,27 +43,13 @@ class Reading:
     errors: Errors = option("strict", "Text that cannot be read: stop, read it as U+FFFD, or skip its document.")
 
     def __post_init__(self) -> None:
-        check_choice("documents", self.documents, ("file", "line"))
-        check_choice("errors", self.errors, ("strict", "replace", "skip"))
-        check_string("text_column", self.text_column)
-        if self.separator is not None:
-            check_string("separator", self.separator)
-            if not self.separator:
-                raise InputError("expected separator to be a text between documents, or None, not an empty one")
-            if self.documents == "line":
-                raise InputError('separator is for documents="file": lines are separated by line feeds')
-        if self.max_document_bytes is not None:
-            check_integer("max_document_bytes", self.max_document_bytes, LEAST_CAP, 1 << 62)
-        if self.sample is not None and not (
-            isinstance(self.sample, int | float) and not isinstance(self.sample, bool) and 0 < self.sample <= 1
-        ):
-            raise InputError(f"expected sample as a share of documents, above 0 and at most 1, not {self.sample!r:.60}")
-        if self.sample_seed is not None:
-            check_integer("sample_seed", self.sample_seed, 0, 2**63 - 1)
-            if self.sample is None:
-                raise InputError(
-                    "sample_seed is for a sample, and none is asked for: pass sample, too, or leave it out"
-                )
+        check_options(self)
+        if self.separator is not None and self.documents == "line":
+            raise InputError('separator is for documents="file": lines are separated by line feeds')
+        if self.sample == 0:
+            raise InputError(f"expected sample as a share of documents above 0, not {self.sample}")
+        if self.sample_seed is not None and self.sample is None:
+            raise InputError("sample_seed is for a sample, and none is asked for: pass sample, too, or leave it out")
 
 
 def reading_of(reading: Reading | None) -> Reading:

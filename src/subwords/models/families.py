@@ -9,8 +9,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 from weakref import WeakValueDictionary
 
+from subwords.models.settings import (
+    BPESettings,
+    MingramSettings,
+    UnigramSettings,
+    WordLevelSettings,
+    WordPieceSettings,
+)
 from subwords.spec.added_token import BERT_TOKENS
-from subwords.spec.model import Model
 from subwords.support.checks import check_choice
 from subwords.support.errors import InputError, SubwordsError
 
@@ -22,6 +28,7 @@ if TYPE_CHECKING:
     from subwords.models.unigram.model import Unigram
     from subwords.models.unigram.segmenter import UnigramSegmenter
     from subwords.normalize.normalizer import Normalizer
+    from subwords.spec.model import Model
     from subwords.spec.tokenizer import TokenizerSpec
     from subwords.split.splitter import Splitter
 
@@ -31,16 +38,17 @@ class Family:
     """A family of models: its modules, imported on first use, its training defaults, and its tools.
 
     The package `models/<name>` contains `model.py` with `model_class`, `segmenter.py` with `<model_class>Segmenter`,
-    and `train.py` with `<model_class>Settings`, `train_<name>`, `assemble_<name>` and `untrained_<name>`.
+    and `train.py` with `train_<name>`, `assemble_<name>` and `untrained_<name>`.
 
     adds_unk: unk_token becomes the first special token if it is not among them. keeps_merges: in order, so that the
     first ones make a smaller vocabulary. tools: what functions of other rooms do for this family alone, by the name of
     the function; a family without an entry is refused there. package: that of another family, for an algorithm that
-    trains its models. trainer: the module of its settings.
+    trains its models. trainer: the module of its `train_<name>`.
     """
 
     name: str
     model_class: str
+    settings: type
     splitter: str
     normalizer: str | None = None
     special_tokens: tuple[str, ...] = ()
@@ -58,12 +66,6 @@ class Family:
     def segmenter(self) -> Any:
         """The segmenter class."""
         return self._own("segmenter", f"{self.model_class}Segmenter")
-
-    @cached_property
-    def settings(self) -> Any:
-        """The class of the training settings, a frozen dataclass."""
-        name = f"{self.model_class}Settings" if self.trainer is None else f"{self.name.capitalize()}Settings"
-        return self._own("train", name, self.trainer)
 
     @cached_property
     def train(self) -> Any:
@@ -104,7 +106,7 @@ FAMILIES = {
     family.name: family
     for family in (
         Family(
-            *("bpe", "BPE", "gpt2"),
+            *("bpe", "BPE", BPESettings, "gpt2"),
             keeps_merges=True,
             tools={
                 "extend": "adapt.extending.extend_bpe",
@@ -119,7 +121,7 @@ FAMILIES = {
             },
         ),
         Family(
-            *("wordpiece", "WordPiece", "bert", "bert-uncased", BERT_TOKENS),
+            *("wordpiece", "WordPiece", WordPieceSettings, "bert", "bert-uncased", BERT_TOKENS),
             unk_token="[UNK]",
             tools={
                 "extend": "adapt.extending.extend_wordpiece",
@@ -133,7 +135,7 @@ FAMILIES = {
             },
         ),
         Family(
-            *("unigram", "Unigram", "sentencepiece", "sentencepiece", ("<unk>", "<s>", "</s>")),
+            *("unigram", "Unigram", UnigramSettings, "sentencepiece", "sentencepiece", ("<unk>", "<s>", "</s>")),
             unk_token="<unk>",
             adds_unk=True,
             min_frequency=2,
@@ -150,7 +152,7 @@ FAMILIES = {
             },
         ),
         Family(
-            *("wordlevel", "WordLevel", "whitespace", None, ("<unk>",)),
+            *("wordlevel", "WordLevel", WordLevelSettings, "whitespace", None, ("<unk>",)),
             unk_token="<unk>",
             learns="word is left",
             tools={
@@ -165,14 +167,14 @@ FAMILIES = {
 ALGORITHMS = {
     **FAMILIES,
     "mingram": Family(
-        *("mingram", "Unigram", "sentencepiece", "sentencepiece", ("<unk>", "<s>", "</s>")),
+        *("mingram", "Unigram", MingramSettings, "sentencepiece", "sentencepiece", ("<unk>", "<s>", "</s>")),
         unk_token="<unk>",
         adds_unk=True,
         package="unigram",
         trainer="subwords.training.mingram",
     ),
 }
-Kind = TypeVar("Kind", bound=Model)
+Kind = TypeVar("Kind", bound="Model")
 _BY_CLASS = {family.model_class: family for family in FAMILIES.values()}
 _SEGMENTERS: WeakValueDictionary[int, Segmenter] = WeakValueDictionary()  # by the id of the model, which they hold
 

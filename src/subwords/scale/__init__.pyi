@@ -1,1 +1,1 @@
-from subwords.scale.job import Run as Run
+from subwords.scale.runners import Run as Run

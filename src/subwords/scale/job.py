@@ -6,7 +6,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from os import PathLike
 from pathlib import Path
@@ -20,12 +20,11 @@ from subwords.corpus.reading import Reading, Tally, reading_of
 from subwords.corpus.source import Source, files_and_texts, source_size
 from subwords.engine.documents import encode_documents
 from subwords.normalize.normalizer import Pipeline
-from subwords.scale.runners import RUNNERS, local_runner
+from subwords.scale.runners import Run
 from subwords.scale.work import CorpusShard, CountWork, EncodeWork, ShardResult, ShardTask, done_of, shards_of
-from subwords.support.checks import check_choice, check_instance, check_integer, option
+from subwords.support.checks import check_choice, check_instance, check_integer
 from subwords.support.errors import InputError
 from subwords.support.files import is_remote, only_one, place_of
-from subwords.support.memory import bytes_of, room_of
 from subwords.support.threads import in_threads, thread_count
 from subwords.support.value import digest_of
 from subwords.tokens.formats import format_named
@@ -39,78 +38,9 @@ if TYPE_CHECKING:
     from subwords.training.count import WordRules
 
 
-SHARD = 1 << 28  # bytes
 ASKED = 16  # markers that an object store is asked for at once
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Run:
-    """Where a job runs and how the corpus is divided. Every setting gives the same result.
-
-    runner: "local" processes, "ray" tasks or "dask" tasks. workers: processes of this machine. threads: of each worker;
-    None shares the processors out among local processes, and is 1 on a cluster.
-    memory: about what all processes of this machine, or each task of a cluster, may use: "2GB" or a number of bytes;
-    counts that do not fit go to temporary files. address: of an existing cluster. shard_bytes: about the size of a
-    shard on disk. rank, world_size: this process does every world_size-th shard, from number `rank` on; the last of
-    these processes joins what all of them made. folder: where shards are kept until the job is done: a second run goes
-    on from there. It must be the same folder on all machines, or the URL of one. None is a temporary folder for
-    `count`, and `path` with the suffix .parts for `encode_files`. keep: leave it there.
-    """
-
-    runner: Literal["local", "ray", "dask"] = option(
-        "local", "Where shards of the corpus are processed. Without an option of a run, the corpus has no shards."
-    )
-    workers: int | None = option(None, "Processes of this machine.", least=1)
-    threads: int | None = None
-    memory: int | str | None = option(
-        None,
-        "Approximate memory of all processes together, such as 2GB; on a cluster, of each task. Larger counts go to "
-        "temporary files.",
-        metavar="AMOUNT",
-    )
-    address: str | None = option(None, "With --runner ray or dask: of an existing cluster.", metavar="ADDRESS")
-    shard_bytes: int = option(SHARD, "Approximate size of a shard.", least=1)
-    rank: int | None = option(None, "Array job: rank of this process, from 0.", least=0, metavar="R")
-    world_size: int | None = option(None, "Array job: number of processes.", least=1)
-    folder: str | PathLike[str] | None = option(
-        None, "Where shards are kept until all are done; a second run resumes from it: OUT.parts.", metavar="FOLDER"
-    )
-    keep: bool = option(False, "Keep that folder, and the counts of train.")
-
-    def __post_init__(self) -> None:
-        check_choice("runner", self.runner, RUNNERS)
-        for name in ("workers", "threads"):
-            if getattr(self, name) is not None:
-                check_integer(name, getattr(self, name), 1, 1024)
-        check_integer("shard_bytes", self.shard_bytes, 1, 1 << 62)
-        if self.memory is not None:
-            bytes_of(self.memory)
-        if (self.rank is None) != (self.world_size is None):
-            raise InputError("expected `rank` and world_size together")
-        if self.rank is not None and self.world_size is not None:
-            check_integer("world_size", self.world_size, 1, 1 << 31)
-            check_integer("rank", self.rank, 0, self.world_size - 1)
-        if self.runner != "local" and (self.workers is not None or self.rank is not None):
-            raise InputError(f"`workers`, `rank` and world_size are for runner local, not for {self.runner}")
-        if self.runner == "local" and self.address is not None:
-            raise InputError("`address` is for runners ray and dask")
-
-    @property
-    def room(self) -> int | None:
-        """What is left of the memory for this process; None if it is not limited."""
-        return None if self.memory is None else room_of(bytes_of(self.memory))
-
-    def done(self, work: ShardTask, shards: list[CorpusShard], folder: Path) -> Iterator[ShardResult]:
-        """Do the work on all shards, or on those of this rank."""
-        memory = None if self.memory is None else bytes_of(self.memory)
-        if self.runner != "local":
-            return RUNNERS[self.runner](self.address, self.threads or 1, memory)(work, shards, folder)
-        run = local_runner(self.workers, self.threads, memory)
-        if self.rank is not None:
-            shards = shards[self.rank :: self.world_size]
-        return run(work, shards, folder)
 
 
 class Encoded(NamedTuple):

@@ -1,4 +1,7 @@
-"""Runners: who does the work on shards: this process, processes of this machine, Ray or Dask."""
+"""Where a job runs: `Run`, and its runners: this process, processes of this machine, Ray or Dask.
+
+Nothing here imports NumPy before there is work: the command line's help needs the fields of `Run`.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +11,22 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
-from typing import Any, BinaryIO, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol
 
-from subwords.scale.work import CorpusShard, ShardResult, ShardTask, WorkerResources, run_shard
+from subwords.support.checks import bytes_of, check_integer, check_options, option
 from subwords.support.errors import InputError, SubwordsError
-from subwords.support.memory import room_of
 from subwords.support.names import install_hint
 from subwords.support.threads import thread_count
 
+if TYPE_CHECKING:
+    from subwords.scale.work import CorpusShard, ShardResult, ShardTask, WorkerResources
+
+SHARD = 1 << 28  # bytes
 TRIES = 3  # of a shard whose worker is killed
 SIZE = 8  # bytes of the length of a message
 
@@ -37,6 +45,9 @@ def local_runner(workers: int | None = None, threads: int | None = None, memory:
     workers: None for 1. threads: of each worker; None divides the processors among them. memory: bytes of all processes
     together, this one included.
     """
+    from subwords.scale.work import WorkerResources, run_shard
+    from subwords.support.memory import room_of
+
     count = 1 if workers is None else workers
     number = threads or max(1, thread_count(None) // count)
     if memory is not None and count > 1:
@@ -176,6 +187,7 @@ def ray_runner(address: str | None = None, threads: int = 1, memory: int | None 
         import ray
     except ImportError:
         raise InputError(f"runner ray needs Ray: {install_hint('ray')}") from None
+    from subwords.scale.work import WorkerResources, run_shard
 
     def run(work: ShardTask, shards: Sequence[CorpusShard], folder: Path) -> Iterator[ShardResult]:
         started = not ray.is_initialized()
@@ -214,6 +226,7 @@ def dask_runner(address: str | None = None, threads: int = 1, memory: int | None
         import distributed
     except ImportError:
         raise InputError(f"runner dask needs Dask: {install_hint('dask')}") from None
+    from subwords.scale.work import WorkerResources, run_shard
 
     means = WorkerResources(threads, memory)
 
@@ -231,12 +244,81 @@ def dask_runner(address: str | None = None, threads: int = 1, memory: int | None
 RUNNERS: dict[str, Callable[..., Runner]] = {"local": local_runner, "ray": ray_runner, "dask": dask_runner}
 
 
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """Where a job runs and how the corpus is divided. Every setting gives the same result.
+
+    runner: "local" processes, "ray" tasks or "dask" tasks. workers: processes of this machine. threads: of each worker;
+    None shares the processors out among local processes, and is 1 on a cluster.
+    memory: about what all processes of this machine, or each task of a cluster, may use: "2GB" or a number of bytes;
+    counts that do not fit go to temporary files. address: of an existing cluster. shard_bytes: about the size of a
+    shard on disk. rank, world_size: this process does every world_size-th shard, from number `rank` on; the last of
+    these processes joins what all of them made. folder: where shards are kept until the job is done: a second run goes
+    on from there. It must be the same folder on all machines, or the URL of one. None is a temporary folder for
+    `count`, and `path` with the suffix .parts for `encode_files`. keep: leave it there.
+    """
+
+    runner: Literal["local", "ray", "dask"] = option(
+        "local", "Where shards of the corpus are processed. Without an option of a run, the corpus has no shards."
+    )
+    workers: int | None = option(None, "Processes of this machine.", least=1, most=1024)
+    threads: int | None = None
+    memory: int | str | None = option(
+        None,
+        "Approximate memory of all processes together, such as 2GB; on a cluster, of each task. Larger counts go to "
+        "temporary files.",
+        metavar="AMOUNT",
+    )
+    address: str | None = option(None, "With --runner ray or dask: of an existing cluster.", metavar="ADDRESS")
+    shard_bytes: int = option(SHARD, "Approximate size of a shard.", least=1)
+    rank: int | None = option(None, "Array job: rank of this process, from 0.", least=0, metavar="R")
+    world_size: int | None = option(None, "Array job: number of processes.", least=1, most=1 << 31)
+    folder: str | PathLike[str] | None = option(
+        None, "Where shards are kept until all are done; a second run resumes from it: OUT.parts.", metavar="FOLDER"
+    )
+    keep: bool = option(False, "Keep that folder, and the counts of train.")
+
+    def __post_init__(self) -> None:
+        check_options(self)
+        if self.threads is not None:
+            thread_count(self.threads)
+        if self.memory is not None:
+            bytes_of(self.memory)
+        if (self.rank is None) != (self.world_size is None):
+            raise InputError("expected `rank` and world_size together")
+        if self.rank is not None and self.world_size is not None:
+            check_integer("rank", self.rank, 0, self.world_size - 1)
+        if self.runner != "local" and (self.workers is not None or self.rank is not None):
+            raise InputError(f"`workers`, `rank` and world_size are for runner local, not for {self.runner}")
+        if self.runner == "local" and self.address is not None:
+            raise InputError("`address` is for runners ray and dask")
+
+    @property
+    def room(self) -> int | None:
+        """What is left of the memory for this process; None if it is not limited."""
+        from subwords.support.memory import room_of
+
+        return None if self.memory is None else room_of(bytes_of(self.memory))
+
+    def done(self, work: ShardTask, shards: list[CorpusShard], folder: Path) -> Iterator[ShardResult]:
+        """Do the work on all shards, or on those of this rank."""
+        memory = None if self.memory is None else bytes_of(self.memory)
+        if self.runner != "local":
+            return RUNNERS[self.runner](self.address, self.threads or 1, memory)(work, shards, folder)
+        run = local_runner(self.workers, self.threads, memory)
+        if self.rank is not None:
+            shards = shards[self.rank :: self.world_size]
+        return run(work, shards, folder)
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # A worker process of the local runner: shards come on standard input, and what is done goes to standard output.
 
 
 def main() -> None:
     """Work until standard input ends."""
+    from subwords.scale.work import run_shard
+
     answers = os.dup(1)
     os.dup2(2, 1)  # prints of libraries do not mix with the answers
     work, folder, means = pickle.loads(_received(sys.stdin.buffer))

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from subwords.corpus.counts import WordCounts
 from subwords.corpus.source import Source, source_size
 from subwords.kernels import layout
-from subwords.models.bpe.train import BPESettings
 from subwords.models.bpe.train import initial_tokens as bpe_tokens
 from subwords.models.families import family_named
 from subwords.models.learning import character_rules, check_words
+from subwords.models.settings import BPESettings, UnigramSettings, WordPieceSettings
 from subwords.models.unigram.segmenter import best_path
-from subwords.models.unigram.train import SeedIndex, UnigramSettings, learned_from, losses_of, train_unigram
-from subwords.models.wordpiece.train import WordPieceSettings, compare_gains, known_words
+from subwords.models.unigram.train import SeedIndex, learned_from, losses_of, train_unigram
+from subwords.models.wordpiece.train import compare_gains, known_words
 from subwords.models.wordpiece.train import first_tokens as wordpiece_tokens
 from subwords.normalize.resolve import NormalizerLike, SplitterLike
 from subwords.support.checks import check_choice, check_integer

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import MISSING, field, fields
 from functools import cache
+from math import inf
 from types import NoneType
 from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 from subwords.support.errors import InputError, WrongTypeError
 
 T = TypeVar("T")
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
+_AMOUNT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]I?)?B?\s*", re.IGNORECASE)
 
 
 def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
@@ -37,6 +41,14 @@ def check_integer(name: str, value: object, least: int, most: int) -> None:
     """Raise InputError unless the value is an integer from `least` to `most`."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise InputError(f"expected {name} to be an integer from {least} to {most}, not {value!r:.60}")
+
+
+def check_number(name: str, value: object, least: float, most: float | None = None) -> None:
+    """Raise InputError unless the value is a finite number from `least` to `most`."""
+    real = isinstance(value, int | float) and not isinstance(value, bool)
+    if not real or not least <= value < inf or (most is not None and value > most):  # type: ignore[operator]
+        limits = f"of at least {least}" if most is None else f"from {least} to {most}"
+        raise InputError(f"expected {name} to be a number {limits}, not {value!r:.60}")
 
 
 def check_string(name: str, value: object) -> None:
@@ -93,6 +105,23 @@ def as_list(items: Iterable[T], what: str) -> list[T]:
     raise InputError(f"expected a list or another ordered iterable of {what}, not {type(items).__name__}")
 
 
+def bytes_of(amount: int | str) -> int:
+    """Return a number of bytes; InputError if it is not positive, or if a unit is not known.
+
+    >>> from subwords.support.checks import bytes_of
+    >>> bytes_of("2GB"), bytes_of("1.5 GiB"), bytes_of(4096)
+    (2000000000, 1610612736, 4096)
+    """
+    found = 0
+    if isinstance(amount, str) and (match := _AMOUNT.fullmatch(amount)):
+        found = int(float(match[1]) * _UNITS[(match[2] or "").upper()])
+    elif isinstance(amount, int) and not isinstance(amount, bool):
+        found = amount
+    if not 0 < found < 1 << 62:
+        raise InputError(f'expected a number of bytes, or an amount such as "2GB" or "512MiB", not {amount!r:.60}')
+    return found
+
+
 def as_items(value: Iterable[T], what: str) -> list[T]:
     """Return the items of a list; WrongTypeError for what has none."""
     try:
@@ -118,20 +147,27 @@ def refuse_given(what: str, **options: object) -> None:
 
 
 class Option(NamedTuple):
-    """A field. kind: bool, int, float, str, or list for several str. choices: the only values; () for any."""
+    """A field. kind: bool, int, float, str, list for several str, or object if there are several types.
+
+    choices: the only values; () for any. optional: it may be None.
+    """
 
     name: str
     kind: type
     default: Any
     text: str
     choices: tuple[str, ...]
+    optional: bool
     least: float | None
     most: float | None
     metavar: str | None
 
 
 def option(default: Any, text: str, *, least: float | None = None, most: float | None = None, metavar: str = "") -> Any:
-    """Return a field of a dataclass. text: its line of help at the command line. least, most: its limits there."""
+    """Return a field of a dataclass for `check_options`. text: its line of help at the command line.
+
+    least, most: its limits; without a `most`, integers are below 2**63. least=1 refuses an empty str.
+    """
     return field(default=default, metadata={"text": text, "least": least, "most": most, "metavar": metavar or None})
 
 
@@ -142,12 +178,37 @@ def options_of(kind: type) -> tuple[Option, ...]:
     for one in fields(kind):
         if "text" not in one.metadata:
             continue
-        types = [hint for hint in _help_parts(hints[one.name]) if hint is not NoneType]
+        parts = _help_parts(hints[one.name])
+        types = [hint for hint in parts if hint is not NoneType]
         choices = tuple(name for hint in types if get_origin(hint) is Literal for name in get_args(hint))
-        base = str if choices or len(types) > 1 else list if get_origin(types[0]) else types[0]
+        base = str if choices else object if len(types) > 1 else list if get_origin(types[0]) else types[0]
         default = None if one.default is MISSING else one.default
-        found.append(Option(one.name, base, default, choices=choices, **one.metadata))
+        found.append(Option(one.name, base, default, choices=choices, optional=NoneType in parts, **one.metadata))
     return tuple(found)
+
+
+def check_options(value: Any) -> None:
+    """Raise InputError for an option of a dataclass with a wrong type or outside its limits.
+
+    Several str are stored as a tuple, because an iterator can be read only once.
+    """
+    kind: type = type(value)
+    for one in options_of(kind):
+        name, found, least = one.name, getattr(value, one.name), one.least
+        if found is None and one.optional:
+            continue
+        if one.choices:
+            check_choice(name, found, one.choices)
+        elif one.kind is bool:
+            check_flag(name, found)
+        elif one.kind is int:
+            check_integer(name, found, int(least or 0), 2**63 - 1 if one.most is None else int(one.most))
+        elif one.kind is float:
+            check_number(name, found, least or 0, one.most)
+        elif one.kind is list:
+            object.__setattr__(value, name, check_strings(name, found))
+        elif one.kind is str:
+            (check_token if least else check_string)(name, found)
 
 
 def _help_parts(hint: Any) -> tuple[Any, ...]:

@@ -1,10 +1,9 @@
-"""Large arrays from the system, and limits of memory such as "2GB"."""
+"""Large arrays from the system, and how much memory is left."""
 
 from __future__ import annotations
 
 import mmap
 import os
-import re
 import sys
 import weakref
 from collections import deque
@@ -103,28 +102,9 @@ class Spare:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Limits of memory: "2GB" as a number of bytes, and how much of it is left for tables.
+# How much of the memory of a process is left for tables.
 
-_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
-_AMOUNT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]I?)?B?\s*", re.IGNORECASE)
 LEAST_ROOM = 32 << 20  # bytes
-
-
-def bytes_of(amount: int | str) -> int:
-    """Return a number of bytes; InputError if it is not positive, or if a unit is not known.
-
-    >>> from subwords.support.memory import bytes_of
-    >>> bytes_of("2GB"), bytes_of("1.5 GiB"), bytes_of(4096)
-    (2000000000, 1610612736, 4096)
-    """
-    found = 0
-    if isinstance(amount, str) and (match := _AMOUNT.fullmatch(amount)):
-        found = int(float(match[1]) * _UNITS[(match[2] or "").upper()])
-    elif isinstance(amount, int) and not isinstance(amount, bool):
-        found = amount
-    if not 0 < found < 1 << 62:
-        raise InputError(f'expected a number of bytes, or an amount such as "2GB" or "512MiB", not {amount!r:.60}')
-    return found
 
 
 def room_of(memory: int) -> int:

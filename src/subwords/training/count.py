@@ -21,15 +21,15 @@ from subwords.normalize.resolve import normalizer as make_normalizer
 from subwords.normalize.resolve import splitter as make_splitter
 from subwords.spec.splitter import kept_whole, looks_like_steps
 from subwords.split.splitter import Splitter, SplitterEngine
-from subwords.support.checks import check_flag, check_strings
+from subwords.support.checks import bytes_of, check_flag, check_strings
 from subwords.support.errors import CorpusError, InputError, SubwordsError
-from subwords.support.memory import bytes_of, room_of
+from subwords.support.memory import room_of
 from subwords.support.threads import thread_count
 
 if TYPE_CHECKING:
     from subwords.corpus.source import Source
     from subwords.normalize.normalizer import Normalizer, Pipeline
-    from subwords.scale.job import Run
+    from subwords.scale.runners import Run
     from subwords.tokenizer import Tokenizer
 
 

@@ -3,72 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subwords.corpus.counts import WordCounts
 from subwords.engine.encoder import word_ids
-from subwords.models.bpe.train import BPESettings, initial_tokens, train_bpe
+from subwords.models.bpe.train import initial_tokens, train_bpe
 from subwords.models.learning import Step
+from subwords.models.settings import BPESettings, MingramSettings
 from subwords.models.unigram.model import BYTE_PIECES, Unigram
-from subwords.models.unigram.train import UnigramSettings, logarithms
+from subwords.models.unigram.train import logarithms
 from subwords.spec.vocab import Vocab
-from subwords.support.checks import option
-from subwords.support.errors import InputError, TrainingError
+from subwords.support.errors import TrainingError
 
 MOST_SYMBOLS = 1 << 20  # more than there are characters
 ROUNDS = 2  # of counting the pieces of the best segmentations
 WEIGHT = 1e-5  # of a logarithm of a probability, beside 1 for each piece
-
-
-@dataclass(frozen=True, kw_only=True)
-class MingramSettings:
-    """The settings of algorithm="mingram"; see `subwords.train`."""
-
-    vocab_size: int
-    special_tokens: Sequence[str] = ()
-    unk_token: str | None = option("<unk>", "As for bpe.")
-    byte_fallback: bool = option(False, "As for bpe.")
-    seed_factor: float = option(1.1, "Choose from so many times as many BPE tokens.", least=1)
-
-    def __post_init__(self) -> None:
-        factor = self.seed_factor
-        if isinstance(factor, bool) or not isinstance(factor, int | float) or not 1 <= factor < math.inf:
-            raise InputError(f"expected seed_factor to be a number of at least 1, not {factor!r:.60}")
-        object.__setattr__(self, "special_tokens", self.unigram.special_tokens)
-
-    @property
-    def unigram(self) -> UnigramSettings:
-        """The settings of a Unigram model with the same tokens that are not learned."""
-        return UnigramSettings(
-            vocab_size=self.vocab_size,
-            special_tokens=self.special_tokens,
-            unk_token=self.unk_token,
-            byte_fallback=self.byte_fallback,
-        )
-
-    @property
-    def cut_out(self) -> tuple[str, ...]:
-        """The texts that are removed from the corpus before it is counted."""
-        return tuple(self.special_tokens)
-
-    @property
-    def specials(self) -> list[str]:
-        """The special tokens; unk_token is added first if it is missing."""
-        return self.unigram.specials
-
-    @property
-    def reserved(self) -> list[str]:
-        """The tokens that are not learned, in order of id."""
-        return self.unigram.reserved
-
-    @property
-    def user_defined(self) -> tuple[str, ...]:
-        """No pieces."""
-        return ()
 
 
 def train_mingram(

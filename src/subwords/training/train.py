@@ -20,9 +20,9 @@ from subwords.normalize.normalizer import Normalizer
 from subwords.normalize.resolve import Changes, NormalizerLike, SplitterLike
 from subwords.normalize.resolve import splitter as make_splitter
 from subwords.spec.model import Model
-from subwords.support.checks import check_strings, check_token
+from subwords.support.checks import bytes_of, check_strings, check_token
 from subwords.support.errors import InputError, SubwordsWarning, TrainingError
-from subwords.support.memory import bytes_of, room_of
+from subwords.support.memory import room_of
 from subwords.support.threads import thread_count
 from subwords.tokenizer import Tokenizer
 from subwords.training.count import WordRules, counts_of, normalizer_or_none
@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 
 Settings = Any  # the settings of a family, a frozen dataclass
 
+# Each TypedDict repeats the fields of a dataclass in models/settings.py: type checkers make neither from the other, and
+# `Unpack` takes only a TypedDict. tests/unit/test_arguments.py compares them.
+
 
 class CommonOptions(TypedDict, total=False):
     """Options of all algorithms; see `train`."""
@@ -44,6 +47,7 @@ class CommonOptions(TypedDict, total=False):
     splitter: SplitterLike
     normalizer: NormalizerLike
     special_tokens: Sequence[str] | None
+    unk_token: str | None
     template: TemplateLike | Literal["auto"]
     roles: Mapping[str, str] | None
     reading: Reading | None
@@ -62,7 +66,6 @@ class BPEOptions(CommonOptions, total=False):
     min_frequency: int | None
     max_token_length: int | None
     limit_alphabet: int | None
-    unk_token: str | None
     fuse_unk: bool
     byte_fallback: bool
     whole_characters: bool
@@ -78,7 +81,6 @@ class WordPieceOptions(CommonOptions, total=False):
     max_token_length: int | None
     limit_alphabet: int | None
     max_chars: int | None
-    unk_token: str | None
 
 
 class UnigramOptions(CommonOptions, total=False):
@@ -93,7 +95,6 @@ class UnigramOptions(CommonOptions, total=False):
     required_chars: str
     user_defined: Sequence[str]
     byte_fallback: bool
-    unk_token: str | None
 
 
 class MingramOptions(CommonOptions, total=False):
@@ -101,14 +102,12 @@ class MingramOptions(CommonOptions, total=False):
 
     byte_fallback: bool
     seed_factor: float
-    unk_token: str | None
 
 
 class WordLevelOptions(CommonOptions, total=False):
     """Options of algorithm="wordlevel"; see `train`."""
 
     min_frequency: int | None
-    unk_token: str | None
 
 
 def families_with(option: str) -> tuple[str, ...]:
@@ -151,6 +150,8 @@ def _refuse_others(family: Family, given: Mapping[str, Any]) -> None:
             if others := families_with(name):
                 has = " and ".join(filter(None, (", ".join(others[:-1]), others[-1])))
                 raise InputError(f"`{name}` is for {has}, not for {family.name}: leave it out")
+            if name in Reading.__slots__:
+                raise InputError(f"`{name}` is not an option of train: pass reading=Reading({name}=...)")
             raise InputError(f"{name!r} is not an option of train; {family.name} has {', '.join(family.options)}")
     if isinstance(given.get("alphabet"), str) and given["alphabet"] == "full" and given.get("byte_level") is False:
         raise InputError('alphabet="full" needs bytes, byte_level=True: leave `alphabet` out')
@@ -431,7 +432,7 @@ def splitting_rules(
     family = family_named(algorithm)
     rule = make_splitter(family.splitter if _is_auto(splitter) else splitter)
     before = normalizer_or_none(family.normalizer if _is_auto(normalizer) else normalizer)
-    return WordRules(rule, before, settings.cut_out, tuple(getattr(settings, "user_defined", ())))
+    return WordRules(rule, before, settings.cut_out, settings.users)
 
 
 def _is_auto(value: object) -> TypeGuard[Literal["auto"]]:

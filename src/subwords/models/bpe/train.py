@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +10,8 @@ from numpy.typing import NDArray
 from subwords.corpus.counts import WordCounts
 from subwords.kernels import layout
 from subwords.models.bpe.model import BPE
-from subwords.models.learning import Step, character_rules, check_limits, check_room, check_words, merge_words
+from subwords.models.learning import Step, character_rules, check_words, merge_words
+from subwords.models.settings import BPESettings
 from subwords.spec import decoder
 from subwords.spec.decoder import unescaped, writes_spaces
 from subwords.spec.model import NO_MERGES
@@ -20,61 +19,6 @@ from subwords.spec.normalizer import SentencePiece, Steps
 from subwords.spec.splitter import NAMED, Rule
 from subwords.spec.tokenizer import TokenizerSpec
 from subwords.spec.vocab import BYTES, Vocab
-from subwords.support.checks import check_choice, check_flag, check_token, option
-from subwords.support.errors import InputError
-
-
-@dataclass(frozen=True, kw_only=True)
-class BPESettings:
-    """The settings of BPE training; see `subwords.train`."""
-
-    vocab_size: int
-    byte_level: bool = option(True, "Start from the characters of the corpus instead of bytes.")
-    alphabet: Literal["full", "corpus"] = option("full", "Start from all 256 bytes, or from those of the corpus.")
-    special_tokens: Sequence[str] = ()
-    tie_break: Literal["ids", "first", "bytes"] = option(
-        "ids", "Between pairs of equal score: smaller ids, first in the corpus, or smaller bytes."
-    )
-    min_frequency: int = option(0, "Merge only pairs (unigram: keep only pieces) that occur at least N times.", least=0)
-    max_token_length: int | None = option(None, "In bytes; with --character-level, in characters.", least=1)
-    limit_alphabet: int | None = option(None, "Start from the N most frequent bytes or characters only.", least=1)
-    unk_token: str | None = option(None, "The special token for unknown symbols.", metavar="TOKEN")
-    fuse_unk: bool = option(False, "With --character-level: one token for a run of unknown characters.")
-    byte_fallback: bool = option(False, "256 tokens for the bytes of unknown characters; bpe: with --character-level.")
-    whole_characters: bool = option(False, "Without --character-level: tokens are whole characters or a part of one.")
-
-    def __post_init__(self) -> None:
-        check_limits(self)
-        check_flag("byte_level", self.byte_level)
-        check_choice("alphabet", self.alphabet, ("full", "corpus"))
-        for name in ("fuse_unk", "byte_fallback"):
-            check_flag(name, getattr(self, name))
-            if getattr(self, name) and self.byte_level:
-                raise InputError(f"{name} needs byte_level=False: a byte-level model knows every character")
-        check_flag("whole_characters", self.whole_characters)
-        if self.whole_characters and not self.byte_level:
-            raise InputError("whole_characters needs byte_level=True: without it, no token cuts a character")
-        if self.fuse_unk and self.unk_token is None:
-            raise InputError("fuse_unk needs unk_token: it joins the unknown characters of a run to one")
-        if self.unk_token is not None:
-            check_token("unk_token", self.unk_token)
-            if self.unk_token not in self.special_tokens:
-                raise InputError(f"expected unk_token {self.unk_token!r} to be among special_tokens: add it to them")
-        if self.byte_level and self.alphabet == "full":
-            if single := [token for token in self.special_tokens if len(token.encode()) == 1]:
-                raise InputError(f"expected special tokens of more than one byte; {single[0]!r} is in the alphabet")
-            if self.limit_alphabet is None:
-                check_room(256, self)
-
-    @property
-    def cut_out(self) -> tuple[str, ...]:
-        """The texts that are removed from the corpus before it is counted."""
-        return tuple(self.special_tokens)
-
-    @property
-    def reserved(self) -> tuple[str, ...]:
-        """The tokens that are not learned: the special ones and, with byte_fallback, one for each byte."""
-        return (*self.special_tokens, *(f"<0x{byte:02X}>" for byte in range(256 if self.byte_fallback else 0)))
 
 
 def train_bpe(
@@ -99,7 +43,7 @@ def initial_tokens(counts: WordCounts, settings: BPESettings) -> tuple[list[byte
     specials = [token.encode() for token in settings.reserved]
     names = [_name(symbol, settings) for symbol in symbols]
     base = [*specials, *(name for name in names if name not in set(specials))]
-    check_room(len(base) - len(specials), replace(settings, special_tokens=settings.reserved, byte_fallback=False))
+    settings.check_room(len(base) - len(specials))
     ids = {name: i for i, name in reversed(list(enumerate(base)))}
     code_ids = np.full(256 if settings.byte_level else layout.CODE_POINTS, layout.MISSING, np.int32)
     code_ids[symbols] = [ids[name] for name in names]

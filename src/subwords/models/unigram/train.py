@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -13,7 +12,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.corpus.counts import MOST, WordCounts
+from subwords.corpus.counts import WordCounts
 from subwords.kernels import layout
 from subwords.kernels.layout import (
     BestPath,
@@ -27,6 +26,7 @@ from subwords.kernels.layout import (
     Words,
 )
 from subwords.models.learning import Step, check_words
+from subwords.models.settings import PieceSettings, UnigramSettings
 from subwords.models.unigram.model import BYTE_PIECES, GRAINS, Unigram
 from subwords.spec import decoder
 from subwords.spec.decoder import unescaped, writes_prefix, writes_spaces
@@ -34,8 +34,7 @@ from subwords.spec.normalizer import Steps
 from subwords.spec.splitter import NAMED, SPACE, Rule, kept_whole, space_rule
 from subwords.spec.tokenizer import TokenizerSpec
 from subwords.spec.vocab import Vocab
-from subwords.support.checks import check_flag, check_integer, check_string, check_strings, check_token, option
-from subwords.support.errors import InputError, TrainingError
+from subwords.support.errors import TrainingError
 from subwords.support.memory import zeros
 from subwords.support.threads import in_threads, thread_count
 
@@ -391,66 +390,7 @@ def _exp_digamma(x: NDArray[np.float64]) -> NDArray[np.float64]:
 # Called at each round with: its step, the pieces, their scores, and which of them are kept.
 Round: TypeAlias = "Callable[[str, SeedIndex, NDArray[np.float64], NDArray[np.bool_] | None], object]"
 
-MOST_LENGTH = 512
 MOST_CHARACTERS = 2**53  # limit on the total count, so that scores of initial pieces are exact
-
-
-@dataclass(frozen=True, kw_only=True)
-class UnigramSettings:
-    """The settings of `train_unigram`; see there and `subwords.train`."""
-
-    vocab_size: int
-    special_tokens: Sequence[str] = ()
-    unk_token: str | None = option("<unk>", "As for bpe.")
-    user_defined: Sequence[str] = option((), "A piece that is always kept whole. May be repeated.", metavar="PIECE")
-    byte_fallback: bool = option(False, "As for bpe.")
-    seed_size: int = option(1_000_000, "Number of initial pieces.", least=0)
-    shrinking_factor: float = option(0.75, "Share of pieces kept in each round of pruning.", least=0.01, most=0.99)
-    sub_iterations: int = option(2, "EM steps per round.", least=1, most=100)
-    max_piece_length: int = option(16, "In characters.", least=1, most=MOST_LENGTH)
-    min_frequency: int = option(2, "As for bpe.")
-    character_coverage: float = option(1.0, "Share of the text whose characters become tokens.", least=0.01, most=1.0)
-    required_chars: str = option("", "Characters that always become tokens.", metavar="TEXT")
-
-    def __post_init__(self) -> None:
-        for name, least, most in (
-            ("vocab_size", 1, layout.MOST_PIECES),
-            ("seed_size", 0, MOST),
-            ("sub_iterations", 1, 100),
-            ("max_piece_length", 1, MOST_LENGTH),
-            ("min_frequency", 1, MOST),
-        ):
-            check_integer(name, getattr(self, name), least, most)
-        for name, low, high in (("shrinking_factor", 0.01, 0.99), ("character_coverage", 0.01, 1.0)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-                raise InputError(f"expected {name} to be a number from {low} to {high}, not {value!r:.60}")
-        for name in ("special_tokens", "user_defined"):
-            object.__setattr__(self, name, check_strings(name, getattr(self, name)))  # a tuple, even from an iterator
-        check_flag("byte_fallback", self.byte_fallback)
-        check_string("required_chars", self.required_chars)
-        if self.unk_token is not None:
-            check_token("unk_token", self.unk_token)
-        if twice := [token for token, times in Counter(self.reserved).items() if times > 1]:
-            raise InputError(f"expected special, byte and user-defined tokens to differ; {twice[0]!r} is given twice")
-
-    @property
-    def specials(self) -> list[str]:
-        """The special tokens; unk_token is added first if it is missing."""
-        if self.unk_token is None or self.unk_token in self.special_tokens:
-            return [*self.special_tokens]
-        return [self.unk_token, *self.special_tokens]
-
-    @property
-    def cut_out(self) -> tuple[str, ...]:
-        """The texts that are removed from the corpus before it is counted."""
-        return tuple(self.special_tokens)
-
-    @property
-    def reserved(self) -> list[str]:
-        """The tokens that are not learned, in order of id."""
-        pieces = [piece.decode() for piece in BYTE_PIECES] if self.byte_fallback else []
-        return [*self.specials, *pieces, *self.user_defined]
 
 
 def train_unigram(
@@ -478,7 +418,8 @@ def train_unigram(
     scores, kept)` is called before pieces are removed, and at the end.
 
     >>> import subwords
-    >>> from subwords.models.unigram.train import UnigramSettings, train_unigram
+    >>> from subwords.models.settings import UnigramSettings
+    >>> from subwords.models.unigram.train import train_unigram
     >>> counts = subwords.count(["hug pug pun bun hugs " * 9], splitter="bert")
     >>> list(train_unigram(counts, UnigramSettings(vocab_size=12)).vocab)
     [b'<unk>', b'hug', b's', b'bun', b'pug', b'pun', b'b', b'g', b'h', b'n', b'p', b'u']
@@ -639,7 +580,7 @@ def _trained_model(
     )
 
 
-def assemble_unigram(model: Unigram, settings: UnigramSettings, rule: Rule, steps: Steps) -> TokenizerSpec:
+def assemble_unigram(model: Unigram, settings: PieceSettings, rule: Rule, steps: Steps) -> TokenizerSpec:
     """Return the spec of a trained model: with a decoder, and a splitter that leaves user-defined pieces whole.
 
     The default splitter makes cuts that no learned piece crosses. So cutting only before spaces gives the same ids,
@@ -649,7 +590,7 @@ def assemble_unigram(model: Unigram, settings: UnigramSettings, rule: Rule, step
         made: decoder.Decoder | None = unescaped(rule, steps, _joining(model))
     else:
         made = _decoder(model, tuple(settings.special_tokens), writes_spaces(rule, steps))
-    words, steps = kept_whole(settings.user_defined, rule, steps)
+    words, steps = kept_whole(settings.users, rule, steps)
     if rule == NAMED["sentencepiece"]:
         tokens = [token for i, token in enumerate(model.vocab) if i not in model.special_ids]
         known = SPACE.encode() in tokens or model.byte_fallback
@@ -657,11 +598,11 @@ def assemble_unigram(model: Unigram, settings: UnigramSettings, rule: Rule, step
     return TokenizerSpec.trained(model, settings.special_tokens, words, steps, made)
 
 
-def untrained_unigram(settings: UnigramSettings) -> Unigram:
+def untrained_unigram(settings: PieceSettings) -> Unigram:
     """Return a model of the reserved tokens and one character."""
     reserved, specials = settings.reserved, settings.specials
     tokens = [token.encode() for token in dict.fromkeys([*reserved, "▁", "▁a", "a"])]
-    first_user = len(reserved) - len(settings.user_defined)
+    first_user = len(reserved) - len(settings.users)
     return Unigram(
         Vocab(tokens),
         np.zeros(len(tokens)),

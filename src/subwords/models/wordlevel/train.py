@@ -2,43 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from itertools import islice
 
 import numpy as np
 
-from subwords.corpus.counts import MOST, WordCounts
-from subwords.models.learning import Step, check_unk, check_words
-from subwords.models.wordlevel.model import MOST_IDS, WordLevel
+from subwords.corpus.counts import WordCounts
+from subwords.models.learning import Step, check_words
+from subwords.models.settings import WordLevelSettings
+from subwords.models.wordlevel.model import WordLevel
 from subwords.spec.decoder import Fuse, SpaceDecoder, unescaped, writes_spaces
 from subwords.spec.normalizer import Steps
 from subwords.spec.splitter import Rule
 from subwords.spec.tokenizer import TokenizerSpec
 from subwords.spec.vocab import Vocab
-from subwords.support.checks import check_integer, check_strings, option
 from subwords.support.errors import TrainingError
-
-
-@dataclass(frozen=True, kw_only=True)
-class WordLevelSettings:
-    """The settings of `train_wordlevel`; see `subwords.train`."""
-
-    vocab_size: int
-    special_tokens: Sequence[str] = ("<unk>",)
-    unk_token: str = option("<unk>", "As for bpe.")
-    min_frequency: int = option(0, "As for bpe.")
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "special_tokens", check_strings("special_tokens", self.special_tokens))
-        check_integer("vocab_size", self.vocab_size, 1, MOST_IDS)
-        check_integer("min_frequency", self.min_frequency, 0, MOST)
-        check_unk(self.unk_token, self.special_tokens)
-
-    @property
-    def cut_out(self) -> tuple[str, ...]:
-        """The texts that are removed from the corpus before it is counted."""
-        return tuple(self.special_tokens)
 
 
 def train_wordlevel(

@@ -3,42 +3,37 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from decimal import Decimal, localcontext
 from functools import cmp_to_key
 from math import gcd
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.corpus.counts import MOST, WordCounts
+from subwords.corpus.counts import WordCounts
 from subwords.kernels import layout
 from subwords.kernels.layout import ScoreTraining
 from subwords.models.learning import (
     Limits,
     MergeLoop,
     Step,
-    check_limits,
-    check_room,
     check_size,
-    check_unk,
     check_words,
     grown,
     live_in,
     merge_words,
     pair_table,
 )
+from subwords.models.settings import WordPieceSettings
 from subwords.models.wordpiece.model import MAX_CHARS, WordPiece
-from subwords.spec.added_token import BERT_TOKENS
 from subwords.spec.decoder import Decoder, Fuse, Replace, WordPieceDecoder, unescaped, writes_spaces
 from subwords.spec.normalizer import Steps
 from subwords.spec.splitter import Rule
 from subwords.spec.template import bert
 from subwords.spec.tokenizer import TokenizerSpec
 from subwords.spec.vocab import Vocab
-from subwords.support.checks import check_choice, check_integer, check_string, option
 from subwords.support.errors import TrainingError
 from subwords.support.memory import zeros
 
@@ -235,39 +230,6 @@ class ScoreLoop(MergeLoop):
         return [self.strings[bounds[token] : bounds[token + 1]].tobytes() for token in pair]
 
 
-@dataclass(frozen=True, kw_only=True)
-class WordPieceSettings:
-    """The settings of `train_wordpiece`; see there and `subwords.train`."""
-
-    vocab_size: int
-    score: Literal["likelihood", "course", "count"] = option(
-        "likelihood",
-        "Merge the pair with the largest gain in likelihood; the largest count(ab)/(count(a) count(b)), for which "
-        "--min-frequency should be large; or the largest count.",
-    )
-    tie_break: Literal["ids", "first", "bytes"] = option("ids", "As for bpe.")
-    prefix: str = option("##", "Marks pieces that continue a word.", metavar="TEXT")
-    special_tokens: Sequence[str] = BERT_TOKENS
-    unk_token: str = option("[UNK]", "As for bpe.")
-    min_frequency: int = option(0, "As for bpe.")
-    max_token_length: int | None = option(None, "As for bpe.")
-    limit_alphabet: int | None = option(None, "As for bpe.")
-    max_chars: int | None = option(None, "Longer words are unknown: the longest word, at least 100.", least=1)
-
-    def __post_init__(self) -> None:
-        check_limits(self)
-        if self.max_chars is not None:
-            check_integer("max_chars", self.max_chars, 0, MOST)
-        check_choice("score", self.score, SCORES)
-        check_string("prefix", self.prefix)
-        check_unk(self.unk_token, self.special_tokens)
-
-    @property
-    def cut_out(self) -> tuple[str, ...]:
-        """The texts that are removed from the corpus before it is counted."""
-        return tuple(self.special_tokens)
-
-
 def train_wordpiece(
     counts: WordCounts, settings: WordPieceSettings, *, threads: int | None = None, on_step: Step | None = None
 ) -> WordPiece:
@@ -293,7 +255,8 @@ def train_wordpiece(
     length of the longest word, but at least 100. `on_step`: see `train_bpe`.
 
     >>> import subwords
-    >>> from subwords.models.wordpiece.train import WordPieceSettings, train_wordpiece
+    >>> from subwords.models.settings import WordPieceSettings
+    >>> from subwords.models.wordpiece.train import train_wordpiece
     >>> counts = subwords.count(["hug pug pun bun hugs " * 9], splitter="bert")
     >>> list(train_wordpiece(counts, WordPieceSettings(vocab_size=16)).vocab)[5:]
     [b'##g', b'##n', b'##s', b'##u', b'b', b'h', b'p', b'##ug', b'##un', b'hug', b'bun']
@@ -361,7 +324,7 @@ def first_tokens(counts: WordCounts, settings: WordPieceSettings) -> tuple[list[
         symbol: settings.prefix * (symbol >= layout.CODE_POINTS) + chr(symbol % layout.CODE_POINTS) for symbol in used
     }
     names = list(dict.fromkeys([*settings.special_tokens, *sorted(strings.values())]))
-    check_room(len(names) - len(settings.special_tokens), settings)
+    settings.check_room(len(names) - len(settings.special_tokens))
     numbers = {name: i for i, name in enumerate(names)}
     ids = np.full(2 * layout.CODE_POINTS, layout.MISSING, np.int32)
     times = [0] * len(names)

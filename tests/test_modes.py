@@ -49,8 +49,9 @@ def warm(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A cache with all kernels of EVERYTHING and MACHINES: a copy of the one that all tests use, compiled only once."""
     from inside import _digest, cache_root
 
-    own = cache_root()
-    assert own
+    root = cache_root()
+    assert root
+    own = Path(root)
     assert run([EVERYTHING, MACHINES], own)[0] == "compiled"
     cache = tmp_path_factory.mktemp("warm")
     shutil.copytree(own / _digest(), cache / _digest())

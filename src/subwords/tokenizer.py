@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
@@ -9,22 +10,17 @@ from os import PathLike
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, overload
 
-import numpy as np
-from numpy.typing import NDArray
-
-from subwords.engine.added_tokens import AddedTokens
-from subwords.spec.added_token import roles_by_name
-from subwords.spec.model import Model
-from subwords.spec.token_batch import MOST_AS_LIST, TokenBatch
-from subwords.spec.tokenizer import TokenizerSpec
-from subwords.split.splitter import Splitter
 from subwords.support.checks import as_list, check_flag, check_string, check_strings, is_column
 from subwords.support.errors import InputError, MissingName, SubwordsWarning
 from subwords.support.names import OF_TOKENIZER, OtherName, hint
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from subwords.corpus.reading import Reading
     from subwords.corpus.source import Source
+    from subwords.engine.added_tokens import AddedTokens
     from subwords.engine.decode.stream import DecodeStream, IdDecoder, Ids
     from subwords.engine.encoding import Encoding, EncodingBatch
     from subwords.engine.engine import Engine, Seed
@@ -38,12 +34,17 @@ if TYPE_CHECKING:
     from subwords.scale.runners import Run
     from subwords.spec.added_token import Input
     from subwords.spec.decoder import Decoder
+    from subwords.spec.model import Model
     from subwords.spec.padding import Padding, Truncation
     from subwords.spec.template import Template
+    from subwords.spec.token_batch import TokenBatch
+    from subwords.spec.tokenizer import TokenizerSpec
+    from subwords.split.splitter import Splitter
     from subwords.tokens.manifest import Manifest
 
 
-# Modules that only some tokenizers need are imported on first use: this saves 30 ms at the start.
+# Modules are imported on first use. A tokenizer that was used before encodes short texts without NumPy: its import takes
+# more time than all else that such a process does.
 
 TEXT: Literal["text"] = "text"
 REPLACE = "replace"
@@ -66,15 +67,21 @@ class Tokenizer:
     'so low, é'
     """
 
-    spec: TokenizerSpec
-
     def __init__(self, spec: TokenizerSpec) -> None:
         """Create a tokenizer from its spec; `subwords.load` and `subwords.train` are the usual ways to get one."""
+        from subwords.spec.tokenizer import TokenizerSpec
+
         if not isinstance(spec, TokenizerSpec):
             raise InputError(f"expected a TokenizerSpec, not {type(spec).__name__}; subwords.load reads files")
         self.__dict__["spec"] = spec
 
     # ------------------------------------------------------------------ parts
+
+    @cached_property
+    def spec(self) -> TokenizerSpec:
+        """The definition of the tokenizer."""
+        spec: TokenizerSpec = self.__dict__["_kept"].spec()  # of a kept file; others have it from the beginning
+        return spec
 
     @property
     def model(self) -> Model:
@@ -94,6 +101,8 @@ class Tokenizer:
     @cached_property
     def splitter(self) -> Splitter:
         """The splitter, which splits text into words (pre-tokens)."""
+        from subwords.split.splitter import Splitter
+
         return Splitter(self.spec.splitter)
 
     @cached_property
@@ -108,6 +117,8 @@ class Tokenizer:
     @cached_property
     def added_tokens(self) -> AddedTokens:
         """The added tokens, which are found in text before it is split."""
+        from subwords.engine.added_tokens import AddedTokens
+
         return AddedTokens(self.spec.added_tokens, normalize=self.normalizer.normalize if self.normalizer else None)
 
     def with_(self, **changes: Unpack[Changes]) -> Tokenizer:
@@ -235,6 +246,8 @@ class Tokenizer:
 
         By default, tokens with the usual names have the roles: `[PAD]`, `</s>`, `<|endoftext|>`, ...
         """
+        from subwords.spec.added_token import roles_by_name
+
         return dict(self.spec.roles or roles_by_name(self.spec.added_tokens))
 
     @property
@@ -249,11 +262,17 @@ class Tokenizer:
     def _engine(self) -> Engine:
         from subwords.engine.engine import Engine
 
+        for name in ("_fast_encode", "_fast_count"):  # of a kept file: the engine has better ones
+            self.__dict__.pop(name, None)
         return Engine(self.model, self.splitter, self.normalizer, self.added_tokens)
 
     # Each function under a name of its own: to look it up in a tuple took 15 ns of 250.
     @cached_property
     def _fast_encode(self) -> Callable[[object], list[int] | None]:
+        if (path := self.__dict__.pop("_kept_at", None)) is not None:
+            from subwords.engine.kept import keep
+
+            keep(path, self._engine, self.spec)
         return self._engine.fast_path.encode
 
     @cached_property
@@ -347,6 +366,8 @@ class Tokenizer:
 
         if not is_one_text(text):
             batch = self.encode_batch(text, special=special, template=template)
+            import numpy as np
+
             return np.diff(batch.offsets).astype(np.int64)
         check_flag("template", template)
         ids = self.encode_to_numpy(text, special=special)
@@ -493,8 +514,7 @@ class Tokenizer:
         Hazard: ids may end inside a character. The default then writes U+FFFD; errors="strict" raises InputError.
         """
         if errors is REPLACE and skip_special_tokens is False:
-            few = ids.tolist() if type(ids) is np.ndarray and ids.size <= MOST_AS_LIST else ids
-            if (found := self._decode_fast_path(few)) is not None:
+            if (found := self._decode_fast_path(ids if type(ids) is list else _few(ids))) is not None:
                 return found
         return self._id_decoder.text(ids, errors, skip_special_tokens)
 
@@ -512,6 +532,8 @@ class Tokenizer:
         >>> tok.decode_batch(tok.encode_batch(["ab", "b a"]))
         ['ab', 'b a']
         """
+        import numpy as np
+
         decode = self._decode_fast_path if errors == REPLACE and skip_special_tokens is False else lambda ids: None
         return [
             self.decode(ids, errors=errors, skip_special_tokens=skip_special_tokens)
@@ -793,15 +815,36 @@ def load(
     ...     subwords.load(folder).encode("ab")
     [256]
     """
-    from subwords.formats.read import read_tokenizer
+    from subwords.engine.kept import kept, kept_at
+
+    usual = splitter is None and special_ids is None and revision is None and not download
+    place = kept_at(path) if usual else None
+    if place is not None and (found := kept(place)) is not None:
+        tok = Tokenizer.__new__(Tokenizer)
+        tok.__dict__.update(_kept=found, _fast_encode=found.encode, _fast_count=found.count_ids)
+        return tok
+    from pathlib import Path
+
+    from subwords.formats.read import kind_at, read_tokenizer
 
     rule = None
     if splitter is not None:
         from subwords.normalize.resolve import splitter as resolved
 
         rule = resolved(splitter).rule
-    spec = read_tokenizer(path, splitter=rule, special_ids=special_ids, revision=revision, download=download)
-    return Tokenizer(spec)
+    tok = Tokenizer(read_tokenizer(path, splitter=rule, special_ids=special_ids, revision=revision, download=download))
+    if place is not None and (os.path.isdir(path) or kind_at(Path(path)) not in ("merges", "vocab.json")):
+        tok.__dict__["_kept_at"] = place  # of those two, a file beside is read too
+    return tok
+
+
+def _few(ids: Any) -> Any:
+    """Return the ids of a small array as a list, anything else as it is."""
+    import numpy as np
+
+    from subwords.spec.token_batch import MOST_AS_LIST
+
+    return ids.tolist() if type(ids) is np.ndarray and ids.size <= MOST_AS_LIST else ids
 
 
 def tokenizer_of(

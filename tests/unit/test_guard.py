@@ -55,7 +55,7 @@ def own_cache() -> Path:
 
     folder = cache_root()
     assert folder
-    return folder
+    return Path(folder)
 
 
 @pytest.mark.parametrize("times", [5, pytest.param(60, marks=pytest.mark.sweep)])

@@ -23,7 +23,7 @@ FILES = ("gpt2/tokenizer.json", "bert/bert-base-uncased-tokenizer.json", "t5/spi
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     assert machine_code.cache_root is store.cache_root  # it is imported by now: the kernels stay where they are
-    monkeypatch.setattr(store, "cache_root", lambda: tmp_path / "cache")
+    monkeypatch.setattr(store, "cache_root", lambda: str(tmp_path / "cache"))
     monkeypatch.setenv(store.SWITCH, "on")
     return tmp_path / "cache" / store.FOLDER
 
@@ -60,7 +60,7 @@ def test_an_edit_of_the_package_makes_it_anew(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_every_edit_of_a_checkout_is_seen(tmp_path: Path) -> None:
-    package = store.KERNELS.parent
+    package = Path(store.KERNELS).parent
     names = {state.rsplit(" ", 2)[0] for state in store._states(str(package))}
     assert names == {str(path) for path in package.rglob("*.py")}
     file = tmp_path / "a.py"
@@ -71,15 +71,15 @@ def test_every_edit_of_a_checkout_is_seen(tmp_path: Path) -> None:
 
 
 def test_the_stamp_of_a_wheel_names_its_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert (store.stamp.__wrapped__() is None) != store.STAMP.exists()  # a checkout has none
-    monkeypatch.setattr(store, "KERNELS", tmp_path / "kernels")
-    monkeypatch.setattr(store, "STAMP", tmp_path / "stamp")
+    assert (store.stamp.__wrapped__() is None) != Path(store.STAMP).exists()  # a checkout has none
+    monkeypatch.setattr(store, "KERNELS", str(tmp_path / "kernels"))
+    monkeypatch.setattr(store, "STAMP", str(tmp_path / "stamp"))
     (tmp_path / "kernels").mkdir()
     (tmp_path / "kernels" / "a.py").write_text("1")
     seen = []
     for name, content in (("b.py", "1"), ("b.py", "2"), ("kernels/a.py", "2"), ("kernels/c.py", "2")):
         (tmp_path / name).write_text(content)
-        store.STAMP.write_text(store.stamped())
+        Path(store.STAMP).write_text(store.stamped())
         seen.append(store.stamp.__wrapped__())
     assert len({package for package, _ in seen}) == 4
     assert [kernels for _, kernels in seen].count(seen[0][1]) == 2
@@ -141,7 +141,7 @@ def test_errors_are_not_stored(folder: Path) -> None:
 
 def test_without_a_folder_it_is_made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    monkeypatch.setattr(store, "cache_root", lambda: tmp_path / "file")  # no folder: nothing can be written there
+    monkeypatch.setattr(store, "cache_root", lambda: str(tmp_path / "file"))  # no folder: nothing can be written there
     assert [stored("a", b"", lambda: 1), stored("a", b"", lambda: 2)] == [1, 2]
     monkeypatch.setattr(store, "cache_root", lambda: None)
     assert stored("a", b"", lambda: 3) == 3
@@ -179,7 +179,7 @@ def test_a_loaded_spec_equals_the_one_that_was_read(
         subwords.load(tmp_path / "a.json")
 
 
-KINDS = {"spec", "route", "machine", "scanner", "stages", "trie", "spaces", "links", "merges", "plain"}
+KINDS = {"kept", "spec", "route", "machine", "scanner", "stages", "trie", "spaces", "links", "merges", "plain"}
 PATTERN = r"\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+|\s+"
 
 
@@ -206,4 +206,4 @@ def test_tokenizers_are_the_same_with_and_without(
         assert made[0] == made[1] == made[2], name
     subwords.splitter(PATTERN).split("a")
     found = {file.name.partition("-")[0] for file in folder.iterdir()}
-    assert found <= KINDS and {"spec", "route", "stages", "trie"} <= found
+    assert found <= KINDS and {"kept", "spec", "route", "stages", "trie"} <= found

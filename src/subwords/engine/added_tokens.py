@@ -47,7 +47,7 @@ class StringSearch:
     """
 
     def __init__(self, strings: Sequence[str]) -> None:
-        self._pattern = re.compile(_alternation([*strings], 2))
+        self._pattern = re.compile(alternation([*strings]))
 
     def occurs(self, text: str) -> bool:
         """Whether one of the strings occurs."""
@@ -126,7 +126,8 @@ def _begins(text: str, data: NDArray[np.uint8]) -> NDArray[np.bool_]:
     return begins
 
 
-def _alternation(contents: list[str], depth: int) -> str:
+def alternation(contents: list[str], depth: int = 2) -> str:
+    """Return a regex of some strings, of which the longest matches."""
     # Longest first, so that the first matching alternative is the longest. Grouped by first character: 25 times as
     # fast for 4000 tokens, three times for 24 runs of spaces.
     if not depth or len(contents) == 1:
@@ -135,7 +136,7 @@ def _alternation(contents: list[str], depth: int) -> str:
     for content in contents:
         groups.setdefault(content[:1], []).append(content[1:])
     end = [""] if groups.pop("", None) else []
-    return "|".join([f"{re.escape(first)}(?:{_alternation(rest, depth - 1)})" for first, rest in groups.items()] + end)
+    return "|".join([f"{re.escape(first)}(?:{alternation(rest, depth - 1)})" for first, rest in groups.items()] + end)
 
 
 _WHITESPACE_RUN = re.compile(f"[{WHITESPACE}]*")
@@ -314,6 +315,11 @@ class Pass:
 
     def __bool__(self) -> bool:
         return bool(self._tokens)
+
+    @property
+    def texts(self) -> Iterable[str]:
+        """The texts of the tokens."""
+        return self._tokens
 
     def occurs(self, text: str) -> bool:
         """Whether the text of a token occurs, whatever characters surround it."""

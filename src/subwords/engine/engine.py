@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.engine.added_tokens import MOST_IN_REGEX, AddedTokens, StringSearch
+from subwords.engine.added_tokens import MOST_IN_REGEX, AddedTokens, StringSearch, alternation, shortest_within
 from subwords.engine.encoder import THREAD_TEXT, Encoder
 from subwords.engine.fast_path import FastPath
 from subwords.models.families import family_of, need, segmenter_of
@@ -139,6 +139,20 @@ class Engine:
         from subwords.engine.unknown import unknown_in
 
         return unknown_in(self, text, special, error)
+
+    @property
+    def quick(self) -> tuple[Encoder, list[str], str] | None:
+        """The encoder whose call plan alone encodes short texts, special tokens read as text; None if there is none.
+
+        With it strings, or a regex, of texts that need more.
+        """
+        finder, encoder = self.added.finder("text"), self.encoder if self.plain is None else self.plain.quick
+        if self.sees_start or (finder.normalized and self.normalizer is not None) or not encoder.has_fast_path:
+            return None
+        strings = [*finder.literal.texts, *finder.normalized.texts, *(self.plain.symbols if self.plain else ())]
+        if (shortest := shortest_within(strings)) or not strings:
+            return encoder, shortest, ""
+        return (encoder, [], alternation(strings)) if len(strings) <= MOST_IN_REGEX else None
 
     @cached_property
     def fast_path(self) -> FastPath:
@@ -398,10 +412,11 @@ class PlainSpaces:
         self._encoder = Encoder(segmenter, SplitterEngine(rule), prefixed=self.prefixed, marked=True)
         self._prefix = prefix
         # Most texts have no user-defined piece: then the step that isolates these can be left out.
+        self.symbols = symbols
         self._symbols = StringSearch(symbols) if symbols else None
-        self._without = self._encoder
+        self.quick = self._encoder  # of texts without them
         if symbols:
-            self._without = Encoder(segmenter, SplitterEngine(rule[1:]), prefixed=self.prefixed, marked=True)
+            self.quick = Encoder(segmenter, SplitterEngine(rule[1:]), prefixed=self.prefixed, marked=True)
 
     def encode(self, text: str, threads: int | None) -> NDArray[np.uint32]:
         """Return the ids of a text."""
@@ -409,7 +424,7 @@ class PlainSpaces:
 
     def fast_path(self) -> FastPath | None:
         """Return functions of short texts without U+2581 and user-defined pieces; None if there is no fast path."""
-        found = self._without.fast_path()
+        found = self.quick.fast_path()
         return found and found.unless(self._symbols)
 
     def encode_batch(self, texts: Sequence[str], threads: int | None) -> TokenBatch:
@@ -420,7 +435,7 @@ class PlainSpaces:
         return encoder.encode_batch([self._prefix + encode_text(text) if text else b"" for text in texts], threads)
 
     def _encoder_of(self, text: str) -> Encoder:
-        return self._encoder if self._symbols is not None and self._symbols.occurs(text) else self._without
+        return self._encoder if self._symbols is not None and self._symbols.occurs(text) else self.quick
 
 
 def plain_spaces(model: Model, steps: Steps, rule: Rule) -> PlainSpaces | None:

@@ -11,13 +11,8 @@ import sys
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from subwords.kernels.guard import undisturbed
 from subwords.kernels.modes import ASKED, MODE, NOTICES
 from subwords.support.errors import SubwordsError
 
@@ -74,6 +69,8 @@ class Kernel:
         return (self._bound or self._bind())[size <= SHORT]
 
     def _bind(self) -> Bound:
+        from subwords.kernels.guard import undisturbed
+
         bound = undisturbed(self._load)
         NOTICES.warn()
         return bound
@@ -126,6 +123,8 @@ def entry_kernel(name: str) -> Kernel:
 
 
 def _import_source(name: str) -> None:
+    from pathlib import Path
+
     folder = Path(__file__).parent
     for path in sorted(folder.rglob("*.py")):
         if f"\ndef {name}(" in path.read_text("utf-8"):
@@ -142,6 +141,8 @@ def _parameter(name: Any, names: dict[str, Any]) -> Parameter:
 
 
 def _quiet(function: Callable[..., int]) -> Callable[..., int]:
+    import numpy as np
+
     def run(*args: Any) -> int:
         # Hashes and masks wrap around on purpose.
         with np.errstate(over="ignore"):
@@ -153,9 +154,13 @@ def _quiet(function: Callable[..., int]) -> Callable[..., int]:
 # ---------------------------------------------------------------------------------------------------------------------
 # Built-in functions whose body is a kernel, and what such a kernel knows of Python's objects; see `fastpath.py`.
 
+# Bytes before an array's data address, and before a tuple's items. They differ between versions of CPython: since 3.14
+# a tuple keeps its hash. Code that is compiled ahead of time reads them from variables with these names.
+HEADS = {"subwords_array_head": object.__basicsize__, "subwords_tuple_head": tuple.__basicsize__}
+
 HEAD = 16  # bytes of an object before its own fields; its type is the last eight of them
 TYPE = 8
-DATA, SIZES = HEAD, HEAD + 16  # of an array: the address of its data, that of its size
+DATA, SIZES = HEAD, HEAD + 16  # of an array: the address of its data, that of its size; ctypes has the former there too
 LIST_ITEMS = HEAD + 8  # of a list: where the address of its items is
 API = 0  # the item of what every built-in function carries: the table below
 
@@ -188,6 +193,10 @@ NO_ARGUMENT, ONE_ARGUMENT = 4, 8  # METH_NOARGS, METH_O
 
 def address_of(kernel: Kernel) -> int:
     """Return the address of a kernel's C function."""
+    from subwords.kernels.machine_code import shipped_address
+
+    if MODE == "compiled" and (found := shipped_address(kernel)):
+        return found
     return ctypes.cast(kernel.with_gil(), ctypes.c_void_p).value or 0  # type: ignore[arg-type]
 
 
@@ -223,14 +232,17 @@ def _lists_as_expected() -> bool:
     # Arrays and tuples are probed by machine_code.py.
     probe = [object(), object()]
     items = ctypes.c_void_p.from_address(id(probe) + LIST_ITEMS).value or id(probe)
-    return [ctypes.c_void_p.from_address(items + 8 * k).value for k in range(2)] == [*map(id, probe)]
+    numbers = (ctypes.c_int64 * 2)(*map(id, probe))
+    same = [ctypes.c_void_p.from_address(items + 8 * k).value for k in range(2)] == [*numbers]
+    return same and ctypes.c_void_p.from_address(id(numbers) + DATA).value == ctypes.addressof(numbers)
 
 
 @cache
-def api() -> NDArray[np.int64]:
+def api() -> ctypes.Array[ctypes.c_int64]:
     """Return the table of Python's functions and objects."""
-    found = [ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value for name in _FUNCTIONS]
-    return np.array([*found, *map(id, (None, True, False, str, bytes, int, list)), *_ascii_flag()], np.int64)
+    found = [ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0 for name in _FUNCTIONS]
+    every = (*found, *map(id, (None, True, False, str, bytes, int, list)), *_ascii_flag())
+    return (ctypes.c_int64 * len(every))(*every)
 
 
 def _ascii_flag() -> tuple[int, int]:

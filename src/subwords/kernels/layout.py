@@ -33,10 +33,6 @@ def row(names: str, first: int = 0, **others: int) -> ModuleType:
 
 # ------------------------------------------------------------------ every kernel
 
-# Bytes before an array's data address, and before a tuple's items. They differ between versions of CPython: since 3.14
-# a tuple keeps its hash. Code that is compiled ahead of time reads them from variables with these names.
-HEADS = {"subwords_array_head": object.__basicsize__, "subwords_tuple_head": tuple.__basicsize__}
-
 # Why a kernel returned. After NEED_... and UNDECIDED the caller provides what is missing and calls again. UNKNOWN: the
 # tables do not say what to do. ONCE: done, but the ids may not be kept in the table. EXHAUSTED: no pair reaches the
 # threshold. PAUSED: the requested number of merges is done. COLD: a pair outside the heap may be the best one.

@@ -8,7 +8,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, models, register_model
 
-from subwords.kernels.layout import HEADS
+from subwords.kernels.entry import HEADS
 
 # ------------------------------------------------------------------ declarations, and 64 bytes as a vector
 

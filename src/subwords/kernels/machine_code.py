@@ -16,34 +16,40 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import hashlib
-import json
 import os
-import platform
 import sys
 from functools import cache
-from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from subwords.kernels import layout
-from subwords.kernels.guard import hold_forks
-from subwords.kernels.layout import CountTable
+from subwords.kernels.entry import HEADS
 from subwords.kernels.modes import ASKED, LEVELS, NOTICES
-from subwords.kernels.stored import KERNELS, cache_root, digest_folder, private, stamp, stored
+from subwords.kernels.stored import KERNELS, cache_root, digest_folder, private, read_private, stamp, stored, version_of
 from subwords.support.errors import SubwordsError
 
 if TYPE_CHECKING:
     from subwords.kernels.entry import Bound, Kernel
 
 
+def machine() -> str:
+    """Return the kind of processor, as `platform.machine` does, whose import takes longer than all else here."""
+    if hasattr(os, "uname"):
+        return os.uname().machine
+    from platform import machine as found
+
+    return found()
+
+
 # ------------------------------------------------------------------ what machine code reads of Python's objects
 
 
+@cache
 def check_heads() -> None:
     """Raise SubwordsError unless arrays and tuples are laid out as kernels read them."""
-    array, items = layout.HEADS.values()
+    import numpy as np
+
+    from subwords.kernels.layout import CountTable
+
+    array, items = HEADS.values()
     probe = np.arange(7)
     data = ctypes.c_void_p.from_address(id(probe) + array).value
     shape = ctypes.c_void_p.from_address(id(probe) + array + 16).value
@@ -58,7 +64,7 @@ def check_heads() -> None:
 
 # ------------------------------------------------------------------ the wheel
 
-FOLDER = KERNELS / "machine"
+FOLDER = os.path.join(KERNELS, "machine")
 # The features, as NumPy names them, that each level of x86-64 has beyond the one before.
 V2 = ("SSSE3", "SSE41", "SSE42", "POPCNT")
 V3 = (*V2, "AVX", "AVX2", "F16C", "FMA3")
@@ -81,8 +87,14 @@ def shipped(kernel: Kernel) -> Bound | None:
     found = _library()
     if found is None:
         return None
-    library, kinds = found
-    return bound(kinds[kernel.name], ctypes.cast(library[kernel.symbol], ctypes.c_void_p).value or 0)
+    check_heads()
+    return bound(found[1][kernel.name], shipped_address(kernel))
+
+
+def shipped_address(kernel: Kernel) -> int:
+    """Return the address of a kernel's C function in the library for this processor, or 0 if there is none."""
+    found = _library()
+    return 0 if found is None else ctypes.cast(found[0][kernel.symbol], ctypes.c_void_p).value or 0
 
 
 def bound(kinds: str, address: int) -> Bound:
@@ -101,43 +113,48 @@ def _library() -> tuple[ctypes.CDLL, dict[str, str]] | None:
     """
     if ASKED == "jit":
         return None
+    import json
+
     try:
-        made: dict[str, Any] = json.loads((FOLDER / "code.json").read_text("utf-8"))
+        with open(os.path.join(FOLDER, "code.json"), encoding="utf-8") as file:
+            made: dict[str, Any] = json.load(file)
     except OSError:
         return None  # not from a wheel
     if made["sources"] != sources_digest():
         NOTICES.without = "the sources of kernels were changed after it was made"
         return None
     names = [name for name in _names() if name in made["libraries"]]
-    NOTICES.without = "" if names else f"it has none for this processor ({platform.machine()}, {sys.platform})"
+    NOTICES.without = "" if names else f"it has none for this processor ({machine()}, {sys.platform})"
     for name in names:
-        library = _loaded(FOLDER / name, made["libraries"][name])
+        library = _loaded(name, made["libraries"][name])
         if library is not None:
-            check_heads()
-            library.subwords_set_heads(*map(ctypes.c_int64, layout.HEADS.values()))
+            library.subwords_set_heads(*map(ctypes.c_int64, HEADS.values()))
             NOTICES.instead = name if NOTICES.without else ""
             return library, made["kernels"]
     return None
 
 
-def _loaded(path: Path, checksum: str) -> ctypes.CDLL | None:
+def _loaded(name: str, checksum: str) -> ctypes.CDLL | None:
+    path = os.path.join(FOLDER, name)
     try:
-        if hashlib.sha256(path.read_bytes()).hexdigest() == checksum:
-            return ctypes.CDLL(str(path))
-        NOTICES.without = f"{path.name} is damaged: its checksum is another"
+        with open(path, "rb") as file:
+            found = hashlib.sha256(file.read()).hexdigest()
+        if found == checksum:
+            return ctypes.CDLL(path)
+        NOTICES.without = f"{name} is damaged: its checksum is another"
     except OSError as error:
-        NOTICES.without = f"{path.name} cannot be loaded: {error}"
+        NOTICES.without = f"{name} cannot be loaded: {error}"
     return None
 
 
 def _names() -> list[str]:
     """Return the names of libraries that this processor can run, the best first."""
-    machine = platform.machine().lower()
+    kind = machine().lower()
     if sys.platform == "darwin":
-        return ["macos-arm64.dylib"] if machine == "arm64" else []
-    if machine in ("aarch64", "arm64"):
+        return ["macos-arm64.dylib"] if kind == "arm64" else []
+    if kind in ("aarch64", "arm64"):
         return ["linux-aarch64.so"] if sys.platform == "linux" else []
-    if machine not in ("x86_64", "amd64") or sys.maxsize < 2**32 or sys.platform not in ("linux", "win32"):
+    if kind not in ("x86_64", "amd64") or sys.maxsize < 2**32 or sys.platform not in ("linux", "win32"):
         return []
     system, suffix = ("windows", "dll") if sys.platform == "win32" else ("linux", "so")
     found = processor_features()
@@ -149,8 +166,16 @@ def _names() -> list[str]:
     return [f"{system}-x86_64-{level}.{suffix}" for level in able]
 
 
+# Features that Linux calls by another name: otherwise it is NumPy's in small letters.
+OF_LINUX = {"FMA3": "fma", "BMI": "bmi1", "LZCNT": "abm"}
+
+
 def processor_features() -> dict[str, bool]:
     """Return which features this processor has, by NumPy's names."""
+    with contextlib.suppress(OSError, StopIteration), open("/proc/cpuinfo", "rb") as file:
+        line = next(line for line in file if line.startswith(b"flags"))
+        flags = set(line.decode().replace("_", "").split())
+        return {name: OF_LINUX.get(name, name.lower()) in flags for name in (*VBMI2, *BESIDES)}
     from numpy._core import _multiarray_umath  # type: ignore[attr-defined]
 
     return dict(_multiarray_umath.__cpu_features__)
@@ -183,6 +208,8 @@ def load_code(kernel: Kernel) -> Bound:
 
 
 def _compile(kernel: Kernel) -> bytes:
+    from subwords.kernels.guard import hold_forks
+
     hold_forks()
     try:
         from subwords.kernels.compile import machine_code
@@ -216,25 +243,16 @@ def _digest() -> str:
     from llvmlite import binding
 
     chosen = (os.environ.get("NUMBA_CPU_NAME"), os.environ.get("NUMBA_CPU_FEATURES"))
-    processor = (platform.machine(), binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten(), chosen)
-    versions = (sys.version, _numba_version(), llvmlite.__version__, np.__version__)
+    processor = (machine(), binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten(), chosen)
+    versions = (sys.version, version_of("numba", "_version.py"), llvmlite.__version__, version_of("numpy", "version.py"))
     state = hashlib.sha256(repr((processor, versions)).encode())
     state.update(sources_digest().encode())
     return state.hexdigest()[:16]
 
 
-def _numba_version() -> str | bytes:
-    # From its version file, without importing it or searching all installed packages: 0.3 ms instead of 12.
-    with contextlib.suppress(OSError, AttributeError, TypeError):
-        return (Path(find_spec("numba").origin).parent / "_version.py").read_bytes()  # type: ignore[union-attr, arg-type]
-    from importlib.metadata import version
-
-    return version("numba")
-
-
-def _path(kernel: Kernel) -> Path | None:
+def _path(kernel: Kernel) -> str | None:
     root = cache_root()
-    return None if root is None else root / _digest() / f"{kernel.name}.o"
+    return None if root is None else os.path.join(root, _digest(), f"{kernel.name}.o")
 
 
 def _identity(kernel: Kernel, kinds: str) -> bytes:
@@ -246,8 +264,7 @@ def _read(kernel: Kernel) -> tuple[str, bytes] | None:
     """Return what kinds of parameters a kernel has, and its machine code."""
     with contextlib.suppress(OSError, ValueError):
         path = _path(kernel)
-        usable = path is not None and path.is_file() and private(path)  # opening a pipe would wait for its writer
-        raw = path.read_bytes() if path is not None and usable else b""
+        raw = b"" if path is None else read_private(path)
         if hashlib.sha256(raw[CHECKSUM:]).digest() == raw[:CHECKSUM]:
             identity, _, body = raw[CHECKSUM:].partition(b"\n")
             kinds = identity.split(b" ")[1].decode()
@@ -261,12 +278,14 @@ def _write(kernel: Kernel, kinds: str, body: bytes) -> None:
         NOTICES.unwritable(None, "there is no home folder")
         return
     import tempfile
+    from pathlib import Path
 
+    folder = Path(path).parent
     content = _identity(kernel, kinds) + b"\n" + body
     try:
         # 0o700: files from here are executed, so nobody else may write here.
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=folder)
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(hashlib.sha256(content).digest() + content)
@@ -275,6 +294,6 @@ def _write(kernel: Kernel, kinds: str, body: bytes) -> None:
             Path(temporary).unlink()
             raise
         if not private(path):
-            NOTICES.unwritable(path.parent, "others may write there, so what is read from it could be theirs")
+            NOTICES.unwritable(folder, "others may write there, so what is read from it could be theirs")
     except OSError as error:
-        NOTICES.unwritable(path.parent, error.strerror or str(error))
+        NOTICES.unwritable(folder, error.strerror or str(error))

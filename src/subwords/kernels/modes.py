@@ -6,11 +6,13 @@ import contextlib
 import os
 import sys
 import warnings
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
 from subwords.support.errors import SubwordsWarning
+
+TYPE_CHECKING = False  # `typing` takes longer to import than all else here
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+    from typing import Any
 
 # ------------------------------------------------------------------ modes
 
@@ -39,7 +41,7 @@ PRIMITIVES: list[Callable[..., Any]] = []
 
 # ------------------------------------------------------------------ notices
 
-PACKAGE = str(Path(__file__).parents[1])
+PACKAGE = os.path.dirname(os.path.dirname(__file__))
 
 
 class Notices:

@@ -16,32 +16,38 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import pickle
 import struct
 import sys
 import zlib
-from collections.abc import Callable, Iterator
 from functools import cache
-from pathlib import Path
-from typing import TypeVar, cast
+from importlib.machinery import PathFinder
 
 from subwords.kernels.modes import MODE
 
+TYPE_CHECKING = False  # a process that finds a kept file imports this: `typing`, `pathlib` and `pickle` take longer
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import TypeVar
+
+    Table = TypeVar("Table")
+
 # ------------------------------------------------------------------ sources
 
-KERNELS = Path(__file__).parent
-STAMP = KERNELS / "stamp"
+KERNELS = os.path.dirname(__file__)
+STAMP = os.path.join(KERNELS, "stamp")
 
 
 def stamped() -> str:
     """Return the text of the stamp: a digest of all sources of this package, and one of those of kernels."""
-    return f"{digest_folder(KERNELS.parent)}\n{digest_folder(KERNELS)}\n"
+    return f"{digest_folder(os.path.dirname(KERNELS))}\n{digest_folder(KERNELS)}\n"
 
 
-def digest_folder(folder: Path) -> str:
+def digest_folder(folder: str) -> str:
     """Return a digest of the names and contents of all sources in a folder."""
+    from pathlib import Path
+
     state = hashlib.sha256()
-    for path in sorted(folder.rglob("*.py")):
+    for path in sorted(Path(folder).rglob("*.py")):
         state.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
     return state.hexdigest()
 
@@ -50,7 +56,8 @@ def digest_folder(folder: Path) -> str:
 def stamp() -> tuple[str, str] | None:
     """Return the two digests of the stamp; None in a checkout."""
     try:
-        package, kernels = STAMP.read_text("ascii").split()
+        with open(STAMP, encoding="ascii") as file:
+            package, kernels = file.read().split()
     except OSError:
         return None
     return package, kernels
@@ -63,7 +70,7 @@ def package_mark() -> bytes | None:
     if found:
         return found[0].encode()
     try:
-        return hashlib.sha256("\n".join(_states(str(KERNELS.parent))).encode()).digest()
+        return hashlib.sha256("\n".join(_states(os.path.dirname(KERNELS))).encode()).digest()
     except OSError:
         return None
 
@@ -80,8 +87,6 @@ def _states(folder: str) -> Iterator[str]:
 
 # ------------------------------------------------------------------ tables
 
-Table = TypeVar("Table")
-
 FOLDER = "tables"
 SWITCH = "SUBWORDS_TABLES"  # an environment variable: "off" reads and writes no tables
 HEAD = struct.Struct("<IIQ")  # CRC-32 of what follows it, the number of arrays, the size of the pickle
@@ -91,17 +96,18 @@ LARGEST_FOLDER = 1 << 28  # of all files; the largest table has 40 MB
 LARGEST = 1 << 26
 
 
-def cache_root() -> Path | None:
+def cache_root() -> str | None:
     """The folder of machine code and tables, or None if there is no home folder. `SUBWORDS_CACHE_DIR` overrides it."""
     if chosen := os.environ.get("SUBWORDS_CACHE_DIR"):
-        return Path(chosen)
-    with contextlib.suppress(RuntimeError):
-        if sys.platform == "win32":
-            return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData/Local") / "subwords" / "cache"
-        if sys.platform == "darwin":
-            return Path.home() / "Library/Caches/subwords"
-        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "subwords"
-    return None
+        return chosen
+    home = os.path.expanduser("~")
+    if home == "~":
+        return None
+    if sys.platform == "win32":
+        return os.path.join(os.environ.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local"), "subwords", "cache")
+    if sys.platform == "darwin":
+        return os.path.join(home, "Library", "Caches", "subwords")
+    return os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.join(home, ".cache"), "subwords")
 
 
 def stored(kind: str, source: bytes, make: Callable[[], Table]) -> Table:
@@ -110,93 +116,127 @@ def stored(kind: str, source: bytes, make: Callable[[], Table]) -> Table:
     Hazard: the object must be a function of `kind` and `source` alone, and of types that a pickle restores. What `make`
     raises is not stored.
     """
-    path = _path(kind, source)
+    path = table_path(kind, source)
     if path is None:
         return make()
     found = _read_table(path)
     if found is not None:
-        return cast("Table", found[0])
+        return found[0]  # type: ignore[return-value]
     made = make()
     _write_table(path, made)
     return made
 
 
-def _path(kind: str, source: bytes) -> Path | None:
+def table_path(kind: str, source: bytes) -> str | None:
+    """Return the file of a table; None if nothing is stored."""
     root, signature = cache_root(), _signature()
     if root is None or signature is None or os.environ.get(SWITCH) == "off":
         return None
     name = hashlib.sha256(signature + kind.encode() + b"\0" + source).hexdigest()[:32]
-    return root / FOLDER / f"{kind}-{name}"
+    return os.path.join(root, FOLDER, f"{kind}-{name}")
 
 
 @cache
 def _signature() -> bytes | None:
     """A digest of all that may change a table besides its source; None if the sources of this package are not files."""
-    import numpy as np  # a build reads only the digests above
-
     mark = package_mark()
-    state = repr((sys.version, np.__version__, sys.byteorder, MODE, mark)).encode()
+    state = repr((sys.version, version_of("numpy", "version.py"), sys.byteorder, MODE, mark)).encode()
     return None if mark is None else hashlib.sha256(state).digest()
 
 
-def private(path: Path) -> bool:
+def version_of(package: str, file: str) -> str | bytes:
+    """Return what differs between versions of a package: the content of a file of it, which takes no import."""
+    with contextlib.suppress(OSError, AttributeError, TypeError):
+        found = PathFinder.find_spec(package)
+        with open(os.path.join(os.path.dirname(found.origin), file), "rb") as stream:  # type: ignore[union-attr, type-var]
+            return stream.read()
+    from importlib.metadata import version  # which searches all installed packages: 12 ms instead of 0.3
+
+    return version(package)
+
+
+def private(path: str) -> bool:
     """Whether only this user and root can have written a file: its content will run as this user."""
     if os.name != "posix":
         return True
-    found = (path.stat(), path.parent.stat())
+    found = (os.stat(path), os.stat(os.path.dirname(path)))
     return all(each.st_uid in (os.geteuid(), 0) and each.st_mode & 0o022 == 0 for each in found)
 
 
-def _read_table(path: Path) -> tuple[object] | None:
+def read_private(path: str) -> bytes:
+    """Return the content of a file; b"" if there is none, or if others may have written it."""
+    if not os.path.isfile(path) or not private(path):  # to open a pipe would wait for its writer
+        return b""
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def _read_table(path: str) -> tuple[object] | None:
     with contextlib.suppress(Exception):  # whatever a damaged pickle raises
-        raw = path.read_bytes() if path.is_file() and private(path) else b""
+        raw = read_private(path)
         if raw and zlib.crc32(memoryview(raw)[4:]) == HEAD.unpack_from(raw)[0]:
-            table = _unpacked(memoryview(raw))
+            table = unpacked(memoryview(raw))
             with contextlib.suppress(OSError):
                 os.utime(path)
             return (table,)
     return None
 
 
-def _unpacked(raw: memoryview) -> object:
+def unpacked(raw: memoryview) -> object:
+    """Return what `packed` made bytes of; its arrays are views of these, read-only if they are."""
+    import pickle
+
     _, count, size = HEAD.unpack_from(raw)
     at = HEAD.size + count * SIZE.size
-    body, at = raw[at : at + size], _aligned(at + size)
+    body, at = raw[at : at + size], aligned(at + size)
     arrays = []
     for (length,) in SIZE.iter_unpack(raw[HEAD.size : HEAD.size + count * SIZE.size]):
         arrays.append(raw[at : at + length])
-        at = _aligned(at + length)
+        at = aligned(at + length)
     return pickle.loads(body, buffers=arrays)
 
 
-def _packed(table: object) -> bytes:
+def packed(table: object) -> bytes:
+    """Return an object and the arrays in it as bytes, with a checksum."""
+    import pickle
+
     found: list[pickle.PickleBuffer] = []
     body = pickle.dumps(table, protocol=5, buffer_callback=found.append)
     arrays = [array.raw() for array in found]
     parts: list[bytes | memoryview] = [*(SIZE.pack(len(array)) for array in arrays), body]
     at = HEAD.size + sum(map(len, parts))
     for array in arrays:
-        parts += [bytes(_aligned(at) - at), array]
-        at = _aligned(at) + len(array)
+        parts += [bytes(aligned(at) - at), array]
+        at = aligned(at) + len(array)
     content = HEAD.pack(0, len(arrays), len(body))[4:] + b"".join(parts)
     return zlib.crc32(content).to_bytes(4, "little") + content
 
 
-def _aligned(at: int) -> int:
+def aligned(at: int) -> int:
+    """Return the next place where an array may begin."""
     return at + -at % ALIGNED
 
 
-def _write_table(path: Path, table: object) -> None:
-    import tempfile
+def _write_table(path: str, table: object) -> None:
+    from pickle import PicklingError
 
-    with contextlib.suppress(OSError, pickle.PicklingError, AttributeError, TypeError):
-        content = _packed(table)
+    with contextlib.suppress(PicklingError, AttributeError, TypeError):
+        write_table(path, packed(table))
+
+
+def write_table(path: str, content: bytes) -> None:
+    """Write a file of the folder of tables, whole, if it can be written and is not too large."""
+    import tempfile
+    from pathlib import Path
+
+    with contextlib.suppress(OSError):
         if len(content) > LARGEST:
             return
         # 0o700: pickles from here are loaded, so nobody else may write here.
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _make_room(path.parent, len(content))
-        handle, temporary = tempfile.mkstemp(dir=path.parent)
+        folder = Path(path).parent
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _make_room(folder, len(content))
+        handle, temporary = tempfile.mkstemp(dir=folder)
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(content)
@@ -206,7 +246,7 @@ def _write_table(path: Path, table: object) -> None:
             raise
 
 
-def _make_room(folder: Path, size: int) -> None:
+def _make_room(folder: str | os.PathLike[str], size: int) -> None:
     """Delete the tables that were not used for the longest time, if another one would be too many."""
     with os.scandir(folder) as entries:
         files = [(found.st_mtime, found.st_size, entry.path) for entry in entries if (found := entry.stat())]
@@ -215,5 +255,5 @@ def _make_room(folder: Path, size: int) -> None:
         if total <= LARGEST_FOLDER:
             return
         with contextlib.suppress(OSError):
-            Path(name).unlink()
+            os.unlink(name)
             total -= length

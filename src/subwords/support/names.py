@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from subwords.support.errors import MissingName
@@ -195,6 +194,8 @@ def install_hint(extra: str) -> str:
     editable = "-e " if found.get("dir_info", {}).get("editable") else ""
     if url.scheme == "file":
         return f'pip install {editable}"{unquote(url.path)}[{extra}]"'
+    from pathlib import Path
+
     sources = Path(__file__).resolve().parents[3]
     if (sources / "pyproject.toml").is_file():
         return f'pip install -e "{sources}[{extra}]"'

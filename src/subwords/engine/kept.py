@@ -1,0 +1,261 @@
+"""Kept files: what encodes short texts with one tokenizer, as one file to map, so that a process starts without NumPy.
+
+The fast path works on addresses (`kernels/fastpath.py`): of an array it reads the address of its data and its size, of
+a tuple the addresses of its items. So a call plan and all that it points to can lie in a file: arrays and tuples that are made
+up, and what is in them. Where an address goes is in a list: it is added up when the file is mapped, copied on write.
+What is empty at first is not in the file.
+
+A kept file is named as the other tables on disk are (`kernels/stored.py`), by the content of the tokenizer's files. It
+is made when a tokenizer that was loaded first encodes a short text. The spec is at its end, and is read when something
+asks for it: for whatever the fast path does not do.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import marshal
+import mmap
+import os
+import zlib
+
+from subwords.kernels.entry import DATA, HEADS, SIZES, address_of, api, available, built_in, entry_kernel
+from subwords.kernels.stored import SWITCH, aligned, private, table_path, write_table
+from subwords.support.errors import SubwordsError
+
+TYPE_CHECKING = False  # `typing` takes longer to import than this module
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from subwords.engine.encoder import EncoderState
+    from subwords.engine.engine import Engine
+    from subwords.spec.tokenizer import TokenizerSpec
+
+# What is added to a word: the address of the words, of the data in the file, of empty memory, or of a kernel by number.
+WORDS, FILLED, EMPTY, KERNEL = range(4)
+HEADER = SIZES + 16  # bytes of an array that is made up; the last eight are its size
+LANES = 64  # bytes after an array that kernels may read (`layout.LANES`: to import that file takes 4 ms)
+HEAD = 24  # bytes: checksum, size of the list, place of the spec
+LARGEST = 1 << 26  # bytes of the files of a tokenizer
+READ = (".json", ".txt", ".model", ".jinja", ".tiktoken", ".spm", ".bpe", ".vocab")  # that a tokenizer is read from
+
+class Kept:
+    """The functions of a tokenizer's short texts, and its spec; None from a function: use the general path."""
+
+    def __init__(self, data: mmap.mmap) -> None:
+        view, base = memoryview(data), ctypes.addressof(ctypes.c_char.from_buffer(data))
+        count, spec_at = (int.from_bytes(view[at : at + 8], "little") for at in (8, 16))
+        plan, empty, size, kernels, strings, pattern, places = marshal.loads(view[HEAD : HEAD + count])
+        first, blank = aligned(HEAD + count), mmap.mmap(-1, empty)
+        bases = base + first, base + aligned(first + size), ctypes.addressof(ctypes.c_char.from_buffer(blank))
+        codes, words = [address_of(entry_kernel(name)) for name in kernels], view[first : first + size].cast("q")
+        for at, kind, what in zip(*[iter(places)] * 3, strict=True):
+            words[at] = codes[what] if kind == KERNEL else bases[kind] + what
+        self._stored = view[spec_at:].toreadonly()
+        carried = api(), [_slot(bases[WORDS] + plan)], (data, blank)
+        self.encode: Callable[[object], list[int] | None] = built_in(entry_kernel("fast_encode"), carried)
+        self.count_ids: Callable[[object], int | None] = built_in(entry_kernel("count_text"), carried)
+        if strings or pattern:
+            self.encode, self.count_ids = (_unless(call, strings, pattern) for call in (self.encode, self.count_ids))
+
+    def spec(self) -> TokenizerSpec:
+        """Return the spec of the tokenizer."""
+        from subwords.kernels.stored import unpacked
+
+        spec: TokenizerSpec
+        spec, digest = unpacked(self._stored)  # type: ignore[misc]
+        vars(spec.model)["digest"] = digest
+        return spec
+
+
+def _slot(plan: int) -> object:
+    """Return an object that kernels take for the tuple of a plan and its state, but that owns nothing.
+
+    A capsule has two addresses, its name and its context, where a tuple has its first item (before Python 3.14, and
+    since). Python would count references to the plan itself, even after its memory was given back.
+    """
+    new = ctypes.pythonapi["PyCapsule_New"]
+    new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+    context = ctypes.pythonapi["PyCapsule_SetContext"]
+    context.argtypes = ctypes.py_object, ctypes.c_void_p
+    found = new(plan, plan, None)
+    context(found, plan)
+    first = ctypes.c_void_p.from_address(id(found) + HEADS["subwords_tuple_head"])
+    if first.value != plan:
+        raise SubwordsError("expected capsules laid out as in CPython")  # which `kept` takes as a file of no use
+    return found  # type: ignore[no-any-return]
+
+
+def _unless(call: Callable[[object], Any], strings: list[str], pattern: str) -> Callable[[object], Any]:
+    """Return the function for texts in which none of some strings occurs."""
+    if pattern:
+        import re
+
+        search = re.compile(pattern).search
+        return lambda text: None if type(text) is not str or search(text) else call(text)
+
+    def checked(text: object) -> Any:
+        if type(text) is not str:
+            return None
+        for string in strings:
+            if string in text:
+                return None
+        return call(text)
+
+    return checked
+
+
+def kept_at(path: object) -> str | None:
+    """Return the kept file of the tokenizer at a path, which need not exist; None if it can have none."""
+    if os.environ.get(SWITCH) == "off" or not available():
+        return None
+    try:
+        place, state = os.fspath(path), hashlib.sha256()  # type: ignore[call-overload]
+        for name in _files_in(place) if os.path.isdir(place) else [place]:
+            with open(name, "rb") as file:
+                data = file.read(LARGEST)
+            if len(data) == LARGEST:
+                return None
+            state.update(f"{len(data)} {os.path.basename(name)}".encode() + b"\0" + data)
+        return table_path("kept", state.digest())
+    except (OSError, TypeError, ValueError):
+        return None
+
+
+def _files_in(folder: str) -> list[str]:
+    """Return the files of a folder that a tokenizer may be read from: at least those that `formats` reads."""
+    within = os.path.join(folder, "additional_chat_templates")
+    folders = [folder, within] if os.path.isdir(within) else [folder]
+    entries = [entry for each in folders for entry in os.scandir(each)]
+    return sorted(entry.path for entry in entries if entry.name.endswith(READ) and entry.is_file())
+
+
+def kept(path: str) -> Kept | None:
+    """Return what a kept file holds; None if there is none, or none that can be used."""
+    try:
+        if not os.path.isfile(path) or not private(path):
+            return None
+        with open(path, "rb") as file:
+            data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+        if zlib.crc32(memoryview(data)[8:]) != int.from_bytes(data[:8], "little"):
+            return None
+        os.utime(path)
+        return Kept(data)
+    except Exception:  # whatever damaged content raises
+        return None
+
+
+# ------------------------------------------------------------------ making one
+
+
+def keep(path: str, engine: Engine, spec: TokenizerSpec) -> None:
+    """Write the kept file of a tokenizer, if its short texts take nothing but a plan."""
+    from subwords.engine.encoder import EncoderState
+    from subwords.kernels import layout
+    from subwords.kernels.plan_layout import FIELDS, stage_row
+    from subwords.kernels.stored import packed
+
+    if os.path.exists(path) or (found := engine.quick) is None:
+        return
+    encoder, strings, pattern = found
+    state, other = (EncoderState(encoder.segmenter) for _ in range(2))
+    plan, call = encoder.plan(state), encoder.splitter.fast_path(state.buffers)
+    assert call is not None, "an encoder without a fast path is not quick"
+    # What two states share are tables. What each has of its own is empty at first, but for these.
+    own = (state.seeds, state.counters, state.slots, state.ids, state.arena)
+    state.ids[int(state.counters[layout.COUNTER.ids_used]) :] = 0
+    state.arena[int(state.counters[layout.COUNTER.bytes_used]) :] = 0
+    image = _Image(_arrays((encoder.plan(other), other.workspace)), own)
+    at = {FIELDS.split: call.kernel, FIELDS.encode: encoder.segmenter.kernel}
+    at |= {stage_row(number).start: stage.kernel for number, stage in enumerate(call.stages)}
+    if call.keep is not None:
+        at[FIELDS.keep] = call.keep
+    inner = {field: (KERNEL, image.kernel(kernel.name)) for field, kernel in at.items()}
+    inner[FIELDS.workspace] = WORDS, image.add(state.workspace)
+    inner[FIELDS.out] = WORDS, image.add(state.out)
+    image.add(plan.fields, inner)
+    write_table(path, image.packed(image.add(plan), strings, pattern, packed((spec, spec.model.digest))))
+
+
+def _arrays(things: Any) -> set[int]:
+    """Return the ids of the arrays in a tuple of tuples and arrays."""
+    if isinstance(things, tuple):
+        return set[int]().union(*map(_arrays, things))
+    return {id(things)}
+
+
+class _Image:
+    """The objects that a plan points to, as words of 64 bits, the data of arrays, and where addresses go."""
+
+    def __init__(self, shared: set[int], own: Iterable[NDArray[Any]]) -> None:
+        self._words: list[int] = []
+        self._data: list[bytes] = []
+        self._size = self._empty = 0  # bytes of the data, and of what is empty at first
+        self._places: list[int] = []  # threes: the word, what is added to it, and to what
+        self._kernels: list[str] = []
+        self._found: dict[int, int] = {}
+        self._filled = shared | set(map(id, own))
+
+    def kernel(self, name: str) -> int:
+        """Return the number of a kernel."""
+        self._kernels.append(name)
+        return len(self._kernels) - 1
+
+    def add(self, thing: Any, inner: Mapping[int, tuple[int, int]] | None = None) -> int:
+        """Add an array, or a tuple of such, and return where it is; inner: what is added to some of its elements."""
+        if id(thing) not in self._found:
+            self._found[id(thing)] = self._tuple(thing) if isinstance(thing, tuple) else self._array(thing, inner)
+        return self._found[id(thing)]
+
+    def packed(self, plan: int, strings: list[str], pattern: str, spec: bytes) -> bytes:
+        """Return the content of a kept file."""
+        from array import array
+
+        size = 8 * len(self._words)
+        listed = (plan, self._empty, size, self._kernels, strings, pattern, self._places)
+        described = marshal.dumps(listed)
+        first = aligned(HEAD + len(described))
+        parts = [described, bytes(first - HEAD - len(described)), array("q", self._words).tobytes()]
+        parts += [bytes(aligned(size) - size), *self._data, spec]
+        at = first + aligned(size) + self._size
+        content = len(described).to_bytes(8, "little") + at.to_bytes(8, "little") + b"".join(parts)
+        return zlib.crc32(content).to_bytes(8, "little") + content
+
+    def _object(self, size: int) -> int:
+        self._words += [0] * (size // 8)
+        return len(self._words) - size // 8
+
+    def _point(self, at: int, kind: int, what: int) -> None:
+        self._places += [at, kind, what]
+
+    def _tuple(self, things: tuple[Any, ...]) -> int:
+        found = [self.add(thing) if not (thing is None or isinstance(thing, memoryview)) else None for thing in things]
+        first = HEADS["subwords_tuple_head"]
+        at = self._object(first + 8 * len(things))
+        for number, each in enumerate(found, at + first // 8):
+            if each is not None:
+                self._point(number, WORDS, each)
+        return 8 * at
+
+    def _array(self, made: NDArray[Any], inner: Mapping[int, tuple[int, int]] | None) -> int:
+        at = self._object(HEADER)
+        self._words[at + HEADER // 8 - 1] = len(made)
+        self._point(at + SIZES // 8, WORDS, 8 * at + HEADER - 8)
+        room = aligned(made.nbytes + LANES)
+        if inner is not None:
+            begin = len(self._words)
+            self._words += made.tolist()
+            self._point(at + DATA // 8, WORDS, 8 * begin)
+            for number, (kind, what) in inner.items():
+                self._point(begin + number, kind, what)
+        elif id(made) in self._filled and made.any():
+            self._point(at + DATA // 8, FILLED, self._size)
+            self._data += [made.tobytes(), bytes(room - made.nbytes)]
+            self._size += room
+        else:
+            self._point(at + DATA // 8, EMPTY, self._empty)
+            self._empty += room
+        return 8 * at

@@ -1,0 +1,177 @@
+"""Kept files: a tokenizer that was used before encodes as always, without NumPy, and whatever happens to the file."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import subwords
+from inside import available, entry_kernel, shipped_address
+from inside import kernels_stored as store
+from small_data import file_of
+
+FILES = (
+    *("gpt2/tokenizer.json", "bert/bert-base-uncased-tokenizer.json", "phi-3/tokenizer.json", "t5/tokenizer.json"),
+    *("t5/spiece.model", "mistral/tokenizer.model.v1", "clip/tokenizer.json", "falcon/tokenizer.json"),
+)
+LINE = "The café costs 12,50 €; 中文 isn't  simple.\n\tİstanbul ﬁne <s> Straße ...   "
+
+pytestmark = pytest.mark.skipif(not available(), reason="kept files are for the fast path")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(store, "cache_root", lambda: str(tmp_path / "cache"))
+    monkeypatch.setenv(store.SWITCH, "on")
+    return tmp_path / "cache" / store.FOLDER
+
+
+def kept_of(tok: subwords.Tokenizer) -> bool:
+    return "_kept" in vars(tok)
+
+
+def twice(path: Path) -> tuple[subwords.Tokenizer, subwords.Tokenizer]:
+    """A tokenizer as it is read, and the same from its kept file."""
+    made = subwords.load(path)
+    made.encode("a")
+    return made, subwords.load(path)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_all_calls_have_the_same_results(data: Path, name: str) -> None:
+    made, again = twice(file_of(data, name))
+    assert kept_of(again) and not kept_of(made)
+    texts = [LINE, "", "a", " ", "▁a ▁", "<s>a</s>", "[MASK] x", LINE * 80, "e\u0301 \ud7a3", "x" * 300]
+    for text in texts:
+        assert again.encode(text) == made.encode(text) or text == LINE * 80
+        assert again.count_tokens(text) == made.count_tokens(text)
+    found = again.encode(LINE * 80)  # too long for the fast path: everything is read now
+    assert found == made.encode(LINE * 80)
+    assert [again.encode(text) for text in texts] == [made.encode(text) for text in texts]
+    assert again == made and again.spec.digest == made.spec.digest and repr(again) == repr(made)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda tok: tok.decode([1, 2, 3]),
+        lambda tok: tok.encode("a b", template=True),
+        lambda tok: tok.encode("a <s> b", special="allow"),
+        lambda tok: tok(LINE).tokens,
+        lambda tok: tok.encode_batch([LINE, "a"]).to_lists(),
+        lambda tok: tok.tokenize(LINE),
+        lambda tok: (tok.vocab_size, tok.roles, tok.special_tokens, tok.lossless),
+        lambda tok: pickle.loads(pickle.dumps(tok)),
+        lambda tok: hash(tok),
+    ],
+)
+@pytest.mark.parametrize("name", FILES[:3])
+def test_any_call_may_be_the_first(data: Path, name: str, use: Any) -> None:
+    made, again = twice(file_of(data, name))
+    assert kept_of(again) and use(again) == use(made)
+
+
+@given(texts=st.lists(st.text(max_size=60), min_size=1, max_size=9))
+def test_ids_of_any_text(data: Path, texts: list[str]) -> None:
+    for name in FILES[:4]:
+        made, again = TOKS.get(name) or TOKS.setdefault(name, twice(file_of(data, name)))
+        for text in texts:
+            fast = vars(again)["_fast_encode"](text)
+            assert fast is None or fast == made.encode(text)
+
+
+TOKS: dict[str, tuple[subwords.Tokenizer, subwords.Tokenizer]] = {}
+
+
+def run(path: Path, *texts: str) -> Any:
+    program = Path(__file__).parents[1] / "programs" / "kept.py"
+    done = subprocess.run([sys.executable, str(program), str(path), *texts], check=True, capture_output=True)
+    return json.loads(done.stdout)
+
+
+def test_a_process_that_finds_one_imports_no_engine(data: Path, tmp_path: Path) -> None:
+    path = file_of(data, FILES[0])
+    expected = subwords.load(path)
+    ids = [expected.encode(LINE), expected.encode("low lower")]
+    first, again = run(path, LINE, "low lower"), run(path, LINE, "low lower")
+    assert first == [ids, ["numpy", "subwords.engine.engine"]] or first == again
+    assert again[0] == ids and "subwords.engine.engine" not in again[1]
+    if shipped_address(entry_kernel("fast_encode")):
+        assert again[1] == []
+
+
+@pytest.mark.parametrize("length", [0, 5, 30, 1000, -1])
+def test_a_damaged_file_is_left_aside(data: Path, folder: Path, length: int) -> None:
+    path = file_of(data, FILES[0])
+    made, _ = twice(path)
+    (file,) = folder.glob("kept-*")
+    content = file.read_bytes()
+    file.write_bytes(content[:length] + bytes([content[length] ^ 1]) + content[length + 1 :])
+    again = subwords.load(path)
+    assert not kept_of(again) and again.encode(LINE) == made.encode(LINE)
+    file.write_bytes(content[: len(content) // 2])
+    assert not kept_of(subwords.load(path))
+    file.unlink()
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(file)  # to open it would wait for a writer
+        assert not kept_of(subwords.load(path))
+
+
+def test_files_that_others_may_write_are_left_aside(data: Path, folder: Path) -> None:
+    path = file_of(data, FILES[0])
+    twice(path)
+    (file,) = folder.glob("kept-*")
+    file.chmod(0o666)
+    assert kept_of(subwords.load(path)) == (os.name != "posix")
+
+
+def test_an_edit_of_any_file_of_a_folder_is_seen(data: Path, tmp_path: Path) -> None:
+    place = tmp_path / "tok"
+    place.mkdir()
+    shutil.copy(file_of(data, FILES[0]), place / "tokenizer.json")
+    assert kept_of(twice(place)[1])
+    for name, text in (("tokenizer_config.json", '{"eos_token": "<|endoftext|>"}'), ("chat_template.jinja", "{{ a }}")):
+        (place / name).write_text(text)
+        assert not kept_of(subwords.load(place))
+        assert kept_of(twice(place)[1])
+    assert subwords.load(place).spec.chat_template == "{{ a }}"
+    with pytest.raises(subwords.FormatError):
+        subwords.load(tmp_path / "none")
+
+
+def test_a_vocabulary_whose_merges_are_beside_it_has_none(data: Path, tmp_path: Path) -> None:
+    subwords.load(file_of(data, FILES[0])).save(tmp_path / "vocab.json")
+    assert not kept_of(twice(tmp_path / "vocab.json")[1])
+    assert kept_of(twice(tmp_path)[1])
+
+
+def test_options_and_the_switch(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = file_of(data, FILES[0])
+    assert kept_of(twice(path)[1])
+    monkeypatch.setenv(store.SWITCH, "off")
+    assert not kept_of(subwords.load(path))
+
+
+def test_memory_is_given_back_in_any_order(data: Path) -> None:
+    path = file_of(data, FILES[0])
+    made, _ = twice(path)
+    for number in range(60):
+        tok = subwords.load(path)
+        encode, count = vars(tok)["_fast_encode"], vars(tok)["_fast_count"]
+        vars(tok)["self"] = tok  # a cycle: the garbage collector takes it apart
+        if number % 2:
+            del tok
+            gc.collect()
+        assert encode("low") == made.encode("low") and count("low") == len(encode("low"))
+    gc.collect()

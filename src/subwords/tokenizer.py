@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
@@ -43,8 +42,8 @@ if TYPE_CHECKING:
     from subwords.tokens.manifest import Manifest
 
 
-# Modules are imported on first use. A tokenizer that was used before encodes short texts without NumPy: its import takes
-# more time than all else that such a process does.
+# Modules are imported on first use. A tokenizer that was used before encodes short texts without NumPy, whose import
+# takes more time than all else that such a process does.
 
 TEXT: Literal["text"] = "text"
 REPLACE = "replace"
@@ -513,9 +512,9 @@ class Tokenizer:
         fallback) accepts only "replace".
         Hazard: ids may end inside a character. The default then writes U+FFFD; errors="strict" raises InputError.
         """
-        if errors is REPLACE and skip_special_tokens is False:
-            if (found := self._decode_fast_path(ids if type(ids) is list else _few(ids))) is not None:
-                return found
+        usual = errors is REPLACE and skip_special_tokens is False
+        if usual and (found := self._decode_fast_path(ids if type(ids) is list else _few(ids))) is not None:
+            return found
         return self._id_decoder.text(ids, errors, skip_special_tokens)
 
     def decode_batch(
@@ -833,7 +832,7 @@ def load(
 
         rule = resolved(splitter).rule
     tok = Tokenizer(read_tokenizer(path, splitter=rule, special_ids=special_ids, revision=revision, download=download))
-    if place is not None and (os.path.isdir(path) or kind_at(Path(path)) not in ("merges", "vocab.json")):
+    if place is not None and kind_at(Path(path)) not in ("merges", "vocab.json"):
         tok.__dict__["_kept_at"] = place  # of those two, a file beside is read too
     return tok
 

@@ -7,19 +7,32 @@ import time
 import click
 
 from subwords import __version__
-from subwords.cli.adapting import extend, id_map, merge, prune, replace, train_parity
-from subwords.cli.console import Commands, Group, json_option, print_values, quiet_only
-from subwords.cli.corpus import count, train
-from subwords.cli.encoding import decode, encode
-from subwords.cli.evaluating import allocation, audit, compare, evaluate, stability, sweep
-from subwords.cli.explaining import explain, explain_training, show, verify_training, why_not
-from subwords.cli.files import convert, inspect, verify
-from subwords.cli.tokens import tokens
+from subwords.cli.console import Commands, FromFiles, Group, json_option, print_values, quiet_only
 
 __all__ = ["main"]
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+# The files of the commands of each group; a file is imported when one of its commands is used.
+TOP = FromFiles(
+    {
+        "corpus": "train count",
+        "encoding": "encode decode",
+        "tokens": "tokens",
+        "files": "inspect convert verify",
+        "explaining": "show",
+    }
+)
+ADAPT = FromFiles({"adapting": "extend prune replace merge id-map"})
+STUDY = FromFiles(
+    {
+        "evaluating": "evaluate compare audit sweep stability allocation",
+        "explaining": "explain why-not explain-training verify-training",
+    }
+)
+RESEARCH = FromFiles({"adapting": "train-parity"})
+
+
+@click.group(cls=Commands, commands=TOP, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="subwords")
 def main() -> None:
     """Train, run and inspect subword tokenizers.
@@ -50,27 +63,20 @@ def warmup(as_json: bool) -> None:
     print_values({"seconds": round(time.perf_counter() - started, 3)}, as_json)
 
 
-@click.group(cls=Group)
+@click.group(cls=Group, commands=ADAPT)
 def adapt() -> None:
     """Change the vocabulary of a tokenizer."""
 
 
-@click.group(cls=Group)
+@click.group(cls=Group, commands=STUDY)
 def study() -> None:
     """See what a tokenizer does, and measure how good it is."""
 
 
-@click.group(cls=Group)
+@click.group(cls=Group, commands=RESEARCH)
 def research() -> None:
     """Train as single papers propose."""
 
 
-for group, commands in (
-    (main, (train, count, encode, decode, tokens, inspect, convert, verify, show, adapt, study, research)),
-    (adapt, (extend, prune, replace, merge, id_map)),
-    (study, (evaluate, compare, audit, explain, why_not, explain_training)),
-    (study, (verify_training, sweep, stability, allocation)),
-    (research, (train_parity,)),
-):
-    for command in commands:
-        group.add_command(command)
+for group in (adapt, study, research):
+    main.add_command(group)

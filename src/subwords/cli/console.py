@@ -10,11 +10,11 @@ import os
 import re
 import shlex
 import sys
-import tempfile
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
+from importlib import import_module
 from io import RawIOBase, TextIOWrapper
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, NoReturn, TypeVar, cast
@@ -237,6 +237,36 @@ def source_argument(sources: Sequence[str]) -> Any:
     return standard_input()
 
 
+class FromFiles(MutableMapping[str, click.Command]):
+    """Commands by name, each imported from its file when it is first read: `--version` needs none of them.
+
+    files: the names of the commands of each file of this folder.
+    """
+
+    def __init__(self, files: Mapping[str, str]) -> None:
+        self._found: dict[str, click.Command | str] = {
+            name: file for file, names in files.items() for name in names.split()
+        }
+
+    def __getitem__(self, name: str) -> click.Command:
+        found = self._found[name]
+        if isinstance(found, str):
+            self[name] = found = getattr(import_module(f"{__package__}.{found}"), name.replace("-", "_"))
+        return found
+
+    def __setitem__(self, name: str, command: click.Command) -> None:
+        self._found[name] = command
+
+    def __delitem__(self, name: str) -> None:
+        del self._found[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+
 class Group(click.Group):
     """A group that notes which of its commands runs."""
 
@@ -371,6 +401,8 @@ def check_output(path: Path | None) -> None:
 
 def check_saving(path: Path, save: Callable[[Path], object]) -> None:
     """Fail now rather than after hours of work, for example for an unsupported format or a missing package."""
+    import tempfile
+
     with tempfile.TemporaryDirectory() as folder:
         save(Path(folder, path.name))
 

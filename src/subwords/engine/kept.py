@@ -1,9 +1,9 @@
 """Kept files: what encodes short texts with one tokenizer, as one file to map, so that a process starts without NumPy.
 
 The fast path works on addresses (`kernels/fastpath.py`): of an array it reads the address of its data and its size, of
-a tuple the addresses of its items. So a call plan and all that it points to can lie in a file: arrays and tuples that are made
-up, and what is in them. Where an address goes is in a list: it is added up when the file is mapped, copied on write.
-What is empty at first is not in the file.
+a tuple the addresses of its items. So a call plan and all that it points to can lie in a file: arrays and tuples that
+are made up, and what is in them. Where an address goes is in a list: it is added up when the file is mapped, copied on
+write. What is empty at first is not in the file.
 
 A kept file is named as the other tables on disk are (`kernels/stored.py`), by the content of the tokenizer's files. It
 is made when a tokenizer that was loaded first encodes a short text. The spec is at its end, and is read when something
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from subwords.engine.encoder import EncoderState
     from subwords.engine.engine import Engine
     from subwords.spec.tokenizer import TokenizerSpec
 
@@ -41,6 +40,7 @@ LANES = 64  # bytes after an array that kernels may read (`layout.LANES`: to imp
 HEAD = 24  # bytes: checksum, size of the list, place of the spec
 LARGEST = 1 << 26  # bytes of the files of a tokenizer
 READ = (".json", ".txt", ".model", ".jinja", ".tiktoken", ".spm", ".bpe", ".vocab")  # that a tokenizer is read from
+
 
 class Kept:
     """The functions of a tokenizer's short texts, and its spec; None from a function: use the general path."""
@@ -65,9 +65,8 @@ class Kept:
         """Return the spec of the tokenizer."""
         from subwords.kernels.stored import unpacked
 
-        spec: TokenizerSpec
-        spec, digest = unpacked(self._stored)  # type: ignore[misc]
-        vars(spec.model)["digest"] = digest
+        stored: tuple[TokenizerSpec, str] = unpacked(self._stored)  # type: ignore[assignment]
+        spec, vars(stored[0].model)["digest"] = stored
         return spec
 
 
@@ -86,7 +85,7 @@ def _slot(plan: int) -> object:
     first = ctypes.c_void_p.from_address(id(found) + HEADS["subwords_tuple_head"])
     if first.value != plan:
         raise SubwordsError("expected capsules laid out as in CPython")  # which `kept` takes as a file of no use
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def _unless(call: Callable[[object], Any], strings: list[str], pattern: str) -> Callable[[object], Any]:

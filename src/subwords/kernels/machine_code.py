@@ -244,7 +244,12 @@ def _digest() -> str:
 
     chosen = (os.environ.get("NUMBA_CPU_NAME"), os.environ.get("NUMBA_CPU_FEATURES"))
     processor = (machine(), binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten(), chosen)
-    versions = (sys.version, version_of("numba", "_version.py"), llvmlite.__version__, version_of("numpy", "version.py"))
+    versions = (
+        sys.version,
+        version_of("numba", "_version.py"),
+        llvmlite.__version__,
+        version_of("numpy", "version.py"),
+    )
     state = hashlib.sha256(repr((processor, versions)).encode())
     state.update(sources_digest().encode())
     return state.hexdigest()[:16]

@@ -6,6 +6,7 @@ import contextlib
 import os
 import sys
 import warnings
+
 from subwords.support.errors import SubwordsWarning
 
 TYPE_CHECKING = False  # `typing` takes longer to import than all else here

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import MISSING, field, fields
 from functools import cache
 from math import inf
 from types import NoneType
@@ -168,12 +167,16 @@ def option(default: Any, text: str, *, least: float | None = None, most: float |
 
     least, most: its limits; without a `most`, integers are below 2**63. least=1 refuses an empty str.
     """
+    from dataclasses import field  # which imports `inspect`: every start of a process needs the checks above
+
     return field(default=default, metadata={"text": text, "least": least, "most": most, "metavar": metavar or None})
 
 
 @cache
 def options_of(kind: type) -> tuple[Option, ...]:
     """Return the fields of a dataclass that have a line of help."""
+    from dataclasses import MISSING, fields
+
     hints, found = get_type_hints(kind), list[Option]()
     for one in fields(kind):
         if "text" not in one.metadata:

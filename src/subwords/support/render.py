@@ -6,7 +6,6 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import TextIO
 
 SPACE = "\u2423"  # the open box
@@ -49,6 +48,13 @@ def escape_character(character: str) -> str:
     if character.isprintable() and character != SPACE:
         return character
     return f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def escape(text: str) -> str:
+    """Return a text for HTML."""
+    from html import escape  # whose table of names takes longer to import than a command to say its version
+
+    return escape(text)
 
 
 def shorten_visible(text: str, most: int) -> str:

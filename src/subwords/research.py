@@ -36,7 +36,7 @@ from subwords.models.learning import (
 from subwords.models.settings import BPESettings
 from subwords.spec.token_batch import TokenBatch
 from subwords.spec.vocab import Vocab
-from subwords.support.checks import check_choice, check_integer
+from subwords.support.checks import check_choice, check_integer, check_number
 from subwords.support.errors import CorpusError, InputError, SubwordsWarning, TrainingError
 from subwords.support.memory import zeros
 from subwords.support.report import Report, Table
@@ -546,8 +546,7 @@ def _scales(names: list[str], ratios: Mapping[str, float] | None) -> NDArray[np.
 def _window(window: int, window_share: float, languages: int) -> tuple[int, int]:
     """Return the window, and how many of its merges a language may choose."""
     check_integer("window", window, 0, MOST)
-    if isinstance(window_share, bool) or not isinstance(window_share, int | float) or not 1 <= window_share < math.inf:
-        raise InputError(f"expected window_share to be a number of at least 1, not {window_share!r:.60}")
+    check_number("window_share", window_share, 1)
     if window and window < languages:
         raise InputError(f"expected a window of at least {languages} merges, one for each language, not {window}")
     return window, max(1, int(window_share * window / languages))

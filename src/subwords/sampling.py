@@ -16,7 +16,7 @@ from subwords.models.segmenter import quote_text
 from subwords.models.unigram.model import Unigram
 from subwords.models.wordpiece.model import WordPiece
 from subwords.spec.model import Model
-from subwords.support.checks import check_integer, refuse_given
+from subwords.support.checks import check_integer, check_number, refuse_given
 from subwords.support.errors import InputError
 from subwords.tokenizer import Tokenizer, TokenizerLike, engine_of, tokenizer_of
 
@@ -332,9 +332,7 @@ def _checked(
         refuse_given(f"encode_with for method {method!r}", p=p)
     if method in ("fewest", "longest"):
         refuse_given(f"encode_with for method {method!r}", seed=seed, document=document)
-    p = DROPOUT if p is None else p
-    if isinstance(p, bool) or not isinstance(p, int | float) or not 0 <= p <= 1:
-        raise InputError(f"expected p to be a number from 0 to 1, not {p!r:.60}")
+    p = check_number("p", DROPOUT if p is None else p, 0, 1)
     seed = 0 if seed is None else seed
     if isinstance(seed, bool) or not isinstance(seed, int):
         raise InputError(f"expected seed to be an integer, not {seed!r:.60}")

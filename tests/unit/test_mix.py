@@ -97,7 +97,7 @@ def test_documents_stay() -> None:
         (SOURCES, {"shares": {"en": 1}}, "shares: expected a number for each source; 'de' has none"),
         (SOURCES, {"shares": {"en": 1, "de": 1}, "exponent": 1}, "expected one of weights, shares and exponent"),
         (SOURCES, {"shares": {"en": 1, "de": 1}, "max_bytes": 1}, "max_bytes and shares contradict"),
-        (SOURCES, {"exponent": 2}, "expected exponent as a number from 0 to 1, not 2"),
+        (SOURCES, {"exponent": 2}, "expected exponent to be a number from 0 to 1, not 2"),
         (SOURCES, {"max_bytes": "much"}, "expected a number of bytes"),
         (SOURCES, {"max_bytes": {"fr": 1}}, "max_bytes: 'fr' is not a source"),
         (SOURCES, {"weights": {"en": 1e18}}, "too many words: 'en' counts"),

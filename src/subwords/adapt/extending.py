@@ -171,8 +171,7 @@ class MergeLimits:
     tie_break: str
     min_frequency: int = 0
     max_token_length: int | None = None
-    special_tokens: tuple[str, ...] = ()
-    limit_alphabet: None = None
+    reserved: tuple[str, ...] = ()
 
 
 def extend_bpe(

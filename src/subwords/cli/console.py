@@ -153,14 +153,12 @@ def input_of(file: str, what: str, option: str | None = None) -> tuple[Any, str]
 
     Raises InputError for a missing file, whose name may be meant as the text itself, for which there is `option`.
     """
-    from subwords.support.files import is_remote, place_of
+    from subwords.support.files import place_of
 
     if file == "-":
         return standard_input(what), "standard input"
-    if is_remote(file):
-        return place_of(file), file
     check_file([file], what, option)
-    return Path(file), file
+    return place_of(file), file
 
 
 def check_file(files: Sequence[str], what: str, option: str | None = None) -> None:

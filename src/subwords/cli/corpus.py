@@ -43,7 +43,7 @@ from subwords.cli.options import (
     wrong_usage,
 )
 from subwords.support.errors import InputError, SubwordsWarning
-from subwords.support.files import is_remote, place_of
+from subwords.support.files import place_of
 
 if TYPE_CHECKING:
     from subwords.corpus.counts import WordCounts
@@ -516,7 +516,7 @@ def is_counts(source: str) -> bool:
     """Whether a source is a file of counts."""
     from subwords.corpus.counts import MAGIC
 
-    path: Path = place_of(source) if is_remote(source) else Path(source)
+    path = place_of(source)
     if not path.is_file():
         return False
     with path.open("rb") as file:

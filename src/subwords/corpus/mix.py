@@ -12,7 +12,7 @@ import numpy as np
 
 from subwords.corpus.counts import MOST, WordCounts
 from subwords.corpus.groups import read_gold
-from subwords.support.checks import bytes_of
+from subwords.support.checks import bytes_of, check_number
 from subwords.support.errors import InputError, TrainingError
 from subwords.support.files import place_of
 
@@ -55,8 +55,7 @@ def mix_factors(
         if max_bytes is not None:
             raise InputError("max_bytes and shares contradict each other: leave one of them out")
     elif exponent is not None:
-        if isinstance(exponent, bool) or not isinstance(exponent, int | float) or not 0 <= exponent <= 1:
-            raise InputError(f"expected exponent as a number from 0 to 1, not {exponent!r:.60}")
+        check_number("exponent", exponent, 0, 1)
         target = {name: Fraction(float(size) ** exponent) for name, size in held.items()}
     else:
         given = _numbers("weights", sizes, weights or {})

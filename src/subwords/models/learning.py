@@ -271,8 +271,8 @@ class Limits(Protocol):
         """The number of tokens to reach."""
 
     @property
-    def special_tokens(self) -> Sequence[str]:
-        """Tokens that get the first ids."""
+    def reserved(self) -> Sequence[str]:
+        """Tokens that are not learned and get the first ids."""
 
     @property
     def tie_break(self) -> str:
@@ -285,10 +285,6 @@ class Limits(Protocol):
     @property
     def max_token_length(self) -> int | None:
         """The largest number of symbols in a token."""
-
-    @property
-    def limit_alphabet(self) -> int | None:
-        """The number of symbols to keep."""
 
 
 def check_words(counts: WordCounts) -> None:
@@ -551,8 +547,6 @@ def train_settings(settings: Limits, threshold: int) -> NDArray[np.int64]:
     found = np.zeros(layout.TRAIN.width, np.int64)
     found[layout.TRAIN.threshold], found[layout.TRAIN.floor] = threshold, max(1, settings.min_frequency)
     found[layout.TRAIN.vocab_size], found[layout.TRAIN.tie] = settings.vocab_size, TIES[settings.tie_break]
-    found[layout.TRAIN.max_length], found[layout.TRAIN.specials] = (
-        settings.max_token_length or 0,
-        len(settings.special_tokens),
-    )
+    found[layout.TRAIN.max_length] = settings.max_token_length or 0
+    found[layout.TRAIN.specials] = len(settings.reserved)
     return found

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from functools import cache
-from math import inf
 from types import NoneType
 from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 from subwords.support.errors import InputError, WrongTypeError
 
 T = TypeVar("T")
+LARGEST = sys.float_info.max
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
 _AMOUNT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]I?)?B?\s*", re.IGNORECASE)
 
@@ -42,12 +43,12 @@ def check_integer(name: str, value: object, least: int, most: int) -> None:
         raise InputError(f"expected {name} to be an integer from {least} to {most}, not {value!r:.60}")
 
 
-def check_number(name: str, value: object, least: float, most: float | None = None) -> None:
-    """Raise InputError unless the value is a finite number from `least` to `most`."""
-    real = isinstance(value, int | float) and not isinstance(value, bool)
-    if not real or not least <= value < inf or (most is not None and value > most):  # type: ignore[operator]
-        limits = f"of at least {least}" if most is None else f"from {least} to {most}"
-        raise InputError(f"expected {name} to be a number {limits}, not {value!r:.60}")
+def check_number(name: str, value: object, least: float, most: float = LARGEST) -> float:
+    """Return a finite number; InputError unless it is one from `least` to `most`."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most:
+        return float(value)
+    limits = f"of at least {least}" if most == LARGEST else f"from {least} to {most}"
+    raise InputError(f"expected {name} to be a number {limits}, not {value!r:.60}")
 
 
 def check_string(name: str, value: object) -> None:
@@ -207,7 +208,7 @@ def check_options(value: Any) -> None:
         elif one.kind is int:
             check_integer(name, found, int(least or 0), 2**63 - 1 if one.most is None else int(one.most))
         elif one.kind is float:
-            check_number(name, found, least or 0, one.most)
+            check_number(name, found, least or 0, LARGEST if one.most is None else one.most)
         elif one.kind is list:
             object.__setattr__(value, name, check_strings(name, found))
         elif one.kind is str:

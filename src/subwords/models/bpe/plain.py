@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.models.bpe.model import BPE
-from subwords.support.errors import InputError
+from subwords.support.checks import check_number
 
 if TYPE_CHECKING:
     from subwords.models.bpe.segmenter import BPESegmenter
@@ -231,9 +231,7 @@ def checked_dropout(model: BPE, dropout: object) -> float:
     """Return a probability; None is the model's own, or 0.1 if it has none. InputError for other values."""
     if dropout is None:
         return DROPOUT if model.dropout is None else model.dropout
-    if isinstance(dropout, bool) or not isinstance(dropout, int | float) or not 0 <= dropout <= 1:
-        raise InputError(f"expected dropout to be a number from 0 to 1, not {dropout!r:.60}")
-    return float(dropout)
+    return check_number("dropout", dropout, 0, 1)
 
 
 def draw(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -32,8 +30,7 @@ def train_bpe(
     check_words(counts)
     base, code_ids = initial_tokens(counts, settings)
     rules = character_rules(base) if settings.whole_characters else None
-    limits = replace(settings, special_tokens=settings.reserved, byte_fallback=False)
-    vocab, merges = merge_words(counts, code_ids, base, limits, on_step, rules=rules)
+    vocab, merges = merge_words(counts, code_ids, base, settings, on_step, rules=rules)
     return model_of(vocab, merges, settings)
 
 

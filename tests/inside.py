@@ -122,7 +122,7 @@ NAMES = {
         DroppingRoute GroupsStepSplitter MachineStepSplitter NumbersRoute PrefixingRoute RegexStepSplitter
         StepsRoute SymbolsRoute digit_groups finder literal_strings
     """,
-    "split.pattern": "Chars Either End INVALID Look Outside Repeat Then literal parse_pattern",
+    "split.pattern": "Chars Either End INVALID Look Outside Repeat Then parse_pattern",
     "split.routes": """
         CASED CHUNK_WORDS CasedRoute GapsRoute MachineRoute MaskRoute SAMPLE SplitBuffers SplitRoute
         TracedChunk WordChunk much_is_odd

@@ -26,7 +26,6 @@ from inside import (
     Outside,
     Repeat,
     Then,
-    literal,
     parse_pattern,
 )
 from inside import (
@@ -108,6 +107,7 @@ INVENTED = (
         "[^]a]+",
     ),
     *(r"[\w-]+", r"[\d.,]+\d", r"[^\W\d_]+", r"\D+\d", r"(?P<word>\w+)\s", r"(?<word>\w+)\s", "[&|~]+", "]a}", "é+è?"),
+    *("a(?i)b|c", "(?:a(?i)b|c)d", "(?x: a b # c\n) d", "a(?#b)+", "(?i-s:a.)(?-i)b", "(" * 99 + "a" + ")" * 99),
     *(r"(?i:\p{Greek}+|я)", r"[\p{L}--\p{Lu}]+", "[a-z--[aeiou]]+", "[[a-c][x-z]]+", r"[\w&&[^\d_]]+", r"\pL\PL"),
 )
 
@@ -117,11 +117,11 @@ INVENTED = (
 
 def ends(node: Node, text: str, at: int) -> Iterator[int]:
     match node:
-        case Chars(members):
-            if at < len(text) and members[index(text[at])]:
+        case Chars():
+            if at < len(text) and node.members[index(text[at])]:
                 yield at + 1
-        case Look(members, negative):
-            if (at < len(text) and bool(members[index(text[at])])) != negative:
+        case Look(chars, negative):
+            if (at < len(text) and bool(chars.members[index(text[at])])) != negative:
                 yield at
         case End():
             if at == len(text):
@@ -189,7 +189,8 @@ def characters_of(pattern: str) -> list[str]:
 
 def set_bounds(node: Node) -> Iterator[int]:
     match node:
-        case Chars(members) | Look(members, _):
+        case Chars() | Look():
+            members = (node.chars if isinstance(node, Look) else node).members
             changes = np.flatnonzero(np.diff(members))
             yield from changes[:200].tolist()
             yield from (changes[:200] + 1).tolist()
@@ -341,9 +342,6 @@ def test_error_in_a_long_pattern_shows_what_is_near() -> None:
         (r"\bword", r"\b at character 0"),
         (r"\q", r"\q at character 0"),
         ("^a", "^ at character 0"),
-        ("a(?i)b", "'(?i)' at character 1"),
-        ("(?m)a", "'(?m)' at character 0"),
-        ("(?x: a)", "'(?x:' at character 0"),
         ("(?P=a)", "'(?P=' at character 0"),
         ("(?|a)", "'(?|a' at character 0"),
         ("[+--]", "-- in a set at character 2"),
@@ -353,8 +351,6 @@ def test_error_in_a_long_pattern_shows_what_is_near() -> None:
         (r"a\<b", "the start or the end of a word at character 1"),
         (r"a\p{InGreek}", r"the property \p{InGreek} at character 1"),
         ("a{1001}", "more than 1000 repeats at character 1"),
-        ("(" * 51 + ")" * 51, "nesting deeper than 50 at character 50"),
-        ("[" * 51 + "a" + "]" * 51, "nesting deeper than 50 at character 50"),
         ("".join(map(chr, range(0x4E00, 0x4F01))), "more than 256 different sets at character 257"),
     ],
 )
@@ -380,10 +376,10 @@ def test_a_set_that_comes_twice_is_one_object() -> None:
 
 
 def test_tree_of_each_construct() -> None:
-    a, b = literal("a"), literal("b")
+    a, b = parse_pattern("a"), parse_pattern("b")
     assert isinstance(a, Chars)
-    assert parse_pattern("") == Then(()) == literal("")
-    assert parse_pattern("ab") == Then((a, b)) == literal("ab")
+    assert parse_pattern("") == Then(())
+    assert parse_pattern("ab") == Then((a, b))
     assert parse_pattern("a|b|") == Either((a, b, Then(())))
     assert parse_pattern("a*") == Repeat(a, 0, None)
     assert parse_pattern("a{2,3}+") == Repeat(a, 2, 3, possessive=True)
@@ -391,5 +387,5 @@ def test_tree_of_each_construct() -> None:
     assert parse_pattern("(?>a|b)") == Repeat(Either((a, b)), 1, 1, possessive=True)
     assert parse_pattern("(?>a+)") == parse_pattern("a++") and parse_pattern("(?>a)") == a
     assert parse_pattern("a$") == Then((a, End())) == parse_pattern(r"a\z") == parse_pattern(r"a\Z")
-    assert parse_pattern("(?!a)") == Look(a.members, negative=True)
+    assert parse_pattern("(?!a)") == Look(a, negative=True)
     assert parse_pattern("((?:a)(?P<n>b))") == Then((a, b))

@@ -82,8 +82,8 @@ class _Program:
         match node:
             case Chars():
                 return self.add(_Instruction("take", (after,), self.set_of(node)))
-            case Look(members=members, negative=negative):
-                return self.add(_Instruction("look", (after,), self.set_of(Chars(members)), negative))
+            case Look(chars=chars, negative=negative):
+                return self.add(_Instruction("look", (after,), self.set_of(chars), negative))
             case End():
                 return self.add(_Instruction("end", (after,)))
             case Then(items=items):

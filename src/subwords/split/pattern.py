@@ -1,7 +1,8 @@
-"""The parser of pre-tokenization patterns: from a regex to a syntax tree over sets of characters.
+"""The parser of patterns: from a regex to a syntax tree over sets of characters.
 
-It accepts the subset of regex syntax that real patterns use. Where engines differ, the tree has tiktoken's meaning, or
-the syntax is unsupported here: `Outside` is raised and the caller falls back to the `regex` package.
+`automaton.py` makes an automaton of the tree. If the pattern can have none, `fallback.py` writes the tree for the
+`regex` package. Where engines differ, the tree has tiktoken's meaning. Flags, comments, word borders, `$` and similar
+syntax are expanded, so that the package's own interpretation plays no role.
 
 Source: the syntax of the Rust crates regex and fancy-regex (tiktoken), of Oniguruma (HF tokenizers) and of `regex`.
 """
@@ -9,9 +10,9 @@ Source: the syntax of the Rust crates regex and fancy-regex (tiktoken), of Onigu
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from typing import NoReturn, TypeAlias
+from typing import NamedTuple, NoReturn, TypeAlias
 from unicodedata import east_asian_width
 
 import numpy as np
@@ -29,7 +30,7 @@ Members = NDArray[np.bool_]
 # The last entry of a set: a byte that is not UTF-8. No class contains it, so only negated sets do (S2).
 INVALID = layout.CODE_POINTS
 
-DEEPEST = 50  # nested brackets or groups
+DEEPEST = 100  # nested brackets or groups
 NEAR = 30  # characters of a pattern that an error shows on either side
 
 POSIX = re.compile(r"\[:(\^?)(\w+):\]")
@@ -59,7 +60,7 @@ ASCII_SETS = {
 
 
 class Outside(Exception):  # noqa: N818
-    """The reason why the `regex` package must run a pattern: syntax that this parser does not support."""
+    """The reason why a pattern has no automaton."""
 
 
 @lru_cache(maxsize=64)
@@ -92,14 +93,28 @@ def folded(members: Members) -> Members:
     return members
 
 
+class Flags(NamedTuple):
+    """The flags i, s, m and x at a position of the pattern."""
+
+    fold: bool = False
+    dot_all: bool = False
+    lines: bool = False
+    spaced: bool = False
+
+
 class SetReader:
-    """A position in a pattern, and methods that read one set there."""
+    """A position in a pattern, and methods that read one set there.
+
+    pinned: whether all sets come from the pinned Unicode version. why: the first reason why there is no automaton.
+    """
 
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
         self.at = 0
         self.depth = 0
-        self.fold = False
+        self.flags = Flags()
+        self.pinned = True
+        self.why = ""
 
     def peek(self) -> str:
         """Return the next character, or "" at the end."""
@@ -121,14 +136,18 @@ class SetReader:
         raise InputError(f"expected {expected} at character {at}, got {came}:\n{_pointed(self.pattern, at)}")
 
     def outside(self, at: int, what: str) -> NoReturn:
-        """Raise Outside with the reason why another engine must run the pattern."""
+        """Raise Outside for syntax that neither an automaton nor the fallback has."""
         raise Outside(f"{what} at character {at}")
+
+    def note(self, at: int, what: str) -> None:
+        """Keep the first reason why the pattern has no automaton."""
+        self.why = self.why or f"{what} at character {at}"
 
     def enter(self) -> None:
         """Go one level deeper, at most DEEPEST."""
         self.depth += 1
         if self.depth > DEEPEST:
-            self.outside(self.at, f"nesting deeper than {DEEPEST}")
+            raise InputError(f"pattern nested too deeply: expected at most {DEEPEST} nested groups or sets")
 
     def bracket(self) -> Members:
         """Read the set in square brackets that starts here."""
@@ -167,7 +186,7 @@ class SetReader:
             last = self.range_end(at, item)
             single = last == item
             members[item : last + 1] = True
-        return folded(members) if self.fold else members
+        return folded(members) if self.flags.fold else members
 
     def nested(self) -> Members:
         """Read a set inside another set: in brackets or by a POSIX name."""
@@ -178,7 +197,7 @@ class SetReader:
         if posix[2] not in ASCII_SETS:
             self.fail(at, f"one of {', '.join(ASCII_SETS)} between [: and :]", posix[0])
         members = _ascii(ASCII_SETS[posix[2]])
-        members = folded(members) if self.fold else members
+        members = folded(members) if self.flags.fold else members
         return ~members if posix[1] else members
 
     def range_end(self, at: int, first: int) -> int:
@@ -238,26 +257,30 @@ class SetReader:
         self.at = name.end()
         spelling = name[2] or name[3] or ""
         try:
-            members = _property(spelling, self.fold)
+            members = _property(spelling, self.flags.fold)
         except KeyError:
-            if _known_to_regex(spelling):
-                self.unknown_property(at, spelling, name[1] == "^")
-            self.fail(at, "a Unicode property", self.pattern[at : self.at])
+            known = _known_to_regex(spelling)
+            if known is None:
+                self.fail(at, "a Unicode property", self.pattern[at : self.at])
+            self.note(at, f"the property {self.pattern[at : self.at]}")
+            self.pinned = False
+            members = folded(known.copy()) if self.flags.fold else known
         return ~members if negated != (name[1] == "^") else members
 
-    def unknown_property(self, at: int, name: str, negated: bool) -> NoReturn:
-        """Raise Outside for a property that only the `regex` package supports."""
-        self.outside(at, f"the property {self.pattern[at : self.at]}")
 
-
-def _known_to_regex(name: str) -> bool:
+@lru_cache(16)
+def _known_to_regex(name: str) -> Members | None:
+    """Return the characters with a property that only the `regex` package has; None if it has not."""
     import regex
 
     try:
-        regex.compile(rf"\p{{{name}}}")
+        found = regex.compile(rf"\p{{{name}}}+")
     except regex.error:
-        return False
-    return True
+        return None
+    members = np.zeros(INVALID + 1, np.bool_)
+    for match in found.finditer("".join(map(chr, range(INVALID)))):
+        members[match.start() : match.end()] = True
+    return members
 
 
 def _pointed(pattern: str, at: int) -> str:
@@ -275,44 +298,48 @@ MOST_REPEATS = 1000
 MOST_SETS = 256
 
 INTERVAL = re.compile(r"\{(?=[^}])([0-9]*)(,?)([0-9]*)\}")
-ALL_FLAGS = re.compile(r"\(\?([is]+)\)")
-FLAGS = re.compile(r"\(\?([is]*)(?:-([is]+))?:")
-NAME = re.compile(r"\(\?P?<[A-Za-z_]\w*>")
+QUANTIFIERS = {"*": (0, None), "+": (1, None), "?": (0, 1)}
+FLAGS = re.compile(r"\(\?([imsux]*)(?:-([imsx]+))?([:)])")
+GROUPS = re.compile(r"\(\?(?:[=!>|]|<[=!]|P?<[A-Za-z_]\w*>|\((?:[1-9][0-9]?|[A-Za-z_]\w*)\))")
+IGNORED = re.compile(r"\(\?#[^)]*\)")
+SPACED = re.compile(r"\s+|#[^\n]*")
+REFERENCE = re.compile(r"\\([1-9][0-9]?)|\\k(?:<(\w+)>|'(\w+)')|\(\?P=(\w+)\)")
+BORDER = re.compile(r"\\b(?:\{(start|end|start-half|end-half)\})?|\\[B<>]")
+BORDERS = {r"\<": "start", r"\>": "end"}
+LINE_FEEDS = np.array([[0x0A, 0x0E], [0x85, 0x86], [0x2028, 0x202A]], np.int64)
 
 CLOSED_GROUP = "a ) that closes the group"
 
+Ranges = NDArray[np.int64]  # shape (n, 2): the first code point of a range, and the one after its last
 
-class _Set:
-    """A node that tests one character; equal if type and members are equal. The array becomes read-only."""
 
-    members: Members
+def ranges_of(members: Members) -> Ranges:
+    """Return a set as ranges of code points."""
+    changes = np.flatnonzero(np.diff(members, prepend=False, append=False))
+    return changes.astype(np.int64).reshape(-1, 2)
 
-    def __post_init__(self) -> None:
-        self.members.flags.writeable = False
+
+@dataclass(frozen=True)
+class Chars:
+    """One character of a set, given by the bytes of its ranges."""
+
+    ranges: bytes
 
     @cached_property
-    def _key(self) -> tuple[bytes, bool]:
-        return np.packbits(self.members).tobytes(), getattr(self, "negative", False)
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and self._key == other._key
-
-    def __hash__(self) -> int:
-        return hash(self._key)
-
-
-@dataclass(frozen=True, eq=False)
-class Chars(_Set):
-    """One character of a set: `members`, bool of shape (0x110001,), an entry per code point and one for INVALID."""
-
-    members: Members
+    def members(self) -> Members:
+        """The set, bool of shape (0x110001,), an entry per code point and one for INVALID; read-only."""
+        members = np.zeros(INVALID + 1, np.bool_)
+        for first, last in np.frombuffer(self.ranges, np.int64).reshape(-1, 2).tolist():
+            members[first:last] = True
+        members.flags.writeable = False
+        return members
 
 
-@dataclass(frozen=True, eq=False)
-class Look(_Set):
+@dataclass(frozen=True)
+class Look:
     """Matches the empty string before a member of the set; if `negative`, before any other character or the end."""
 
-    members: Members
+    chars: Chars
     negative: bool
 
 
@@ -346,24 +373,75 @@ class Repeat:
     possessive: bool = False
 
 
-Node: TypeAlias = Chars | Look | End | Then | Either | Repeat
+@dataclass(frozen=True)
+class OtherGroup:
+    """A group that no automaton has: `opening` is the syntax of the `regex` package."""
+
+    opening: str
+    item: Node
 
 
-def parse_pattern(pattern: str) -> Node:
-    r"""Return the tree of a pattern.
+@dataclass(frozen=True)
+class Verbatim:
+    """Syntax of the `regex` package that no automaton has."""
+
+    text: str
+
+
+Node: TypeAlias = Chars | Look | End | Then | Either | Repeat | OtherGroup | Verbatim
+
+
+class Syntax(NamedTuple):
+    """The tree of a pattern.
+
+    why: the reason why it has no automaton, or "". pinned: whether all its sets come from the pinned Unicode version.
+    references: whether it has back-references; only then the tree has the groups that they mean.
+    """
+
+    tree: Node
+    why: str
+    pinned: bool
+    references: bool
+
+
+def syntax_of(pattern: str) -> Syntax:
+    """Return the tree of a pattern.
 
     Raises InputError, with the position, for syntax that no engine accepts, and Outside, with the reason, for syntax
     that only other engines accept.
+    """
+    parser = _Parser(pattern, captures=False)
+    tree = parser.parse()
+    if parser.references:
+        parser = _Parser(pattern, captures=True)
+        tree = parser.parse()
+    return Syntax(tree, parser.why, parser.pinned, parser.references)
+
+
+def parse_pattern(pattern: str) -> Node:
+    r"""Return the tree of a pattern for an automaton; as `syntax_of`, with Outside also for what no automaton has.
 
     >>> parse_pattern(r"(?:\s|$){2,}")  # doctest: +ELLIPSIS
     Repeat(item=Either(branches=(Chars(...), End())), low=2, high=None, greedy=True, possessive=False)
     """
-    return _Parser(pattern).parse()
+    found = syntax_of(pattern)
+    if found.why:
+        raise Outside(found.why)
+    return found.tree
 
 
-def literal(text: str) -> Node:
-    """Return the tree that matches a text literally."""
-    return _then([Chars(one(ord(character), False)) for character in text])
+@dataclass
+class _Open:
+    """An open group: its position, its opening, the flags around it, and its branches so far."""
+
+    at: int
+    opening: str
+    flags: Flags
+    branches: list[list[Node]] = field(default_factory=lambda: [[]])
+
+    def node(self) -> Node:
+        branches = [_then(branch) for branch in self.branches]
+        return branches[0] if len(branches) == 1 else Either(tuple(branches))
 
 
 def _then(items: list[Node]) -> Node:
@@ -371,149 +449,204 @@ def _then(items: list[Node]) -> Node:
 
 
 class _Parser(SetReader):
-    def __init__(self, pattern: str) -> None:
+    def __init__(self, pattern: str, *, captures: bool) -> None:
         super().__init__(pattern)
-        self.dot_all = False
-        self.sets: dict[Chars, Chars] = {}
-        self.characters: dict[tuple[int, bool], Chars] = {}
+        self.captures, self.references = captures, False
+        self.open = [_Open(0, "", self.flags)]
+        self.repeatable = False  # whether a quantifier may follow
+        self.sets: dict[bytes, Chars] = {}
 
     def parse(self) -> Node:
-        if flags := ALL_FLAGS.match(self.pattern):
-            self.fold, self.dot_all = "i" in flags[1], "s" in flags[1]
-            self.at = flags.end()
-        node = self.either()
-        if self.peek():
-            self.fail(self.at, "an open group before )")
-        return node
+        while self.peek():
+            if not self.ignored():
+                self.token()
+        if len(self.open) > 1:
+            self.fail(self.open[-1].at, CLOSED_GROUP, "the end of the pattern")
+        return self.open[0].node()
 
-    def either(self) -> Node:
-        branches = [self.then()]
-        while self.take("|"):
-            branches.append(self.then())
-        return branches[0] if len(branches) == 1 else Either(tuple(branches))
+    def ignored(self) -> bool:
+        """Skip a comment or, with the flag x, whitespace or a comment up to the end of the line."""
+        found = IGNORED.match(self.pattern, self.at) or (self.flags.spaced and SPACED.match(self.pattern, self.at))
+        self.at = found.end() if found else self.at
+        return bool(found)
 
-    def then(self) -> Node:
-        items = []
-        while self.peek() not in ("", "|", ")"):
-            items.append(self.repeated(self.atom()))
-        return _then(items)
+    def token(self) -> None:
+        """Read an item, a quantifier, or one of ( ) |."""
+        character = self.peek()
+        if character in "*+?" or INTERVAL.match(self.pattern, self.at):
+            self.quantifier()
+        elif character == "|":
+            self.at += 1
+            self.open[-1].branches.append([])
+            self.repeatable = False
+        elif found := REFERENCE.match(self.pattern, self.at):
+            self.reference(found)
+        elif character == "(":
+            self.group()
+        elif character == ")":
+            self.close()
+        else:
+            self.add(self.atom())
+
+    def add(self, item: Node) -> None:
+        self.open[-1].branches[-1].append(item)
+        self.repeatable = True
 
     def atom(self) -> Node:
         at, character = self.at, self.peek()
-        if character in "*+?" or INTERVAL.match(self.pattern, at):
-            self.fail(at, "an item to repeat before a quantifier")
-        if character == "(":
-            return self.group()
         if character == "[":
-            return self.chars(self.bracket())
-        if self.take("$") or self.take(r"\z") or self.take(r"\Z"):
-            return End()
+            members = self.bracket()
+            if self.flags.spaced and re.search(r"(?<!\\)\s", self.pattern[at : self.at]):
+                self.outside(at, "whitespace in a set with the flag x")
+            return self.chars(ranges_of(members))
         if character == "\\":
-            if self.ahead(r"\<") or self.ahead(r"\>"):
-                self.outside(at, "the start or the end of a word")
-            item = self.escape()
-            return self.character(item) if isinstance(item, int) else self.chars(item)
-        if character == "^":
-            self.outside(at, "^")
+            return self.escaped()
         self.at += 1
-        if character == ".":
-            return self.chars(np.ones(INVALID + 1, np.bool_) if self.dot_all else ~one(ord("\n"), False))
-        return self.character(ord(character))
+        if character == "^":
+            self.note(at, "^")
+            return OtherGroup("(?<!", self.dot(dot_all=False)) if self.flags.lines else Verbatim(r"(?:\A)")
+        if character == "$":
+            return Look(self.dot(dot_all=False), negative=True) if self.flags.lines else End()
+        return self.dot(self.flags.dot_all) if character == "." else self.character(ord(character))
 
-    def repeated(self, item: Node) -> Node:
-        """Return the item with the quantifiers that follow it."""
-        at = self.at
-        while bounds := self.quantifier():
-            if isinstance(item, Look | End):
-                self.outside(at, "a quantifier on an item without width")
-            if self.take("?"):
-                self.outside(at, "a lazy quantifier")
-            item = Repeat(item, *bounds, possessive=self.take("+"))
-            at = self.at
-        return item
+    def dot(self, dot_all: bool) -> Chars:
+        every = [[0, INVALID + 1]] if dot_all else [[0, ord("\n")], [ord("\n") + 1, INVALID + 1]]
+        return self.chars(np.array(every, np.int64))
 
-    def quantifier(self) -> tuple[int, int | None] | None:
-        for sign, low, high in (("*", 0, None), ("+", 1, None), ("?", 0, 1)):
-            if self.take(sign):
-                return low, high
-        at = self.at
-        interval = INTERVAL.match(self.pattern, at)
-        if not interval:
-            return None
-        self.at = interval.end()
-        low = int(interval[1] or 0)
-        high = int(interval[3]) if interval[3] else None if interval[2] else low
-        if max(low, high or 0) > MOST_REPEATS:
-            self.outside(at, f"more than {MOST_REPEATS} repeats")
-        if high is not None and low > high:
-            self.fail(at, "a quantifier whose minimum is not above its maximum", interval[0])
-        return low, high
+    def escaped(self) -> Node:
+        at, sign = self.at, self.pattern[self.at : self.at + 2]
+        border = BORDER.match(self.pattern, at)
+        if border or sign in (r"\A", r"\G", r"\K", r"\R"):
+            self.note(at, "the start or the end of a word" if sign in BORDERS else sign)
+        if border:
+            self.at = border.end()
+            return self.border(BORDERS.get(sign, border[1] or sign))
+        if sign in (r"\A", r"\G", r"\K", r"\R", r"\z", r"\Z"):
+            self.at += 2
+            if sign == r"\R":
+                crlf = Then((self.chars(_character(ord("\r"), False)), self.chars(_character(ord("\n"), False))))
+                return _atomic(Either((crlf, self.chars(LINE_FEEDS))))
+            return End() if sign.lower() == r"\z" else Verbatim(f"(?:{sign})")
+        item = self.escape()
+        return self.character(item) if isinstance(item, int) else self.chars(ranges_of(item))
 
-    def group(self) -> Node:
-        opened, flags = self.at, (self.fold, self.dot_all)
-        self.enter()
-        kind = self.group_kind()
-        node = self.either()
-        if not self.take(")"):
-            self.fail(opened, CLOSED_GROUP, "the end of the pattern")
-        self.depth -= 1
-        self.fold, self.dot_all = flags
-        if kind == "(?>":
-            return _atomic(node)
-        if kind in ("(?=", "(?!"):
-            return self.look(opened, node, kind == "(?!")
-        return node
+    def border(self, kind: str) -> Node:
+        word = self.chars(ranges_of(_property("Word", False)))
+        after, before, not_after, not_before = (OtherGroup(opening, word) for opening in ("(?<=", "(?=", "(?<!", "(?!"))
+        start, end = Then((not_after, before)), Then((after, not_before))
+        kinds: dict[str, Node] = {
+            "start": start,
+            "end": end,
+            "start-half": not_after,
+            "end-half": not_before,
+            r"\b": Either((start, end)),
+            r"\B": Either((Then((after, before)), Then((not_after, not_before)))),
+        }
+        return kinds[kind]
 
-    def group_kind(self) -> str:
-        """Read the start of a group and its flags; return it for a look-ahead or an atomic group, else ""."""
-        at = self.at
-        if flags := FLAGS.match(self.pattern, at):
-            on, off = flags[1], flags[2] or ""
-            self.fold = (self.fold or "i" in on) and "i" not in off
-            self.dot_all = (self.dot_all or "s" in on) and "s" not in off
-            self.at = flags.end()
-        elif name := NAME.match(self.pattern, at):
-            self.at = name.end()
+    def reference(self, found: re.Match[str]) -> None:
+        at, self.at, self.references = self.at, found.end(), True
+        self.note(at, found[0][:2] if found[0][0] == "\\" else repr(found[0][:4]))
+        name = next(filter(None, found.groups()))
+        self.add(Verbatim(f"(?{'i' * self.flags.fold}:" + (rf"\{name})" if name.isdigit() else f"(?P={name}))")))
+
+    def quantifier(self) -> None:
+        """Read a quantifier; a second one applies to the item and the first."""
+        at, interval = self.at, INTERVAL.match(self.pattern, self.at)
+        if not self.repeatable:
+            self.fail(at, "an item to repeat before a quantifier")
+        if interval:
+            self.at = interval.end()
+            low = int(interval[1] or 0)
+            high = int(interval[3]) if interval[3] else None if interval[2] else low
+            if high is not None and low > high:
+                self.fail(at, "a quantifier whose minimum is not above its maximum", interval[0])
+            if max(low, high or 0) > MOST_REPEATS:
+                self.note(at, f"more than {MOST_REPEATS} repeats")
         else:
-            for kind in ("(?=", "(?!", "(?>"):
-                if self.take(kind):
-                    return kind
+            low, high = QUANTIFIERS[self.peek()]
+            self.at += 1
+        items = self.open[-1].branches[-1]
+        item, lazy = items.pop(), self.take("?")
+        if isinstance(item, Look | End):
+            self.note(at, "a quantifier on an item without width")
+        if lazy:
+            self.note(at, "a lazy quantifier")
+        items.append(Repeat(item, low, high, not lazy, possessive=not lazy and self.take("+")))
+
+    def group(self) -> None:
+        """Read the start of a group, or flags."""
+        at, outer, opening = self.at, self.flags, "("
+        self.repeatable = False
+        if flags := FLAGS.match(self.pattern, at):
+            self.at, opening = flags.end(), ""
+            on, off = flags[1], flags[2] or ""
+            signs = zip(outer, "ismx", strict=True)
+            self.flags = Flags(*((now or sign in on) and sign not in off for now, sign in signs))
+            if flags[3] == ")":
+                return
+        elif kind := GROUPS.match(self.pattern, at):
+            opening, self.at = kind[0], kind.end()
+            if opening in ("(?<=", "(?<!"):
+                self.note(at, "look-behind")
+            elif opening[2] in "|(":
+                self.note(at, repr(self.pattern[at : at + 4]))
+                self.references |= opening[2] == "("
+        else:
             self.at += 1
             if self.peek() == "?":
                 if ")" not in self.pattern[at:]:
                     self.fail(at, CLOSED_GROUP, "the end of the pattern")
-                look_behind = self.pattern.startswith(("(?<=", "(?<!"), at)
-                self.outside(at, "look-behind" if look_behind else f"{self.pattern[at : at + 4]!r}")
-        return ""
+                self.outside(at, repr(self.pattern[at : at + 4]))
+        self.enter()
+        self.open.append(_Open(at, opening, outer))
 
-    def look(self, at: int, node: Node, negative: bool) -> Node:
+    def close(self) -> None:
+        """Read the end of a group and restore the outer flags."""
+        if len(self.open) == 1:
+            self.fail(self.at, "an open group before )")
+        self.at += 1
+        self.depth -= 1
+        group = self.open.pop()
+        self.flags, node, opening = group.flags, group.node(), group.opening
+        if opening == "(?>":
+            node = _atomic(node)
+        elif opening in ("(?=", "(?!"):
+            node = self.look(group.at, node, opening)
+        elif opening and (self.captures or not (opening == "(" or opening.endswith(">"))):
+            node = OtherGroup(opening, node)
+        self.add(node)
+
+    def look(self, at: int, node: Node, opening: str) -> Node:
         found = _first(node)
         if not found:
-            self.outside(at, "a look-ahead wider than one character")
+            self.note(at, "a look-ahead wider than one character")
+            return OtherGroup(opening, node)
         members, end = found
         # (?=[ab]|$) is the same as (?![^ab]).
-        return Look(~members, not negative) if end else Look(members, negative)
+        return Look(self.chars(ranges_of(~members if end else members)), negative=(opening == "(?!") != end)
 
     def character(self, code: int) -> Chars:
-        """Return the node of one character, from a cache: a lookup by its set takes 1 ms."""
-        key = code, self.fold
-        if key not in self.characters:
-            self.characters[key] = self.chars(one(*key))
-        return self.characters[key]
+        return self.chars(_character(code, self.flags.fold))
 
-    def chars(self, members: Members) -> Chars:
+    def chars(self, ranges: Ranges) -> Chars:
         """Return the node of a set, the same object for equal sets."""
-        node = Chars(members)
-        node = self.sets.setdefault(node, node)
+        key = ranges.tobytes()
+        node = self.sets.setdefault(key, Chars(key))
         if len(self.sets) > MOST_SETS:
-            self.outside(self.at, f"more than {MOST_SETS} different sets")
+            self.note(self.at, f"more than {MOST_SETS} different sets")
         return node
+
+
+@lru_cache(256)
+def _character(code: int, fold: bool) -> Ranges:
+    return ranges_of(one(code, True)) if fold else np.array([[code, code + 1]], np.int64)
 
 
 def _atomic(node: Node) -> Node:
     if isinstance(node, Chars):
         return node
-    if isinstance(node, Repeat):
+    if isinstance(node, Repeat) and node.greedy:
         return replace(node, possessive=True)
     return Repeat(node, 1, 1, possessive=True)
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from subwords.interop.tiktoken import TiktokenShape
     from subwords.normalize.normalizer import Normalizer
     from subwords.normalize.resolve import Changes, SplitterLike
-    from subwords.scale.job import Format
+    from subwords.scale.job import EncodeOptions, Format
     from subwords.scale.runners import Run
     from subwords.spec.added_token import Input
     from subwords.spec.decoder import Decoder
@@ -606,39 +606,11 @@ class Tokenizer:
 
     @overload
     def encode_files(
-        self,
-        source: Source,
-        path: str | PathLike[str],
-        *,
-        format: Format | None = ...,
-        dtype: Literal["uint16", "uint32", "int32"] | None = ...,
-        bos: int | str | None = ...,
-        eos: int | str | None = ...,
-        shard_size: int | None = ...,
-        shuffle: int | None = ...,
-        special: Literal["text", "error", "allow"] = ...,
-        reading: Reading | None = ...,
-        threads: int | None = ...,
-        progress: bool | None = ...,
-        run: None = None,
+        self, source: Source, path: str | PathLike[str], *, run: None = None, **options: Unpack[EncodeOptions]
     ) -> Manifest: ...
     @overload
     def encode_files(
-        self,
-        source: Source,
-        path: str | PathLike[str],
-        *,
-        format: Format | None = ...,
-        dtype: Literal["uint16", "uint32", "int32"] | None = ...,
-        bos: int | str | None = ...,
-        eos: int | str | None = ...,
-        shard_size: int | None = ...,
-        shuffle: int | None = ...,
-        special: Literal["text", "error", "allow"] = ...,
-        reading: Reading | None = ...,
-        threads: int | None = ...,
-        progress: bool | None = ...,
-        run: Run,
+        self, source: Source, path: str | PathLike[str], *, run: Run, **options: Unpack[EncodeOptions]
     ) -> Manifest | None: ...
     def encode_files(
         self,

@@ -28,7 +28,6 @@ from subwords.cli.console import (
 from subwords.cli.options import (
     add_options,
     command,
-    print_table,
     reading_from,
     reading_options,
     table_options,
@@ -39,6 +38,7 @@ from subwords.support.files import atomic_write
 
 if TYPE_CHECKING:
     from subwords.study.auditing import Audit
+    from subwords.support.report import Report
 
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -66,6 +66,12 @@ def _options(function: _Command) -> _Command:
 _plot = click.option(
     "--plot", type=click.Path(path_type=Path), metavar="FILE", help="Also draw a plot: .pdf, .svg or .png."
 )
+_algorithm = click.option(
+    "--algorithm",
+    type=choice(["bpe", "wordpiece", "unigram", "wordlevel", "mingram"]),
+    default="bpe",
+    show_default=True,
+)
 
 
 @command()
@@ -80,15 +86,7 @@ _plot = click.option(
 )
 @_plot
 @table_options
-def evaluate(
-    tokenizer: str,
-    sources: tuple[str, ...],
-    plot: Path | None,
-    latex: bool,
-    quiet: bool,
-    as_json: bool,
-    **options: Any,
-) -> None:
+def evaluate(tokenizer: str, sources: tuple[str, ...], plot: Path | None, **options: Any) -> Report:
     """Measure a tokenizer on a corpus: compression, use of the vocabulary, cost of languages, with intervals.
 
     SOURCE is a corpus as in "subwords count"; with names, each is a group. Each text file, row, or line (--documents
@@ -103,11 +101,11 @@ def evaluate(
     from subwords.study.evaluation import evaluate as evaluated
 
     _check_plot(plot)
-    found = evaluated(load_tokenizer(tokenizer), _corpus(sources), **_given(options), progress=False if quiet else None)
-    print_table(found, latex, as_json, quiet)
-    if not quiet and found.bytes_per_second:
+    found = evaluated(load_tokenizer(tokenizer), _corpus(sources), **_given(options))
+    if options["progress"] is None and found.bytes_per_second:
         click.echo(f"Encoded {found.bytes_per_second / 1e6:.1f} MB per second and thread.", err=True)
     _save_plot(found, plot, f"{tokenizer}, on {_plot_title(sources)}")
+    return found
 
 
 @command()
@@ -125,15 +123,7 @@ def evaluate(
 @_options
 @_plot
 @table_options
-def compare(
-    tokenizers: tuple[str, ...],
-    sources: tuple[str, ...],
-    plot: Path | None,
-    latex: bool,
-    quiet: bool,
-    as_json: bool,
-    **options: Any,
-) -> None:
+def compare(tokenizers: tuple[str, ...], sources: tuple[str, ...], plot: Path | None, **options: Any) -> Report:
     """Compare tokenizers on a corpus: paired differences with intervals, and words that they split differently.
 
     \b
@@ -147,10 +137,9 @@ def compare(
     named = [_name_and_place(value) for value in tokenizers]
     toks = [load_tokenizer(place) for _, place in named]
     names = [place if name is None else name for name, place in named]
-    progress = False if quiet else None
-    found = compared(toks, _corpus(sources), names=names, **_given(options), progress=progress)
-    print_table(found, latex, as_json, quiet)
+    found = compared(toks, _corpus(sources), names=names, **_given(options))
     _save_plot(found, plot, _plot_title(sources))
+    return found
 
 
 @command()
@@ -163,12 +152,7 @@ def compare(
     metavar="[NAME=]SOURCE",
     help="Text to measure on; may be repeated. With names, each is a group.  [default: SOURCE]",
 )
-@click.option(
-    "--algorithm",
-    type=choice(["bpe", "wordpiece", "unigram", "wordlevel", "mingram"]),
-    default="bpe",
-    show_default=True,
-)
+@_algorithm
 @click.option("--width", type=click.IntRange(min=1), metavar="N", help="Of a model: numbers in a token's vector.")
 @click.option(
     "--layer-parameters", type=click.IntRange(min=1), metavar="N", help="Of a model: parameters outside the embeddings."
@@ -177,15 +161,7 @@ def compare(
 @reading_options
 @_plot
 @table_options
-def sweep(
-    sources: tuple[str, ...],
-    held_out: tuple[str, ...],
-    plot: Path | None,
-    latex: bool,
-    quiet: bool,
-    as_json: bool,
-    **options: Any,
-) -> None:
+def sweep(sources: tuple[str, ...], held_out: tuple[str, ...], plot: Path | None, **options: Any) -> Report:
     """Train vocabularies of several sizes, and measure how compression grows.
 
     SOURCE is a corpus, or a file of "subwords count". BPE is trained once. Each text file, row, or line (--documents
@@ -206,9 +182,9 @@ def sweep(
     rules = {}
     if (made := getattr(words, "provenance", None)) is not None:
         rules = {"splitter": made.splitter} | ({} if made.normalizer is None else {"normalizer": made.normalizer})
-    found = swept(words, held_out=held, **rules, **_given(options), progress=False if quiet else None)
-    print_table(found, latex, as_json, quiet)
+    found = swept(words, held_out=held, **rules, **_given(options))
     _save_plot(found, plot, f"{options['algorithm']} of {_plot_title(sources)}, on {_plot_title(held_out or sources)}")
+    return found
 
 
 def _name_and_place(value: str) -> tuple[str | None, str]:
@@ -281,25 +257,12 @@ def _given(options: dict[str, Any]) -> dict[str, Any]:
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the samples.")
 @click.option("--held-out", type=SOURCE, metavar="SOURCE", help="Text to measure on.  [default: the largest sample]")
-@click.option(
-    "--algorithm",
-    type=choice(["bpe", "wordpiece", "unigram", "wordlevel", "mingram"]),
-    default="bpe",
-    show_default=True,
-)
+@_algorithm
 @click.option("--splitter", type=utf8_argument, metavar="NAME|REGEX", help="How to split text into words.")
 @click.option("--normalizer", type=utf8_argument, metavar="NAME", help="How to normalize text first.")
 @reading_options
 @table_options
-def stability(
-    sources: tuple[str, ...],
-    shares: tuple[float, ...],
-    held_out: str | None,
-    latex: bool,
-    quiet: bool,
-    as_json: bool,
-    **options: Any,
-) -> None:
+def stability(sources: tuple[str, ...], shares: tuple[float, ...], held_out: str | None, **options: Any) -> Report:
     """Train on nested samples of a corpus, and see how much the vocabulary still changes with more text.
 
     Each text file, row, or line (--documents line) is a document: a sample is of whole documents.
@@ -316,19 +279,14 @@ def stability(
         raise click.UsageError(f"{counted} holds counts, which have no documents to sample: pass text")
     source = source_argument(sources)
     held = corpus_of([held_out]) if held_out is not None else None
-    given = {"reading": reading_from(options)} | {name: value for name, value in options.items() if value is not None}
-    progress = False if quiet else None
-    found = measured(source, shares=shares or SHARES, held_out=held, progress=progress, **given)
-    print_table(found, latex, as_json, quiet)
+    return measured(source, shares=shares or SHARES, held_out=held, **_given(options))
 
 
 @command()
 @tokenizer_argument
 @click.argument("groups", type=utf8_argument, nargs=-1, required=True, metavar="NAME=SOURCE...")
 @table_options
-def allocation(
-    tokenizer: str, groups: tuple[str, ...], threads: int | None, latex: bool, quiet: bool, as_json: bool
-) -> None:
+def allocation(tokenizer: str, groups: tuple[str, ...], **options: Any) -> Report:
     """Measure how many tokens of a vocabulary each language gets, or any other group of texts.
 
     SOURCE is a corpus, or a file of "subwords count".
@@ -341,8 +299,7 @@ def allocation(
 
     named = named_values("groups", groups).items()
     sources = {name: corpus_of([place]) for name, place in named}
-    found = measured(load_tokenizer(tokenizer), sources, threads=threads, progress=False if quiet else None)
-    print_table(found, latex, as_json, quiet)
+    return measured(load_tokenizer(tokenizer), sources, **options)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

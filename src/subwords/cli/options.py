@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -187,12 +187,18 @@ def print_waiting(run: Run | None, as_json: bool, quiet: bool) -> None:
 # ---------------------------------------------------------------------------------------------------------------------
 # The options of all commands that print tables of measurements.
 
-_Command = TypeVar("_Command", bound=Callable[..., Any])
 
+def table_options(command: Callable[..., Report]) -> Callable[..., None]:
+    """Add the options that say how a result is shown, and show the one that a command returns.
 
-def table_options(command: _Command) -> _Command:
-    """Add the options that say how a result is shown."""
-    options: list[Callable[[_Command], _Command]] = [
+    The command gets its `progress` instead of --quiet.
+    """
+
+    @wraps(command)
+    def shown(latex: bool, as_json: bool, quiet: bool, **given: Any) -> None:
+        _print_table(command(progress=False if quiet else None, **given), latex, as_json, quiet)
+
+    options = [
         click.option(
             "--latex",
             is_flag=True,
@@ -202,10 +208,10 @@ def table_options(command: _Command) -> _Command:
         quiet_option,
         json_option,
     ]
-    return add_options(command, options)
+    return add_options(shown, options)
 
 
-def print_table(found: Report, latex: bool, as_json: bool, quiet: bool) -> None:
+def _print_table(found: Report, latex: bool, as_json: bool, quiet: bool) -> None:
     """Print tables, aligned at a terminal, otherwise in Markdown; or in LaTeX or JSON. Notes go to standard error."""
     if as_json:
         click.echo(json.dumps(found.to_dict()))

@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import chain
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypedDict, TypeVar, cast
 
 from subwords.corpus.count import add_files
 from subwords.corpus.counts import WordCounts, mapped_counts
@@ -20,7 +20,7 @@ from subwords.corpus.reading import Reading, Tally, reading_of
 from subwords.corpus.source import Source, files_and_texts, source_size
 from subwords.engine.documents import encode_documents
 from subwords.normalize.normalizer import Pipeline
-from subwords.scale.runners import Run
+from subwords.scale.runners import Run, room_for, run_shards
 from subwords.scale.work import CorpusShard, CountWork, EncodeWork, ShardResult, ShardTask, done_of, shards_of
 from subwords.support.checks import check_choice, check_instance, check_integer
 from subwords.support.errors import InputError
@@ -63,7 +63,7 @@ def count_in_shards(
         if done is None:
             return None
         parts = [job.folder / f"{one.name}.part" for one in done]
-        counts = mapped_counts(lambda path: add_files(parts, path, threads=thread_count(run.threads), room=run.room))
+        counts = mapped_counts(lambda path: add_files(parts, path, threads=thread_count(run.threads), room=room_for(run)))
         job.clean()
     return counts
 
@@ -107,7 +107,7 @@ class _ShardJob:
         if not files:
             raise InputError(f"source: expected files, which workers can read, not {type(texts).__name__}")
         check_instance("run", run, Run)
-        self.files, _ = files, run.room  # too little memory is an error before anything is written
+        self.files, _ = files, room_for(run)  # too little memory is an error before anything is written
         self._work, self._run, self._held = work, run, ExitStack()
         self.folder = self._folder(target)
         if run.runner != "local" or (run.workers or 1) > 1:
@@ -143,7 +143,7 @@ class _ShardJob:
         total = sum(sizes.values())
         done = total - sum(shard.size for shard in missing) if self._run.rank is None else 0
         with progress_line(total, "shards", done=done, enabled=progress) as bar:
-            for one in self._run.done(self._work, missing if self._run.rank is None else self.shards, self.folder):
+            for one in run_shards(self._run, self._work, missing if self._run.rank is None else self.shards, self.folder):
                 bar.advance(sizes[one.number])
         found = self._all_found()
         return None if None in found else [one for one in found if one is not None]
@@ -170,6 +170,21 @@ Format: TypeAlias = Literal["npy", "bin", "megatron", "parquet", "datatrove", "l
 
 BLOCK = 1 << 21  # bytes of text that are encoded at once: 4 MB are 10 % slower, 512 KB 20 %
 MOST = 1 << 62
+
+
+class EncodeOptions(TypedDict, total=False):
+    """Options of `Tokenizer.encode_files`."""
+
+    format: Format | None
+    dtype: Literal["uint16", "uint32", "int32"] | None
+    bos: int | str | None
+    eos: int | str | None
+    shard_size: int | None
+    shuffle: int | None
+    special: Literal["text", "error", "allow"]
+    reading: Reading | None
+    threads: int | None
+    progress: bool | None
 
 
 def encode_corpus(

@@ -293,22 +293,22 @@ class Run:
         if self.runner == "local" and self.address is not None:
             raise InputError("`address` is for runners ray and dask")
 
-    @property
-    def room(self) -> int | None:
-        """What is left of the memory for this process; None if it is not limited."""
-        from subwords.support.memory import room_of
 
-        return None if self.memory is None else room_of(bytes_of(self.memory))
+def room_for(run: Run) -> int | None:
+    """Return what a run leaves of its memory for this process; None if it is not limited."""
+    from subwords.support.memory import room_of
 
-    def done(self, work: ShardTask, shards: list[CorpusShard], folder: Path) -> Iterator[ShardResult]:
-        """Do the work on all shards, or on those of this rank."""
-        memory = None if self.memory is None else bytes_of(self.memory)
-        if self.runner != "local":
-            return RUNNERS[self.runner](self.address, self.threads or 1, memory)(work, shards, folder)
-        run = local_runner(self.workers, self.threads, memory)
-        if self.rank is not None:
-            shards = shards[self.rank :: self.world_size]
-        return run(work, shards, folder)
+    return None if run.memory is None else room_of(bytes_of(run.memory))
+
+
+def run_shards(run: Run, work: ShardTask, shards: list[CorpusShard], folder: Path) -> Iterator[ShardResult]:
+    """Do the work of a run on all shards, or on those of its rank."""
+    memory = None if run.memory is None else bytes_of(run.memory)
+    if run.runner != "local":
+        return RUNNERS[run.runner](run.address, run.threads or 1, memory)(work, shards, folder)
+    if run.rank is not None:
+        shards = shards[run.rank :: run.world_size]
+    return local_runner(run.workers, run.threads, memory)(work, shards, folder)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, TypeGuard, Unpack, overload
 
 import numpy as np
 
@@ -60,36 +60,24 @@ def rules_like(tokenizer: Tokenizer) -> WordRules:
     return WordRules(tokenizer.splitter, tokenizer.normalizer, cut_out)
 
 
+class CountOptions(TypedDict, total=False):
+    """Options of `count`."""
+
+    splitter: SplitterLike
+    normalizer: NormalizerLike
+    special_tokens: Sequence[str]
+    user_defined: Sequence[str]
+    reading: Reading | None
+    document_frequencies: bool
+    memory: int | str | None
+    threads: int | None
+    progress: bool | None
+
+
 @overload
-def count(
-    source: Source,
-    *,
-    splitter: SplitterLike = ...,
-    normalizer: NormalizerLike = ...,
-    special_tokens: Sequence[str] = ...,
-    user_defined: Sequence[str] = ...,
-    reading: Reading | None = ...,
-    document_frequencies: bool = ...,
-    memory: int | str | None = ...,
-    threads: int | None = ...,
-    progress: bool | None = ...,
-    run: None = None,
-) -> WordCounts: ...
+def count(source: Source, *, run: None = None, **options: Unpack[CountOptions]) -> WordCounts: ...
 @overload
-def count(
-    source: Source,
-    *,
-    splitter: SplitterLike = ...,
-    normalizer: NormalizerLike = ...,
-    special_tokens: Sequence[str] = ...,
-    user_defined: Sequence[str] = ...,
-    reading: Reading | None = ...,
-    document_frequencies: bool = ...,
-    memory: int | str | None = ...,
-    threads: int | None = ...,
-    progress: bool | None = ...,
-    run: Run,
-) -> WordCounts | None: ...
+def count(source: Source, *, run: Run, **options: Unpack[CountOptions]) -> WordCounts | None: ...
 def count(
     source: Source,
     *,

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from types import FunctionType
 
 import pytest
 
+import subwords
 from inside import FAMILIES, Family, family_of, family_settings, segmenter_of
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -311,6 +314,35 @@ def test_a_name_is_defined_once() -> None:
     assert len(homes) > 1000  # the rule sees what it looks for
 
 
+# What takes more than two arguments by position, and why.
+BY_POSITION = {
+    "study.boundary_difference": "a tokenizer, and the two texts as in a call of it",
+    **dict.fromkeys(("WordCounts", "adapt.Adapted", "adapt.IdMap"), "a result, which the package makes"),
+    **dict.fromkeys(("research.LanguageCost", "research.Parity"), "a result, which the package makes"),
+}
+
+
+def public_functions() -> Iterator[tuple[str, list[inspect.Parameter]]]:
+    """The public functions, classes and methods, with their parameters but for `self`."""
+    homes = {"": subwords, **{f"{space}.": getattr(subwords, space) for space in SPACES}}
+    values = {f"{home}{name}": getattr(module, name) for home, module in homes.items() for name in module.__all__}
+    for whole, value in values.items():
+        kind = inspect.isclass(value) and not issubclass(value, BaseException)
+        if kind or inspect.isfunction(value):
+            yield whole, [*inspect.signature(value).parameters.values()]
+        for key, method in vars(value).items() if kind else ():
+            if (key == "__call__" or key[0] != "_") and isinstance(method, FunctionType | classmethod):
+                first = isinstance(method, FunctionType)
+                yield f"{whole}.{key}", [*inspect.signature(getattr(value, key)).parameters.values()][first:]
+
+
+def test_functions_take_two_arguments_by_position() -> None:
+    named = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD)
+    many = {name for name, all_of in public_functions() if sum(one.kind not in named for one in all_of) > 2}
+    assert many == {*BY_POSITION}
+    assert len([*public_functions()]) > 100  # the rule sees what it looks for
+
+
 # Where private names of other classes are read: of libraries, and what Jupyter calls.
 FOREIGN = {
     "cli/explaining.py": "_repr_html_",
@@ -323,7 +355,7 @@ FOREIGN = {
 
 def foreign_names(file: Path) -> set[str]:
     """The private attributes that a file reads and that no class of this file has."""
-    own, read = {"_replace", "_asdict", "_fields", "_make"}, set()  # those of named tuples are public
+    own, read = {"_replace", "_asdict", "_fields", "_make"}, set[str]()  # those of named tuples are public
     for node in ast.walk(tree(file)):
         if isinstance(node, ast.Attribute) and re.match("_(?!_)", node.attr):
             of = ast.unparse(node.value)

@@ -314,7 +314,14 @@ class HFShape:
         pad_to_multiple_of: int | None = None,
     ) -> None:
         """Pad from now on: to `length`, or to the longest text of a batch."""
-        own = Padding(length, direction, pad_to_multiple_of, pad_id, pad_type_id, pad_token)
+        own = Padding(
+            length,
+            direction,
+            multiple_of=pad_to_multiple_of,
+            pad_id=pad_id,
+            pad_type_id=pad_type_id,
+            pad_token=pad_token,
+        )
         self._tok = self._tok.with_(padding=own)
 
     def no_padding(self) -> None:
@@ -337,7 +344,7 @@ class HFShape:
         if max_length < 0:
             raise TooLargeError(f"expected max_length of at least 0, not {max_length}")
         room = max_length - self.num_special_tokens_to_add(False)
-        own = Truncation(max_length, strategy, stride, direction)
+        own = Truncation(max_length, strategy, stride=stride, direction=direction)
         if stride > max(0, room):
             raise InputError(
                 f"expected a stride up to {max(0, room)}: max_length {max_length} without the template's tokens"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import TypeAlias
 
 from subwords.support.checks import check_token, encode_text
@@ -27,6 +27,7 @@ class AddedToken:
 
     content: str
     id: int
+    _: KW_ONLY
     special: bool = True
     single_word: bool = False
     lstrip: bool = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Literal
 
 from subwords.spec.token_batch import padded_length
@@ -28,6 +28,7 @@ class Padding:
 
     length: int | None = None
     direction: Literal["left", "right"] = "right"
+    _: KW_ONLY
     multiple_of: int | None = None
     pad_id: int = 0
     pad_type_id: int = 0
@@ -70,6 +71,7 @@ class Truncation:
 
     max_length: int = 512
     strategy: Literal["longest_first", "only_first", "only_second"] = "longest_first"
+    _: KW_ONLY
     stride: int = 0
     direction: Literal["left", "right"] = "right"
 

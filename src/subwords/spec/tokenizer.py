@@ -118,6 +118,7 @@ class TokenizerSpec(Value):
         cls,
         model: Model,
         special_tokens: Sequence[str],
+        *,
         splitter: splitters.Rule,
         normalizer: normalizers.Steps,
         decoder: Decoder | None,

@@ -73,7 +73,7 @@ class BoundaryDifference(Report):
         return [Table(("text", "ids"), rows, "Ids where two texts meet", "tab:boundary")]
 
 
-def boundary_difference(tokenizer: TokenizerLike, first: str, second: str) -> BoundaryDifference | None:
+def boundary_difference(tokenizer: TokenizerLike, text: str, pair: str) -> BoundaryDifference | None:
     """Return where the ids of two texts, one after the other, differ from those of the joined text; None if nowhere.
 
     Prompts and their answers, and documents that are joined as ids, meet at such places.
@@ -85,9 +85,9 @@ def boundary_difference(tokenizer: TokenizerLike, first: str, second: str) -> Bo
     (3, 1)
     """
     tokenizer = tokenizer_of(tokenizer)
-    if not isinstance(first, str) or not isinstance(second, str):
-        raise InputError(f"expected two texts as str, not {type(first).__name__} and {type(second).__name__}")
-    apart, whole = [*tokenizer.encode(first), *tokenizer.encode(second)], tokenizer.encode(first + second)
+    if not isinstance(text, str) or not isinstance(pair, str):
+        raise InputError(f"expected two texts as str, not {type(text).__name__} and {type(pair).__name__}")
+    apart, whole = [*tokenizer.encode(text), *tokenizer.encode(pair)], tokenizer.encode(text + pair)
     if apart == whole:
         return None
     most = min(len(apart), len(whole))

@@ -335,7 +335,7 @@ def from_truncation(node: Node) -> Truncation | None:
         return None
     strategy: Any = STRATEGIES[node["strategy"].choice(tuple(STRATEGIES))]
     lengths = node["max_length"].integer(LONGEST), node["stride"].integer(LONGEST)
-    return Truncation(lengths[0], strategy, lengths[1], _direction(node))
+    return Truncation(lengths[0], strategy, stride=lengths[1], direction=_direction(node))
 
 
 def to_truncation(truncation: Truncation | None) -> dict[str, Any] | None:

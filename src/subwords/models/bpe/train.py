@@ -103,7 +103,7 @@ def assemble_bpe(model: BPE, settings: BPESettings, rule: Rule, steps: Steps) ->
         made = unescaped(rule, steps, [decoder.ByteDecoder()] if model.byte_level else [*fallback, decoder.Fuse()])
     elif fallback:
         made = decoder.DecoderSequence((*fallback, decoder.Fuse()))
-    return TokenizerSpec.trained(model, settings.special_tokens, rule, steps, made)
+    return TokenizerSpec.trained(model, settings.special_tokens, splitter=rule, normalizer=steps, decoder=made)
 
 
 def untrained_bpe(settings: BPESettings) -> BPE:

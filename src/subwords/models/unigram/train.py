@@ -595,7 +595,7 @@ def assemble_unigram(model: Unigram, settings: PieceSettings, rule: Rule, steps:
         tokens = [token for i, token in enumerate(model.vocab) if i not in model.special_ids]
         known = SPACE.encode() in tokens or model.byte_fallback
         words = space_rule(tokens, unk_space=not known)
-    return TokenizerSpec.trained(model, settings.special_tokens, words, steps, made)
+    return TokenizerSpec.trained(model, settings.special_tokens, splitter=words, normalizer=steps, decoder=made)
 
 
 def untrained_unigram(settings: PieceSettings) -> Unigram:

@@ -69,7 +69,7 @@ def _is_text(word: bytes) -> bool:
 def assemble_wordlevel(model: WordLevel, settings: WordLevelSettings, rule: Rule, steps: Steps) -> TokenizerSpec:
     """Return the spec of a trained model; decoding puts a space between words, unless words have spaces."""
     made = unescaped(rule, steps, [Fuse()]) if writes_spaces(rule, steps) else SpaceDecoder()
-    return TokenizerSpec.trained(model, settings.special_tokens, rule, steps, made)
+    return TokenizerSpec.trained(model, settings.special_tokens, splitter=rule, normalizer=steps, decoder=made)
 
 
 def untrained_wordlevel(settings: WordLevelSettings) -> WordLevel:

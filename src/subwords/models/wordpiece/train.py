@@ -362,7 +362,7 @@ def assemble_wordpiece(model: WordPiece, settings: WordPieceSettings, rule: Rule
     if writes_spaces(rule, steps):  # all spaces are then those between two words
         joining = WordPieceDecoder(model.prefix, cleanup=False), Fuse(), Replace(" ", "")
         made = unescaped(rule, steps, joining)
-    return TokenizerSpec.trained(model, tokens, rule, steps, made, template)
+    return TokenizerSpec.trained(model, tokens, splitter=rule, normalizer=steps, decoder=made, template=template)
 
 
 def untrained_wordpiece(settings: WordPieceSettings) -> WordPiece:

@@ -9,13 +9,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 from weakref import WeakValueDictionary
 
-from subwords.models.settings import (
-    BPESettings,
-    MingramSettings,
-    UnigramSettings,
-    WordLevelSettings,
-    WordPieceSettings,
-)
 from subwords.spec.added_token import BERT_TOKENS
 from subwords.support.checks import check_choice
 from subwords.support.errors import InputError, SubwordsError
@@ -48,7 +41,6 @@ class Family:
 
     name: str
     model_class: str
-    settings: type
     splitter: str
     normalizer: str | None = None
     special_tokens: tuple[str, ...] = ()
@@ -66,6 +58,12 @@ class Family:
     def segmenter(self) -> Any:
         """The segmenter class."""
         return self._own("segmenter", f"{self.model_class}Segmenter")
+
+    @cached_property
+    def settings(self) -> Any:
+        """The class of the training settings, a frozen dataclass; made on first use, as only training needs it."""
+        name = self.model_class if self.trainer is None else self.name.capitalize()
+        return getattr(import_module("subwords.models.settings"), f"{name}Settings")
 
     @cached_property
     def train(self) -> Any:
@@ -106,7 +104,7 @@ FAMILIES = {
     family.name: family
     for family in (
         Family(
-            *("bpe", "BPE", BPESettings, "gpt2"),
+            *("bpe", "BPE", "gpt2"),
             keeps_merges=True,
             tools={
                 "extend": "adapt.extending.extend_bpe",
@@ -121,7 +119,7 @@ FAMILIES = {
             },
         ),
         Family(
-            *("wordpiece", "WordPiece", WordPieceSettings, "bert", "bert-uncased", BERT_TOKENS),
+            *("wordpiece", "WordPiece", "bert", "bert-uncased", BERT_TOKENS),
             unk_token="[UNK]",
             tools={
                 "extend": "adapt.extending.extend_wordpiece",
@@ -135,7 +133,7 @@ FAMILIES = {
             },
         ),
         Family(
-            *("unigram", "Unigram", UnigramSettings, "sentencepiece", "sentencepiece", ("<unk>", "<s>", "</s>")),
+            *("unigram", "Unigram", "sentencepiece", "sentencepiece", ("<unk>", "<s>", "</s>")),
             unk_token="<unk>",
             adds_unk=True,
             min_frequency=2,
@@ -152,7 +150,7 @@ FAMILIES = {
             },
         ),
         Family(
-            *("wordlevel", "WordLevel", WordLevelSettings, "whitespace", None, ("<unk>",)),
+            *("wordlevel", "WordLevel", "whitespace", None, ("<unk>",)),
             unk_token="<unk>",
             learns="word is left",
             tools={
@@ -167,7 +165,7 @@ FAMILIES = {
 ALGORITHMS = {
     **FAMILIES,
     "mingram": Family(
-        *("mingram", "Unigram", MingramSettings, "sentencepiece", "sentencepiece", ("<unk>", "<s>", "</s>")),
+        *("mingram", "Unigram", "sentencepiece", "sentencepiece", ("<unk>", "<s>", "</s>")),
         unk_token="<unk>",
         adds_unk=True,
         package="unigram",

@@ -20,7 +20,7 @@ from subwords.corpus.reading import Reading, Tally, reading_of
 from subwords.corpus.source import Source, files_and_texts, source_size
 from subwords.engine.documents import encode_documents
 from subwords.normalize.normalizer import Pipeline
-from subwords.scale.runners import Run, room_for, run_shards
+from subwords.scale.runners import Run, memory_left, run_shards
 from subwords.scale.work import CorpusShard, CountWork, EncodeWork, ShardResult, ShardTask, done_of, shards_of
 from subwords.support.checks import check_choice, check_instance, check_integer
 from subwords.support.errors import InputError
@@ -63,7 +63,9 @@ def count_in_shards(
         if done is None:
             return None
         parts = [job.folder / f"{one.name}.part" for one in done]
-        counts = mapped_counts(lambda path: add_files(parts, path, threads=thread_count(run.threads), room=room_for(run)))
+        counts = mapped_counts(
+            lambda path: add_files(parts, path, threads=thread_count(run.threads), room=memory_left(run))
+        )
         job.clean()
     return counts
 
@@ -107,7 +109,7 @@ class _ShardJob:
         if not files:
             raise InputError(f"source: expected files, which workers can read, not {type(texts).__name__}")
         check_instance("run", run, Run)
-        self.files, _ = files, room_for(run)  # too little memory is an error before anything is written
+        self.files, _ = files, memory_left(run)  # too little memory is an error before anything is written
         self._work, self._run, self._held = work, run, ExitStack()
         self.folder = self._folder(target)
         if run.runner != "local" or (run.workers or 1) > 1:
@@ -142,8 +144,9 @@ class _ShardJob:
         missing = [shard for shard, known in zip(self.shards, self._all_found(), strict=True) if known is None]
         total = sum(sizes.values())
         done = total - sum(shard.size for shard in missing) if self._run.rank is None else 0
+        shards = missing if self._run.rank is None else self.shards
         with progress_line(total, "shards", done=done, enabled=progress) as bar:
-            for one in run_shards(self._run, self._work, missing if self._run.rank is None else self.shards, self.folder):
+            for one in run_shards(self._run, self._work, shards, self.folder):
                 bar.advance(sizes[one.number])
         found = self._all_found()
         return None if None in found else [one for one in found if one is not None]

@@ -294,7 +294,7 @@ class Run:
             raise InputError("`address` is for runners ray and dask")
 
 
-def room_for(run: Run) -> int | None:
+def memory_left(run: Run) -> int | None:
     """Return what a run leaves of its memory for this process; None if it is not limited."""
     from subwords.support.memory import room_of
 

@@ -29,7 +29,7 @@ OPENING = {
 }
 RIM = (
     *("corpus/", "formats/", "tokens/", "cli/", "support/", "adapt/id_maps.py", "spec/unicode.py", "study/page.py"),
-    *("kernels/entry.py", "kernels/machine_code.py", "kernels/stored.py"),
+    *("kernels/entry.py", "kernels/machine_code.py", "kernels/stored.py", "engine/kept.py"),
 )
 
 MOST_FILES = 210  # with code

@@ -269,9 +269,9 @@ class Tokenizer:
     @cached_property
     def _fast_encode(self) -> Callable[[object], list[int] | None]:
         if (path := self.__dict__.pop("_kept_at", None)) is not None:
-            from subwords.engine.kept import keep
+            from subwords.engine.kept import write_kept
 
-            keep(path, self._engine, self.spec)
+            write_kept(path, self._engine, self.spec)
         return self._engine.fast_path.encode
 
     @cached_property
@@ -786,11 +786,11 @@ def load(
     ...     subwords.load(folder).encode("ab")
     [256]
     """
-    from subwords.engine.kept import kept, kept_at
+    from subwords.engine.kept import kept_at, read_kept
 
     usual = splitter is None and special_ids is None and revision is None and not download
     place = kept_at(path) if usual else None
-    if place is not None and (found := kept(place)) is not None:
+    if place is not None and (found := read_kept(place)) is not None:
         tok = Tokenizer.__new__(Tokenizer)
         tok.__dict__.update(_kept=found, _fast_encode=found.encode, _fast_count=found.count_ids)
         return tok

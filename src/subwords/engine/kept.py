@@ -20,7 +20,7 @@ import os
 import zlib
 
 from subwords.kernels.entry import DATA, HEADS, SIZES, address_of, api, available, built_in, entry_kernel
-from subwords.kernels.stored import SWITCH, aligned, private, table_path, write_table
+from subwords.kernels.stored import SWITCH, padded, private, table_path, write_table
 from subwords.support.errors import SubwordsError
 
 TYPE_CHECKING = False  # `typing` takes longer to import than this module
@@ -49,8 +49,8 @@ class Kept:
         view, base = memoryview(data), ctypes.addressof(ctypes.c_char.from_buffer(data))
         count, spec_at = (int.from_bytes(view[at : at + 8], "little") for at in (8, 16))
         plan, empty, size, kernels, strings, pattern, places = marshal.loads(view[HEAD : HEAD + count])
-        first, blank = aligned(HEAD + count), mmap.mmap(-1, empty)
-        bases = base + first, base + aligned(first + size), ctypes.addressof(ctypes.c_char.from_buffer(blank))
+        first, blank = padded(HEAD + count), mmap.mmap(-1, empty)
+        bases = base + first, base + padded(first + size), ctypes.addressof(ctypes.c_char.from_buffer(blank))
         codes, words = [address_of(entry_kernel(name)) for name in kernels], view[first : first + size].cast("q")
         for at, kind, what in zip(*[iter(places)] * 3, strict=True):
             words[at] = codes[what] if kind == KERNEL else bases[kind] + what
@@ -84,7 +84,7 @@ def _slot(plan: int) -> object:
     context(found, plan)
     first = ctypes.c_void_p.from_address(id(found) + HEADS["subwords_tuple_head"])
     if first.value != plan:
-        raise SubwordsError("expected capsules laid out as in CPython")  # which `kept` takes as a file of no use
+        raise SubwordsError("expected capsules laid out as in CPython")  # which `read_kept` takes as a file of no use
     return found
 
 
@@ -132,7 +132,7 @@ def _files_in(folder: str) -> list[str]:
     return sorted(entry.path for entry in entries if entry.name.endswith(READ) and entry.is_file())
 
 
-def kept(path: str) -> Kept | None:
+def read_kept(path: str) -> Kept | None:
     """Return what a kept file holds; None if there is none, or none that can be used."""
     try:
         if not os.path.isfile(path) or not private(path):
@@ -150,7 +150,7 @@ def kept(path: str) -> Kept | None:
 # ------------------------------------------------------------------ making one
 
 
-def keep(path: str, engine: Engine, spec: TokenizerSpec) -> None:
+def write_kept(path: str, engine: Engine, spec: TokenizerSpec) -> None:
     """Write the kept file of a tokenizer, if its short texts take nothing but a plan."""
     from subwords.engine.encoder import EncoderState
     from subwords.kernels import layout
@@ -216,10 +216,10 @@ class _Image:
         size = 8 * len(self._words)
         listed = (plan, self._empty, size, self._kernels, strings, pattern, self._places)
         described = marshal.dumps(listed)
-        first = aligned(HEAD + len(described))
+        first = padded(HEAD + len(described))
         parts = [described, bytes(first - HEAD - len(described)), array("q", self._words).tobytes()]
-        parts += [bytes(aligned(size) - size), *self._data, spec]
-        at = first + aligned(size) + self._size
+        parts += [bytes(padded(size) - size), *self._data, spec]
+        at = first + padded(size) + self._size
         content = len(described).to_bytes(8, "little") + at.to_bytes(8, "little") + b"".join(parts)
         return zlib.crc32(content).to_bytes(8, "little") + content
 
@@ -243,7 +243,7 @@ class _Image:
         at = self._object(HEADER)
         self._words[at + HEADER // 8 - 1] = len(made)
         self._point(at + SIZES // 8, WORDS, 8 * at + HEADER - 8)
-        room = aligned(made.nbytes + LANES)
+        room = padded(made.nbytes + LANES)
         if inner is not None:
             begin = len(self._words)
             self._words += made.tolist()

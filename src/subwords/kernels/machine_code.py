@@ -23,14 +23,23 @@ from typing import TYPE_CHECKING, Any
 
 from subwords.kernels.entry import HEADS
 from subwords.kernels.modes import ASKED, LEVELS, NOTICES
-from subwords.kernels.stored import KERNELS, cache_root, digest_folder, private, read_private, stamp, stored, version_of
+from subwords.kernels.stored import (
+    KERNELS,
+    cache_root,
+    digest_folder,
+    private,
+    read_private,
+    stamp,
+    stored,
+    version_mark,
+)
 from subwords.support.errors import SubwordsError
 
 if TYPE_CHECKING:
     from subwords.kernels.entry import Bound, Kernel
 
 
-def machine() -> str:
+def processor_kind() -> str:
     """Return the kind of processor, as `platform.machine` does, whose import takes longer than all else here."""
     if hasattr(os, "uname"):
         return os.uname().machine
@@ -124,7 +133,7 @@ def _library() -> tuple[ctypes.CDLL, dict[str, str]] | None:
         NOTICES.without = "the sources of kernels were changed after it was made"
         return None
     names = [name for name in _names() if name in made["libraries"]]
-    NOTICES.without = "" if names else f"it has none for this processor ({machine()}, {sys.platform})"
+    NOTICES.without = "" if names else f"it has none for this processor ({processor_kind()}, {sys.platform})"
     for name in names:
         library = _loaded(name, made["libraries"][name])
         if library is not None:
@@ -149,7 +158,7 @@ def _loaded(name: str, checksum: str) -> ctypes.CDLL | None:
 
 def _names() -> list[str]:
     """Return the names of libraries that this processor can run, the best first."""
-    kind = machine().lower()
+    kind = processor_kind().lower()
     if sys.platform == "darwin":
         return ["macos-arm64.dylib"] if kind == "arm64" else []
     if kind in ("aarch64", "arm64"):
@@ -243,12 +252,12 @@ def _digest() -> str:
     from llvmlite import binding
 
     chosen = (os.environ.get("NUMBA_CPU_NAME"), os.environ.get("NUMBA_CPU_FEATURES"))
-    processor = (machine(), binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten(), chosen)
+    processor = (processor_kind(), binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten(), chosen)
     versions = (
         sys.version,
-        version_of("numba", "_version.py"),
+        version_mark("numba", "_version.py"),
         llvmlite.__version__,
-        version_of("numpy", "version.py"),
+        version_mark("numpy", "version.py"),
     )
     state = hashlib.sha256(repr((processor, versions)).encode())
     state.update(sources_digest().encode())

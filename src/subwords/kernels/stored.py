@@ -142,11 +142,11 @@ def table_path(kind: str, source: bytes) -> str | None:
 def _signature() -> bytes | None:
     """A digest of all that may change a table besides its source; None if the sources of this package are not files."""
     mark = package_mark()
-    state = repr((sys.version, version_of("numpy", "version.py"), sys.byteorder, MODE, mark)).encode()
+    state = repr((sys.version, version_mark("numpy", "version.py"), sys.byteorder, MODE, mark)).encode()
     return None if mark is None else hashlib.sha256(state).digest()
 
 
-def version_of(package: str, file: str) -> str | bytes:
+def version_mark(package: str, file: str) -> str | bytes:
     """Return what differs between versions of a package: the content of a file of it, which takes no import."""
     with contextlib.suppress(OSError, AttributeError, TypeError):
         found = PathFinder.find_spec(package)
@@ -191,11 +191,11 @@ def unpacked(raw: memoryview) -> object:
 
     _, count, size = HEAD.unpack_from(raw)
     at = HEAD.size + count * SIZE.size
-    body, at = raw[at : at + size], aligned(at + size)
+    body, at = raw[at : at + size], padded(at + size)
     arrays = []
     for (length,) in SIZE.iter_unpack(raw[HEAD.size : HEAD.size + count * SIZE.size]):
         arrays.append(raw[at : at + length])
-        at = aligned(at + length)
+        at = padded(at + length)
     return pickle.loads(body, buffers=arrays)
 
 
@@ -209,13 +209,13 @@ def packed(table: object) -> bytes:
     parts: list[bytes | memoryview] = [*(SIZE.pack(len(array)) for array in arrays), body]
     at = HEAD.size + sum(map(len, parts))
     for array in arrays:
-        parts += [bytes(aligned(at) - at), array]
-        at = aligned(at) + len(array)
+        parts += [bytes(padded(at) - at), array]
+        at = padded(at) + len(array)
     content = HEAD.pack(0, len(arrays), len(body))[4:] + b"".join(parts)
     return zlib.crc32(content).to_bytes(4, "little") + content
 
 
-def aligned(at: int) -> int:
+def padded(at: int) -> int:
     """Return the next place where an array may begin."""
     return at + -at % ALIGNED
 

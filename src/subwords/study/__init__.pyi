@@ -1,7 +1,4 @@
 from subwords.study.auditing import audit as audit
-from subwords.study.canonical import boundary_difference as boundary_difference
-from subwords.study.canonical import canonicalize as canonicalize
-from subwords.study.canonical import is_canonical as is_canonical
 from subwords.study.comparison import compare as compare
 from subwords.study.evaluation import evaluate as evaluate
 from subwords.study.explanation import explain as explain
@@ -10,4 +7,7 @@ from subwords.study.growth import stability as stability
 from subwords.study.growth import sweep as sweep
 from subwords.study.obstacles import why_not as why_not
 from subwords.study.training_steps import explain_training as explain_training
+from subwords.study.verification import boundary_difference as boundary_difference
+from subwords.study.verification import canonicalize as canonicalize
+from subwords.study.verification import is_canonical as is_canonical
 from subwords.study.verification import verify_training as verify_training

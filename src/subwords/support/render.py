@@ -50,9 +50,8 @@ def escape_character(character: str) -> str:
     return f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-def escape(text: str) -> str:
+def escape_html(text: str) -> str:
     """Return a text for HTML."""
-    from html import escape  # whose table of names takes longer to import than a command to say its version
 
     return escape(text)
 
@@ -104,8 +103,8 @@ def _chip(token: Chip, place: int) -> str:
     color = SPECIAL if token.special else BACKGROUNDS[place % len(BACKGROUNDS)]
     # Isolated: a right-to-left token does not reorder its neighbours.
     style = f"background:{color};color:#000;padding:1px 2px;border-radius:3px;unicode-bidi:isolate"
-    title = f' title="{escape(token.title)}"' if token.title else ""
-    return f'<span style="{style}"{title}>{escape(shorten_visible(token.text, MOST_CHARACTERS))}</span>'
+    title = f' title="{escape_html(token.title)}"' if token.title else ""
+    return f'<span style="{style}"{title}>{escape_html(shorten_visible(token.text, MOST_CHARACTERS))}</span>'
 
 
 def facts(rows: Sequence[tuple[str, str]], *, caption: str) -> str:
@@ -116,11 +115,11 @@ def facts(rows: Sequence[tuple[str, str]], *, caption: str) -> str:
     """
     cell = "text-align:left;vertical-align:top;padding:2px 8px"
     body = "".join(
-        f'<tr><th scope="row" style="{cell}">{escape(name)}</th><td style="{cell}">{value}</td></tr>'
+        f'<tr><th scope="row" style="{cell}">{escape_html(name)}</th><td style="{cell}">{value}</td></tr>'
         for name, value in rows
     )
     caption_style = "text-align:left;font-weight:bold;padding:2px 8px"
-    return f'<table><caption style="{caption_style}">{escape(caption)}</caption><tbody>{body}</tbody></table>'
+    return f'<table><caption style="{caption_style}">{escape_html(caption)}</caption><tbody>{body}</tbody></table>'
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -142,7 +141,7 @@ def chip(token: str, more: str = "") -> str:
     for place in range(0, len(units), 2):
         found = (found * 31 + int.from_bytes(units[place : place + 2], "little")) % 2**32
     classes = f"chip c{(found ^ found >> 7) % COLORS} {more}".strip()
-    return f'<span class="{classes}">{escape(shorten_visible(token, MOST_CHARACTERS))}</span>'
+    return f'<span class="{classes}">{escape_html(shorten_visible(token, MOST_CHARACTERS))}</span>'
 
 
 def page_chips(tokens: Iterable[str]) -> str:
@@ -160,8 +159,8 @@ def page(title: str, body: str, style: str) -> str:
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f'<title>{escape(title)}</title><style>{style}</style></head><body class="written">'
-        f"<header><h1>{escape(title)}</h1></header><main>{body}</main></body></html>\n"
+        f'<title>{escape_html(title)}</title><style>{style}</style></head><body class="written">'
+        f"<header><h1>{escape_html(title)}</h1></header><main>{body}</main></body></html>\n"
     )
 
 

@@ -52,6 +52,7 @@ def escape_character(character: str) -> str:
 
 def escape_html(text: str) -> str:
     """Return a text for HTML."""
+    from html import escape  # whose table of names takes longer to import than a command to say its version
 
     return escape(text)
 

@@ -119,7 +119,7 @@ NAMES = {
     "split.automaton": "Automaton DEAD automaton merged_classes merged_states partition",
     "split.fallback": "behaved compiled find_matches",
     "split.finders": """
-        DroppingRoute GroupsStepSplitter MachineStepSplitter NumbersRoute PrefixingRoute RegexStepSplitter
+        DroppingRoute GroupsStepSplitter KindsRoute MachineStepSplitter NumbersRoute PrefixingRoute RegexStepSplitter
         StepsRoute SymbolsRoute digit_groups finder literal_strings
     """,
     "split.pattern": "Chars Either End INVALID Look Outside Repeat Then parse_pattern",

@@ -15,6 +15,7 @@ from inside import (
     PATTERNS,
     ByteChars,
     DroppingRoute,
+    KindsRoute,
     MachineRoute,
     NumbersRoute,
     Prefix,
@@ -34,6 +35,8 @@ from strategies import byte_texts
 
 RULES: dict[str, tuple[Rule, type[SplitRoute]]] = {
     "clip": (NAMED["clip"], DroppingRoute),
+    "bert": (NAMED["bert"], KindsRoute),
+    "other signs": ((Split(r"\s", "removed"), Split("[-x]")), DroppingRoute),
     "t5": (NAMED["t5"], PrefixingRoute),
     "falcon": (NAMED["falcon"], NumbersRoute),
     "deepseek-coder": (NAMED["deepseek-coder"], MachineRoute),
@@ -58,7 +61,7 @@ RULES: dict[str, tuple[Rule, type[SplitRoute]]] = {
 }
 PIECES = (
     "<|startoftext|>,<|endoftext|>,<|start,'s,'re, ,  ,"
-    "\n,\t,a,ab,abc,Bc,é,中,12,3,4567,²,½,१,.,!?,-,▁,<,|,\u3000,ア,ò,$,b1"
+    "\n,\t,a,ab,abc,Bc,é,中,12,3,4567,²,½,१,.,!?,-,▁,<,|,\u3000,ア,ò,$,b1,«,—,।,\x85,\U00010100"
 )
 texts = st.lists(st.sampled_from(PIECES.split(",")), max_size=30).map(lambda parts: "".join(parts).encode())
 
@@ -151,7 +154,7 @@ def check_places(name: str, batch: list[bytes]) -> None:
         assert one is None or places_of([one]) == places_of([steps.short_traced(array, SplitBuffers())])
 
 
-@given(st.sampled_from(["clip", "t5", "another prefix"]), st.lists(texts | byte_texts(), max_size=5))
+@given(st.sampled_from(["clip", "bert", "t5", "another prefix"]), st.lists(texts | byte_texts(), max_size=5))
 @example("t5", [b"a", b"", "\u4e2d b".encode(), b" ", b"\xe4\xb8 a"])
 def test_places_of_words(name: str, batch: list[bytes]) -> None:
     check_places(name, batch)
@@ -165,3 +168,16 @@ def test_places_of_the_words_of_a_text_of_several_chunks() -> None:
 def test_words_of_many_texts(name: str) -> None:
     line = "It's 12345 ▁▁a—b <|startoftext|><|startoftex 7890²é\u3000中文, abcab1 -x!?".encode()
     check(name, [line[k:] + line[:k] for k in range(0, len(line), 3)] * 3 + [line * 40])
+
+
+def test_signs_and_whitespace_at_each_place_of_a_block() -> None:
+    odd = ["«", "\u037e", "—", "।", "。", "\U00010100", "\x85", "\u3000", "é", "中", "😀"]
+    broken = [b"\xc2", b"\xe2\x80", b"\xe0\xa5", b"\xf0\x90\x84", b"\xa4", b"\xe2\x80a", b"\xf4\x90\x80\x80", b"\xc2 "]
+    for first in [*map(str.encode, odd), *broken]:
+        for before in range(58, 66):
+            for after in (b"", b"b c", "«".encode(), b" " + first + b"d" * 70):
+                check("bert", [b"x" * before + first + after, first + after])
+
+
+def test_a_text_longer_than_what_is_split_at_once() -> None:
+    check("bert", ["One, two«three».\u3000Four ".encode() * 20_000, b"", b"a" * 600_000, b"c"])

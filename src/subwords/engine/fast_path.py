@@ -146,8 +146,9 @@ def new_plan(state: EncoderState, call: SplitCall, *, prefixed: bool, marked: bo
     from subwords.kernels.entry import address_of
 
     drops, fields = call.drops is not None, np.zeros(PLAN_FIELDS, np.int64)
-    fields[FIELDS.split], fields[FIELDS.encode] = address_of(call.kernel), address_of(state.segmenter.kernel)
-    fields[FIELDS.keep] = 0 if call.keep is None else address_of(call.keep)
+    for field, kernel in ((FIELDS.split, call.kernel), (FIELDS.keep, call.keep)):
+        fields[field] = 0 if kernel is None else address_of(kernel)
+    fields[FIELDS.encode] = address_of(state.segmenter.kernel)
     fields[FIELDS.two_tables], fields[FIELDS.stages] = len(call.tables) == 2, len(call.stages)
     fields[FIELDS.prefixed], fields[FIELDS.marked] = prefixed, marked
     for number, stage in enumerate(call.stages):

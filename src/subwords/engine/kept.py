@@ -168,11 +168,9 @@ def write_kept(path: str, engine: Engine, spec: TokenizerSpec) -> None:
     state.ids[int(state.counters[layout.COUNTER.ids_used]) :] = 0
     state.arena[int(state.counters[layout.COUNTER.bytes_used]) :] = 0
     image = _Image(_arrays((encoder.plan(other), other.workspace)), own)
-    at = {FIELDS.split: call.kernel, FIELDS.encode: encoder.segmenter.kernel}
+    at = {FIELDS.split: call.kernel, FIELDS.keep: call.keep, FIELDS.encode: encoder.segmenter.kernel}
     at |= {stage_row(number).start: stage.kernel for number, stage in enumerate(call.stages)}
-    if call.keep is not None:
-        at[FIELDS.keep] = call.keep
-    inner = {field: (KERNEL, image.kernel(kernel.name)) for field, kernel in at.items()}
+    inner = {field: (KERNEL, image.kernel(kernel.name)) for field, kernel in at.items() if kernel is not None}
     inner[FIELDS.workspace] = WORDS, image.add(state.workspace)
     inner[FIELDS.out] = WORDS, image.add(state.out)
     image.add(plan.fields, inner)

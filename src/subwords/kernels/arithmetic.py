@@ -100,6 +100,15 @@ def classify_members(q, r, codes, n, classes, p, i, starts):
 
 
 @primitive
+def pack64(q, j, p, i, mask):
+    """Copy p[i + k] to q from index j on, in order, for every set bit k of mask. Up to 64 bytes are overwritten."""
+    for k in range(64):
+        if mask >> U64(k) & U64(1) != U64(0):
+            q[j] = p[i + k]
+            j += 1
+
+
+@primitive
 def write_bits(p, i, base, mask):
     """Write base + k to p from index i on for every set bit k of mask; the index after. Overwrites up to 64."""
     stop = i + popcount(mask)

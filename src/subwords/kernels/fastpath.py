@@ -352,6 +352,13 @@ def split(plan, fields, address, bounds, texts):
     array = point_to(fields, TEXT_ARRAY, address, load_at(bounds + 8 * texts))
     ends, zero = point_to(fields, BOUNDS_ARRAY, bounds, texts + 1), I64(0)
     words, marks, tables = item(plan, PLAN.word_ends), item(plan, PLAN.text_ends), item(plan, PLAN.tables)
+    kept, text, drops = item(plan, PLAN.kept_ends), item(plan, PLAN.kept_text), item(plan, PLAN.drops)
+    if get(fields, FIELDS.split) == 0:
+        count = call_at(get(fields, FIELDS.keep), array, ends, drops, tables, text, kept, marks)
+        point_to(fields, ENDS_ARRAY, data_of(marks) + 8, texts)
+        point_to(fields, TEXT_ARRAY, data_of(text), id_at(data_of(kept) + 4 * (count - 1)) if count > 0 else zero)
+        set_field(fields, FIELDS.words, count)
+        return True
     if get(fields, FIELDS.two_tables) != 0:
         done = call_at(get(fields, FIELDS.split), array, ends, zero, tables, item(plan, PLAN.tail), words, marks)
     else:
@@ -360,8 +367,7 @@ def split(plan, fields, address, bounds, texts):
         return False
     number = point_to(fields, ENDS_ARRAY, data_of(marks) + 8, texts)
     if get(fields, FIELDS.keep) != 0:
-        kept, text = item(plan, PLAN.kept_ends), item(plan, PLAN.kept_text)
-        count = call_at(get(fields, FIELDS.keep), array, zero, words, number, item(plan, PLAN.drops), text, kept)
+        count = call_at(get(fields, FIELDS.keep), array, zero, words, number, drops, text, kept)
         point_to(fields, TEXT_ARRAY, data_of(text), id_at(data_of(kept) + 4 * (count - 1)) if count > 0 else zero)
     set_field(fields, FIELDS.words, load_at(data_of(marks) + 8 * texts))
     return True

@@ -199,6 +199,27 @@ def deposit(x, mask):
 
 
 @primitive
+def extract(x, mask):
+    """Put the bits of x at the places of the set bits of mask together, in order: the inverse of `deposit`."""
+    out, k = U64(0), U64(0)
+    while mask != U64(0):
+        low = mask & (U64(0) - mask)
+        if x & low != U64(0):
+            out |= U64(1) << k
+        k += U64(1)
+        mask ^= low
+    return out
+
+
+@primitive
+def add64(q, j, p, i, lo, hi, more):
+    """Add `more` to q[j + k] where lo <= p[i + k] <= hi, for 64 bytes; they do not overlap."""
+    for k in range(64):
+        if lo <= p[i + k] <= hi:
+            q[j + k] = (I64(q[j + k]) + more) & 0xFF
+
+
+@primitive
 def prefetch(p, i):
     """Prefetch the cache line of p[i]; does nothing here."""
 

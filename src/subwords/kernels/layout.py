@@ -119,7 +119,7 @@ class CountTable(NamedTuple):
 MODEL = row("unk seed")
 # known_bits: bits of a rank in `entries`; 0 for a model whose merges are in `pairs`.
 BPE = row("fuse_unk drop_unknown complete tied links parted marks first_result known_bits width", 2)
-WORDPIECE = row("most_chars width", 2)
+WORDPIECE = row("most_chars after width", 2)  # after: the slot of AFTER
 UNIGRAM = row("running width", 2)
 
 # BPE. An entry of the pair table is left id, right id and rank in one uint64.
@@ -176,7 +176,7 @@ class BPEWorkspace(NamedTuple):
 class WordPieceModel(NamedTuple):
     """Two tries and their failure links, see wordpiece/encode.py."""
 
-    edges: U64s
+    units: U64s
     fails: I32s
     pops: I32s
     pop_counts: I32s
@@ -244,6 +244,7 @@ class Edges(NamedTuple):
 # ------------------------------------------------------------------ tries (trie/)
 
 UNIT_BLOCK = 256  # units that a double array grows by
+UNIT_LABEL = (1 << 9) - 1  # bits of a unit: the byte that leads to it, and that it is in use
 MOST_PIECES = 1 << 26  # ids that fit a unit
 NO_EDGE = (1 << 64) - 1  # a free slot of an edge table
 
@@ -285,6 +286,9 @@ MAY_CUT, PAIR_LEFT, PAIR_RIGHT, TAIL_LEFT, TAIL_RIGHT = 1, 2, 4, 8, 16
 MEMBERS = 1 << 16  # code points that `members` has
 
 
+WORD_PART, DROPPED, ALONE = range(3)  # what a character is: part of a word, dropped, or a word
+
+
 class SafeCuts(NamedTuple):
     """Which places between characters a token may span, see split/words.py; all empty for no cuts."""
 
@@ -310,6 +314,13 @@ class Transducer(NamedTuple):
     runs: U8s  # one element if isolated characters join to one RUN, else empty
 
 
+class Kinds(NamedTuple):
+    """Which characters are no part of words: see split/words.py."""
+
+    kinds: U8s  # by code point, and last for a byte that is not UTF-8: WORD_PART, DROPPED or ALONE
+    leads: U8s  # ranges, two elements each: the first bytes of characters that are not ASCII and no WORD_PART
+
+
 class Literals(NamedTuple):
     """Literals as a trie by columns: see split/finders.py."""
 
@@ -326,6 +337,7 @@ class Literals(NamedTuple):
 PROGRESS = row("text byte out spaced begun filled width")
 GRAPHEMES = row("last lost alone_upto", 3)
 
+NEAR, FAR = 0x3000, 0xFF  # a table of what characters become: of those below, unless it has more than three bytes
 ENTRY_SHIFT, LONGEST_ENTRY = 8, 255  # an entry is place << ENTRY_SHIFT | length; the most bytes or characters of one
 PAIR_SHIFT = 21  # a pair that composes is first << PAIR_SHIFT | second
 STOP = (1 << 32) - 1  # the entry of a character that the table cannot replace
@@ -359,7 +371,8 @@ class Normalized(NamedTuple):
 class Replacements(NamedTuple):
     """What each character becomes."""
 
-    plain: U8s  # of ASCII bytes; 128 or more: not one byte
+    shifts: U8s  # ranges of ASCII, three elements each: first, last, and what is added; 0: they are no ASCII byte
+    near: U32s  # by code point below NEAR: up to three bytes of the result, and their number as a fourth, or FAR
     entries: U32s  # by code point: place in `arena` << 8 | length, STOP, or 0 for no change
     arena: U8s
 

@@ -377,7 +377,44 @@ def classify_members(typingctx, q, r, codes, n, classes, p, i, starts):
     return types.void(q, r, codes, types.int64, classes, p, types.int64, types.uint64), codegen
 
 
+@intrinsic
+def pack64(typingctx, q, j, p, i, mask):
+    """Copy the bytes of the set bits, packed."""
+
+    def codegen(context, builder, signature, args):
+        q, j, p, i, mask = args
+        packed = _compress(builder, loaded(builder, p, i), mask)
+        builder.store(packed, builder.bitcast(builder.gep(q, [j]), packed.type.as_pointer()), align=1)
+        return context.get_dummy_value()
+
+    return types.void(q, types.int64, p, types.int64, types.uint64), codegen
+
+
+@intrinsic
+def pack64_by_words(typingctx, q, j, p, i, mask):
+    """The same with BMI2, eight bytes at a time."""
+
+    def codegen(context, builder, signature, args):
+        q, j, p, i, mask = args
+        ones, byte = ir.Constant(WORD, 0x0101010101010101), ir.Constant(WORD, 0xFF)
+        spread, gather = (declared(builder, f"llvm.x86.bmi.{name}.64", WORD, [WORD, WORD]) for name in ("pdep", "pext"))
+        parts = []
+        for k in range(8):
+            bits = builder.and_(builder.lshr(mask, ir.Constant(WORD, 8 * k)), byte)
+            place = builder.gep(p, [builder.add(i, ir.Constant(WORD, 8 * k))])
+            chosen = builder.mul(builder.call(spread, [bits, ones]), byte)
+            word = builder.load(builder.bitcast(place, WORD.as_pointer()), align=1)
+            parts.append((builder.call(gather, [word, chosen]), builder.ctpop(bits)))
+        for word, count in parts:
+            builder.store(word, builder.bitcast(builder.gep(q, [j]), WORD.as_pointer()), align=1)
+            j = builder.add(j, count)
+        return context.get_dummy_value()
+
+    return types.void(q, types.int64, p, types.int64, types.uint64), codegen
+
+
 PACKING: dict[str, Any] = {
+    "pack64": pack64,
     "write_bits": write_bits,
     "write_flagged_bits": write_flagged_bits,
     "classify": classify,
@@ -543,6 +580,34 @@ def deposit(typingctx, x, mask):
 
 
 @intrinsic
+def extract(typingctx, x, mask):
+    """Put the bits of x at the places of the set bits of mask together."""
+
+    def codegen(context, builder, signature, args):
+        return builder.call(declared(builder, "llvm.x86.bmi.pext.64", WORD, [WORD, WORD]), args)
+
+    return types.uint64(types.uint64, types.uint64), codegen
+
+
+@intrinsic
+def add64(typingctx, q, j, p, i, lo, hi, more):
+    """Add a number to the bytes of q where those of p are in a range."""
+
+    def codegen(context, builder, signature, args):
+        byte = ir.IntType(8)
+        lo, hi, more = (splat(builder, builder.trunc(each, byte)) for each in args[4:])
+        lanes, place = loaded(builder, args[2], args[3]), builder.gep(args[0], [args[1]])
+        inside = builder.icmp_unsigned("<=", builder.sub(lanes, lo), builder.sub(hi, lo))
+        old = loaded(builder, args[0], args[1])
+        new = builder.select(inside, builder.add(old, more), old)
+        builder.store(new, builder.bitcast(place, new.type.as_pointer()), align=1)
+        return context.get_dummy_value()
+
+    places = types.int64
+    return types.void(q, places, p, places, places, places, places), codegen
+
+
+@intrinsic
 def prefetch(typingctx, p, i):
     """Prefetch the cache line of p[i]."""
 
@@ -624,6 +689,7 @@ _EVERYWHERE: dict[str, Any] = {
     "load64": load64,
     "advance": advance,
     "copy64": copy64,
+    "add64": add64,
     "copy16": copy16,
     "store64": store64,
     "prefetch": prefetch,
@@ -639,9 +705,9 @@ _EVERYWHERE: dict[str, Any] = {
 def instructions(features: set[str]) -> dict[str, Any]:
     """Return the primitives that are a few instructions on processors with these features, by name."""
     found = dict(_EVERYWHERE)
+    if "bmi2" in features:
+        found |= {"char_at": char_at, "deposit": deposit, "extract": extract, "pack64": pack64_by_words}
     if "avx512vbmi2" in features:
         # One instruction packs the positions of a mask; otherwise LLVM would emit code for each byte.
         found |= PACKING
-    if "bmi2" in features:
-        found |= {"char_at": char_at, "deposit": deposit}
     return found

@@ -44,7 +44,7 @@ class Fields(NamedTuple):
     up to `upto` are in the buffer, `size` bytes, with `words`. `status`: of the encoding kernel, or 0.
     """
 
-    split: int  # kernels
+    split: int  # kernels; 0 if the next one splits too
     keep: int  # the one that drops words, or 0
     encode: int
     two_tables: int  # whether the split kernel takes two tables

@@ -18,7 +18,7 @@ ROOT = 0
 PRESENT = U64(1 << 8)
 BASE, ID = U64(9), U64(37)  # their lowest bits in a unit
 BASE_BITS = U64((1 << 28) - 1)
-LABEL = U64((1 << 9) - 1)
+LABEL = U64(layout.UNIT_LABEL)
 NEXT, LENGTH = U64(32), U64((1 << 32) - 1)
 TRIED = 2  # the last blocks of units, where a node's children may be put: linear time
 

@@ -40,7 +40,7 @@ def units_of(vocab: Vocab, ids: NDArray[np.int64]) -> tuple[NDArray[np.uint64], 
 
 
 def _units_of(vocab: Vocab, ids: NDArray[np.int64]) -> tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.uint64]]:
-    from subwords.kernels.named import build_edges, fill_links, fill_units
+    from subwords.kernels.named import build_edges, fill_links
 
     offsets = vocab.offsets
     starts, stops = offsets[ids], offsets[ids + 1]
@@ -50,25 +50,46 @@ def _units_of(vocab: Vocab, ids: NDArray[np.int64]) -> tuple[NDArray[np.uint64],
     depths, strings = np.zeros(size, np.int32), np.full(size, layout.MISSING, np.int32)
     roots, nodes = np.zeros(len(ids), np.int64), TrieNodes(parents, labels, depths, strings)
     count = build_edges(vocab.data, starts, stops, roots, edges, 0x9E3779B9, nodes)
-    # Breadth first, children of a node side by side; without the second root.
-    order = np.lexsort((labels[:count], parents[:count], depths[:count]))
+    # Without the second root.
+    order = breadth_first(nodes, count)
     order = order[order != 1]
+    pieces = np.where(strings[order] >= 0, np.append(ids, -1)[strings[order]], -1).astype(np.int32)
+    children = children_of(nodes, count, order)
+    units, places = filled_units(children, labels[order], pieces)
+    links, records = np.zeros(len(units), np.int32), np.diff(offsets).astype(np.uint64)
+    fill_links(children, labels[order], places, units, links, records)
+    return units, links, records
+
+
+def breadth_first(nodes: TrieNodes, count: int) -> NDArray[np.int64]:
+    """Return the first nodes breadth first, the children of each side by side."""
+    found: NDArray[np.int64] = np.lexsort((nodes.labels[:count], nodes.parents[:count], nodes.depths[:count]))
+    return found
+
+
+def children_of(nodes: TrieNodes, count: int, order: NDArray[np.int64]) -> Children:
+    """Return which places in `order` are the children of each node there."""
     places = np.empty(count, np.int64)
     places[order] = np.arange(len(order))
-    above = places[parents[order[1:]]]
+    above = places[nodes.parents[order[1:]]]
     begins = np.flatnonzero(np.diff(above, prepend=-1)) + 1
     first, last = np.zeros(len(order), np.int64), np.zeros(len(order), np.int64)
     first[above[begins - 1]], last[above[begins - 1]] = begins, np.append(begins[1:], len(order))
-    pieces = np.where(strings[order] >= 0, np.append(ids, -1)[strings[order]], -1).astype(np.int32)
-    children = Children(first, last)
-    room, used = len(order) + layout.UNIT_BLOCK, -1
+    return Children(first, last)
+
+
+def filled_units(
+    children: Children, labels: NDArray[np.uint8], pieces: NDArray[np.int32]
+) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """Return the double array of a trie, and the slot of each node."""
+    from subwords.kernels.named import fill_units
+
+    room, used = len(labels) + layout.UNIT_BLOCK, -1
     while used < 0:
         room = 2 * room // layout.UNIT_BLOCK * layout.UNIT_BLOCK
-        units, places = np.zeros(room, np.uint64), np.empty(len(order), np.int64)
-        used = fill_units(children, labels[order], pieces, units, np.zeros(room, np.uint8), places)
-    units, links, records = units[:used].copy(), np.zeros(used, np.int32), np.diff(offsets).astype(np.uint64)
-    fill_links(children, labels[order], places, units, links, records)
-    return units, links, records
+        units, places = np.zeros(room, np.uint64), np.empty(len(labels), np.int64)
+        used = fill_units(children, labels, pieces, units, np.zeros(room, np.uint8), places)
+    return units[:used].copy(), places
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -105,6 +105,16 @@ def fits_table(replaced: CharMap) -> bool:
     return int(replaced.sizes.max(initial=0)) <= layout.LONGEST_ENTRY
 
 
+def _shifts(near: NDArray[np.uint32]) -> Bytes:
+    """Return the ranges of ASCII bytes to which the same is added; 0 for those that become no ASCII byte."""
+    more = np.where((near >> 24 == 1) & (near & 0xFF < 0x80), (near & 0xFF) - np.arange(128), 0)
+    kept = (near & 0xFF == np.arange(128)) & (near >> 24 == 1)
+    kinds = np.where(kept, -1, more & 0xFF)  # nothing else adds 0
+    begins = np.flatnonzero(np.diff(kinds, prepend=-1, append=-1))
+    rows = [(a, b - 1, kinds[a]) for a, b in pairwise(begins.tolist()) if kinds[a] >= 0]
+    return np.array(rows, np.uint8).ravel()
+
+
 class CharStage(Stage):
     """Replaces single characters; `apply` returns None for texts with `unknown` ones."""
 
@@ -117,13 +127,25 @@ class CharStage(Stage):
         self.growth = int((-(-sizes // widths)).max(initial=1))
         if unknown is not None:
             self._entries[: layout.INVALID][unknown] = layout.STOP
-        self._plain = np.arange(256, dtype=np.uint8)
         self._arena = np.frombuffer(b"\0" + replaced.encode() + bytes(layout.LANES), np.uint8).copy()
-        changed = np.flatnonzero(self._entries[:128])
-        entries = self._entries[changed]
-        ascii_ = entries & layout.LONGEST_ENTRY == 1
-        self._plain[changed] = np.where(ascii_, self._arena[np.where(ascii_, entries >> layout.ENTRY_SHIFT, 0)], 255)
-        self._replacements = Replacements(self._plain, self._entries, self._arena)
+        near = self._near()
+        self._replacements = Replacements(_shifts(near[:128]), near, self._entries, self._arena)
+
+    def _near(self) -> NDArray[np.uint32]:
+        """Return what the characters below NEAR become, as `Replacements` has it."""
+        codes, entries = np.arange(layout.NEAR), self._entries[: layout.NEAR]
+        sizes = np.searchsorted(WIDER, codes, side="right") + 1
+        leads = np.select([sizes == 1, sizes == 2], [codes, 0xC0 | codes >> 6], 0xE0 | codes >> 12)
+        last = 0x80 | codes & 0x3F
+        second = np.where(sizes == 3, 0x80 | codes >> 6 & 0x3F, last)
+        kept = leads | np.where(sizes > 1, second << 8, 0) | np.where(sizes > 2, last << 16, 0) | sizes << 24
+        lengths, changed = entries & layout.LONGEST_ENTRY, entries != 0
+        far = changed & ((lengths > 3) | (entries == layout.STOP))
+        places = np.where(changed & ~far, entries >> layout.ENTRY_SHIFT, 0)
+        found = lengths << 24
+        for k in range(3):
+            found |= np.where(k < lengths, self._arena[places + k].astype(np.uint32) << 8 * k, 0)
+        return np.where(far, layout.FAR << 24, np.where(changed, found, kept)).astype(np.uint32)
 
     def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Position = WHOLE) -> Result | None:
         """Replace the characters."""

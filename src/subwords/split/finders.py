@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.kernels import layout
-from subwords.kernels.layout import Literals, Transducer
+from subwords.kernels.layout import Kinds, Literals, Transducer
 from subwords.spec.splitter import ByteChars, Prefix, Replace, Rule, Split
 from subwords.spec.unicode import UNICODE_VERSION
 from subwords.split.automaton import automaton
@@ -22,6 +22,7 @@ from subwords.split.routes import (
     CHUNK_TEXTS,
     CHUNK_WORDS,
     NO_OFFSETS,
+    WINDOW,
     MachineRoute,
     SplitBuffers,
     SplitCall,
@@ -592,6 +593,74 @@ class DroppingRoute(MachineRoute):
     def word_spans(self, text: Bytes) -> WordSpans:
         """Return the words of one text."""
         return self._by_steps.word_spans(text)
+
+
+AT_ONCE = 1 << 18  # bytes of text: their words and ends stay in the L2 cache
+
+
+class KindsRoute(DroppingRoute):
+    """For rules by which each character is dropped, or a word, or part of one: BERT's. One kernel by masks does it.
+
+    `drops` has the kind of each character: see `kernels/split/words.py`. The machine finds cuts, and traces words.
+    """
+
+    def __init__(self, machine: Machine, kinds: NDArray[np.uint8], rule: Rule) -> None:
+        super().__init__(machine, kinds, rule)
+        odd = np.flatnonzero(kinds[0x80:]) + 0x80
+        leads = distinct(np.select([odd < 0x800, odd < 0x10000], [0xC0 | odd >> 6, 0xE0 | odd >> 12], 0xF0 | odd >> 18))
+        first, last = (np.append(np.diff(part), 2) > 1 for part in (leads[::-1] * -1, leads))
+        ranges = np.stack([leads[first[::-1]], leads[last]], axis=1)
+        self._kinds = Kinds(kinds, ranges.astype(np.uint8).ravel())
+
+    @cached_property
+    def _splitter(self) -> Kernel:
+        from subwords.kernels.named import split_kinds
+
+        return split_kinds
+
+    def texts(self, text: Bytes, bounds: Offsets, buffers: SplitBuffers) -> Iterator[WordChunk]:
+        """Split many texts, about AT_ONCE bytes at a time; a long text is cut where that changes no word."""
+        first, every = 0, len(bounds) - 1
+        while first < every:
+            last = int(np.searchsorted(bounds, bounds[first] + AT_ONCE, side="right")) - 1
+            if last == first:
+                yield from self._long_text(text, int(bounds[first]), int(bounds[first + 1]), buffers)
+                last += 1
+            else:
+                last = min(last, first + CHUNK_TEXTS, every)
+                yield self._words(text, bounds[first : last + 1], buffers, True)
+            first = last
+
+    def _long_text(self, text: Bytes, start: int, stop: int, buffers: SplitBuffers) -> Iterator[WordChunk]:
+        while start < stop:
+            size, place = AT_ONCE, stop
+            while start + size < stop and (place := start + self.cut(text[start:stop], size)) == start:
+                size *= 4
+                place = stop
+            if place - start > WINDOW:
+                raise InputError(f"word too long: expected less than 2 GiB; the one at byte {start} may be longer")
+            yield self._words(text, np.array([start, place], np.int64), buffers, place == stop)
+            start = place
+
+    def split_short(self, text: Bytes, buffers: SplitBuffers) -> int | None:
+        """Split a short text in one call."""
+        chunk = self._words(text, np.array([0, len(text)], np.int64), buffers, True)
+        buffers.short_text, buffers.short_ends = buffers.kept_text, buffers.kept_ends
+        return int(chunk.text_ends[0])
+
+    def _words(self, text: Bytes, bounds: Offsets, buffers: SplitBuffers, complete: bool) -> WordChunk:
+        """Return the words of texts in one chunk."""
+        size = int(bounds[-1] - bounds[0])
+        if min(len(buffers.kept_text), len(buffers.kept_ends)) < size + layout.LANES:
+            buffers.kept_text = np.empty(size + layout.LANES, np.uint8)
+            buffers.kept_ends = np.empty(size + layout.LANES, np.uint32)
+        kept, ends, text_ends = buffers.kept_text, buffers.kept_ends, buffers.text_ends[: len(bounds)]
+        self._splitter.by_size(size)(text, bounds, self._kinds, buffers.tail, kept, ends, text_ends)
+        return WordChunk(kept, 0, ends, text_ends[1:], complete)
+
+    def fast_path(self, buffers: SplitBuffers, *, cuts: bool = False) -> SplitCall | None:
+        """Return the call of the kernel."""
+        return SplitCall(None, (buffers.tail,), keep=self._splitter, drops=self._kinds)
 
 
 class PrefixingRoute(DroppingRoute):

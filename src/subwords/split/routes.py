@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.kernels import layout
-from subwords.kernels.layout import SafeCuts, Transducer
+from subwords.kernels.layout import Kinds, SafeCuts, Transducer
 from subwords.kernels.stored import stored
 from subwords.spec.splitter import NAMED, Rule
 from subwords.spec.unicode import UNICODE_VERSION, cased_classes, gpt2_classes
@@ -41,10 +41,10 @@ class WordChunk(NamedTuple):
 class SplitCall(NamedTuple):
     """How texts are split, as calls of kernels; see `kernels/fastpath.py`."""
 
-    kernel: Kernel
+    kernel: Kernel | None  # None: `keep` splits too, and takes the table
     tables: tuple[object, ...]  # one or two, which it takes besides the texts and the ends
     keep: Kernel | None = None  # drops words, see `kernels/split/words.py`
-    drops: Bytes | None = None  # the table that `keep` takes
+    drops: Bytes | Kinds | None = None  # the table that `keep` takes
     widens: int = 0  # bytes that `keep` adds to a word, at most
     stages: tuple[StageCall, ...] = ()  # of the normalizer, before
     marked: bool = False  # a text with U+2581 may need more

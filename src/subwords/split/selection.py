@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache, partial
+from string import punctuation
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from subwords.spec.splitter import PATTERNS, ByteChars, Prefix, Replace, Rule, S
 from subwords.spec.vocab import tokens_to_text
 from subwords.split.finders import (
     DroppingRoute,
+    KindsRoute,
     NumbersRoute,
     PrefixingRoute,
     SymbolsRoute,
@@ -27,6 +29,7 @@ from subwords.split.transducer import Machine, compose_machines, unsplit
 from subwords.support.value import digest_of
 
 DIGITS = slice(ord("0"), ord("9") + 1)
+WHITESPACE = " \t\n\v\f\r"  # of ASCII
 MUCH = 100  # pattern length in characters above which a trie is better than a machine
 
 
@@ -45,7 +48,10 @@ def machine_route(rule: Rule) -> SplitRoute | None:
             return NumbersRoute(_machine_for(before), kinds, rule)
         if rule and isinstance(rule[0], Split) and removed(rule[0]):
             machine = _machine_for((Split(rule[0].pattern), *rule[1:]))
-            return DroppingRoute(machine, _dropped(rule[0], alone=len(rule) == 1).astype(np.uint8), rule)
+            dropped = _dropped(rule[0], alone=len(rule) == 1)
+            if (each := _kinds(rule, dropped)) is not None:
+                return KindsRoute(machine, each, rule)
+            return DroppingRoute(machine, dropped.astype(np.uint8), rule)
         if rule and isinstance(rule[0], Split) and (len(rule) > 1 or len(rule[0].pattern) > MUCH):
             symbols = literal_strings(rule[0])
             if symbols:
@@ -130,6 +136,21 @@ def _dropped(step: Split, *, alone: bool) -> NDArray[np.bool_]:
         if not alone and any((members & ~found).any() for members in _sets(branch)):
             raise Outside("a match contains a character that is dropped elsewhere")
     return ~found
+
+
+def _kinds(rule: Rule, dropped: NDArray[np.bool_]) -> NDArray[np.uint8] | None:
+    """Return the kind of each character, if characters are dropped, then others isolated, and ASCII is as in BERT."""
+    match rule:
+        case (Split(invert=False), Split(pattern, "isolated", False)):
+            node = parse_pattern(pattern)
+            if not isinstance(node, Chars):
+                return None
+            kinds = np.where(dropped, layout.DROPPED, np.where(node.members, layout.ALONE, layout.WORD_PART))
+            as_in_bert = all(kinds[ord(char)] == layout.DROPPED for char in WHITESPACE)
+            as_in_bert &= all(kinds[ord(char)] == layout.ALONE for char in punctuation)
+            others = np.count_nonzero(kinds[:128]) == len(WHITESPACE) + len(punctuation)
+            return kinds.astype(np.uint8) if as_in_bert and others and not kinds[layout.INVALID] else None
+    return None
 
 
 def _sets(node: Node) -> Iterator[NDArray[np.bool_]]:

@@ -17,6 +17,7 @@ from subwords.kernels.jit import (
     U64,
     ZERO,
     Int,
+    add64,
     char_at,
     copy64,
     deposit,
@@ -33,6 +34,8 @@ from subwords.kernels.layout import CharacterRuns, I64s, Normalized, Replacement
 from subwords.kernels.split.masks import low_bits, not_characters
 from subwords.kernels.text.utf8 import decode_at
 
+FAR_LEAD = 0xE3  # the first byte of the characters from layout.NEAR on
+
 
 class Output(NamedTuple):
     """Where the result goes."""
@@ -47,7 +50,9 @@ class Output(NamedTuple):
 class ReplacementPointers(NamedTuple):
     """The pointers of `Replacements`."""
 
-    plain: object
+    shifts: object
+    ranges: int  # in `shifts`
+    near: object
     entries: object
     arena: object
 
@@ -113,16 +118,44 @@ def valid_starts(p, i, size):
 
 @inlined
 def map_plain(m, w, p, i, j, size):
-    """Write up to LANES ASCII bytes; whether all of the next LANES bytes become one byte each."""
-    seen = I64(0)
-    for k in range(layout.LANES):
-        byte = m.plain[p[i + k]]
-        w.text[j + k] = byte
-        seen |= I64(byte)
+    """Write LANES ASCII bytes, `size` of which are wanted; whether these become one ASCII byte each."""
+    odd = ZERO
+    copy64(w.text, j, p, i)
+    for r in range(m.ranges):
+        first, last, more = I64(m.shifts[3 * r]), I64(m.shifts[3 * r + 1]), I64(m.shifts[3 * r + 2])
+        if more != 0:
+            add64(w.text, j, p, i, first, last, more)
+        else:
+            odd |= range_mask(p, i, first, last)
     if w.tracked:
         for k in range(size):
             w.source[j + k] = i + k
-    return seen < 0x80
+    return odd & low_bits(size) == ZERO
+
+
+@helper
+def map_near(m, w, p, i, j, starts):
+    """Do as `map_valid` for characters below NEAR: one look for each, and no branch where nearly all change."""
+    at = i
+    while starts != ZERO:
+        at = i + trailing_zeros(starts)
+        starts &= starts - ONE
+        code = char_at(p, at)
+        value = I64(m.near[code])
+        size = value >> 24
+        if size == layout.FAR:
+            entry = I64(m.entries[code])
+            if entry == layout.STOP:
+                return at, j, False
+            j = put_replacement(w, j, m.arena, entry >> layout.ENTRY_SHIFT, entry & layout.LONGEST_ENTRY, at)
+            continue
+        w.text[j], w.text[j + 1], w.text[j + 2] = value & 0xFF, value >> 8 & 0xFF, value >> 16 & 0xFF
+        if w.tracked:
+            kept = I64(m.entries[code]) == 0  # then each byte comes from itself
+            for k in range(size):
+                w.source[j + k] = at + k if kept else at
+        j += size
+    return at + width(p, at), j, True
 
 
 @helper
@@ -175,7 +208,9 @@ def map_text(m, w, p, i, j, stop):
                 j += size
                 continue
             starts = valid_starts(p, i, size)
-        if starts != ZERO:
+        if starts != ZERO and range_mask(p, i, FAR_LEAD, 0xFF) & starts == ZERO:
+            i, j, known = map_near(m, w, p, i, j, starts)
+        elif starts != ZERO:
             i, j, known = map_valid(m, w, p, i, j, starts)
         else:
             i, j, known = map_any(m, w, p, i, j, stop)
@@ -194,7 +229,13 @@ def output_pointers(text, out):
 def map_texts(text: U8s, bounds: I64s, replacements: Replacements, out: Normalized, progress: I64s) -> Int:
     """Replace characters in text[bounds[t] : bounds[t + 1]]: DONE, NEED_OUT, or UNKNOWN at a STOP."""
     p, b, s, ends = pointer(text), pointer(bounds), pointer(progress), pointer(out.ends)
-    m = ReplacementPointers(pointer(replacements.plain), pointer(replacements.entries), pointer(replacements.arena))
+    m = ReplacementPointers(
+        shifts=pointer(replacements.shifts),
+        ranges=len(replacements.shifts) // 3,
+        near=pointer(replacements.near),
+        entries=pointer(replacements.entries),
+        arena=pointer(replacements.arena),
+    )
     w = output_pointers(text, out)
     t, i, j, status = s[layout.PROGRESS.text], s[layout.PROGRESS.byte], s[layout.PROGRESS.out], layout.DONE
     while t < len(bounds) - 1 and status == layout.DONE:

@@ -1,7 +1,8 @@
 """WordPiece on the table of words: greedy longest match in one pass over a word (P3, P4).
 
-There are two tries of bytes: tokens from ROOT, and pieces without their prefix from AFTER. The failure link of a node
-is the node to continue from if no edge fits, and its pops are the tokens that are certain by then. If t is the longest
+There are two tries of bytes in one double array (trie.py), where a node is its slot: tokens from ROOT, and pieces
+without their prefix from AFTER, to which no byte leads. The failure link of a node is the node to continue from if no
+edge fits, and its pops are the tokens that are certain by then. If t is the longest
 token on the path to a node, the link leads to the node of the bytes that follow t on that path (LinMaxMatch: X. Song et
 al., Fast WordPiece Tokenization, 2021).
 """
@@ -11,11 +12,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from subwords.kernels import layout
-from subwords.kernels.jit import I64, U64, Int, helper, inlined, kernel, pointer
+from subwords.kernels.jit import I64, Int, helper, inlined, kernel, pointer
 from subwords.kernels.layout import I32s, I64s, TrieNodes, U8s, U32s, WordPieceModel, WordPieceWorkspace
 from subwords.kernels.table.emit import table_pointers
 from subwords.kernels.table.encode import SegmentFunctions, encode_all, never_fleeting, settled
-from subwords.kernels.trie import AFTER, CHILD, FREE, ROOT, edge_slot
+from subwords.kernels.trie import AFTER, ROOT, step
 
 NO_NODE = -1
 
@@ -23,8 +24,7 @@ NO_NODE = -1
 class WordPiecePointers(NamedTuple):
     """The pointers of a `WordPieceModel`."""
 
-    edges: object  # trie.py
-    mask: object
+    units: object  # trie.py
     fails: object  # int32, by node: where to continue if no edge fits, or NO_NODE
     pops: object  # int32, by node: where its certain tokens begin in `popped`
     pop_counts: object  # int32, by node: how many they are
@@ -34,9 +34,8 @@ class WordPiecePointers(NamedTuple):
 
 @inlined
 def child_of(model, node, byte):
-    """The node that an edge leads to, or NO_NODE."""
-    value = model.edges[edge_slot(model.edges, model.mask, U64(model.settings[layout.MODEL.seed]), node, byte)]
-    return NO_NODE if value == FREE else I64(value & CHILD)
+    """The node that a byte leads to, or NO_NODE."""
+    return step(model.units, model.units[node], byte)
 
 
 @helper
@@ -63,7 +62,8 @@ def match_word(model, text, at, length, out, count):
             child = child_of(model, node, text[at + k])
         node = child
     # The word has ended: it is a sequence of pieces if and only if the links lead to AFTER.
-    while node != AFTER:
+    after = I64(model.settings[layout.WORDPIECE.after])
+    while node != after:
         if model.fails[node] == NO_NODE:
             return 0
         n = write_pops(model, node, out, count, n)
@@ -99,8 +99,7 @@ def segment_wordpiece_word(model, counters, text, at, length, out, count):
 def wordpiece_pointers(model):
     """The pointers of a model."""
     return WordPiecePointers(
-        edges=pointer(model.edges),
-        mask=U64(len(model.edges) - 1),
+        units=pointer(model.units),
         fails=pointer(model.fails),
         pops=pointer(model.pops),
         pop_counts=pointer(model.pop_counts),
@@ -132,20 +131,21 @@ def encode_wordpiece(
 
 
 @kernel
-def build_links(order: I64s, ids: I32s, nodes: TrieNodes, links: WordPieceModel) -> Int:
-    """Write failure links and pops of all nodes, in `order` of depth; the number of pops, or minus the room they need.
+def build_links(order: I64s, slots: I64s, ids: I32s, nodes: TrieNodes, links: WordPieceModel) -> Int:
+    """Write failure links and pops of all nodes; the number of pops, or minus the room they need.
 
-    ids[i] is the id of string i.
+    order: the nodes by depth, each in the slot of the same place in `slots`. nodes.parents are slots too. ids[i] is the
+    id of string i.
     """
     parents, labels, strings = pointer(nodes.parents), pointer(nodes.labels), pointer(nodes.strings)
-    model, names, rank = wordpiece_pointers(links), pointer(ids), pointer(order)
-    f, first, n = model.fails, model.pops, model.pop_counts
+    model, names, rank, slot = wordpiece_pointers(links), pointer(ids), pointer(order), pointer(slots)
+    f, first, n, after = model.fails, model.pops, model.pop_counts, I64(model.settings[layout.WORDPIECE.after])
     filled, room = I64(0), I64(len(links.popped))
     for k in range(len(order)):
-        node = I64(rank[k])
-        first[node], f[node], start = filled, NO_NODE, filled
+        node, at = I64(rank[k]), I64(slot[k])
+        first[at], f[at], start = filled, NO_NODE, filled
         if strings[node] >= 0:
-            f[node] = AFTER
+            f[at] = after
             filled = add_pop(model.popped, filled, room, I64(names[strings[node]]))
         elif node > AFTER:
             above = I64(parents[node])
@@ -157,10 +157,10 @@ def build_links(order: I64s, ids: I32s, nodes: TrieNodes, links: WordPieceModel)
                 if child == NO_NODE:
                     filled = add_pops(model, link, filled, room)
                     link = I64(f[link])
-            f[node] = child
+            f[at] = child
             if child == NO_NODE:
                 filled = start
-        n[node] = filled - start
+        n[at] = filled - start
     return filled if filled <= room else -filled
 
 

@@ -11,9 +11,20 @@ from numpy.typing import NDArray
 
 from subwords.kernels import layout
 from subwords.kernels.layout import IdSizes, TrieNodes, WordPieceModel, WordPieceScratch, WordPieceWorkspace, WordTable
-from subwords.models.segmenter import NO_KINDS, Encode, Segmenter, UnknownSymbolError
+from subwords.kernels.stored import stored
+from subwords.models.segmenter import (
+    LARGE,
+    NO_KINDS,
+    Encode,
+    Segmenter,
+    UnknownSymbolError,
+    breadth_first,
+    children_of,
+    filled_units,
+)
 from subwords.models.wordpiece.model import WordPiece
 from subwords.support.names import random_bits
+from subwords.support.value import digest_of
 
 if TYPE_CHECKING:
     from subwords.kernels.entry import Kernel
@@ -69,11 +80,7 @@ class WordPieceSegmenter(Segmenter):
     def __init__(self, model: WordPiece) -> None:
         self.model = model
         self._settings = np.zeros(layout.WORDPIECE.width, np.int64)
-        self._settings[[layout.MODEL.unk, layout.MODEL.seed, layout.WORDPIECE.most_chars]] = (
-            model.unk_id,
-            random_bits(62),
-            model.max_chars,
-        )
+        self._settings[[layout.MODEL.unk, layout.WORDPIECE.most_chars]] = model.unk_id, model.max_chars
 
     @property
     def kernel(self) -> Kernel:
@@ -85,10 +92,18 @@ class WordPieceSegmenter(Segmenter):
     @cached_property
     def arrays(self) -> WordPieceModel:
         """The tries in the layout of the kernel."""
+        model, vocab = self.model, self.model.vocab
+        source = digest_of((vocab.data, vocab.offsets, model.prefix, tuple(sorted(model.special_ids)))).encode()
+        found = self._tries() if len(vocab) < LARGE else stored("wordpiece", source, self._tries)
+        self._settings[layout.WORDPIECE.after] = found.settings[layout.WORDPIECE.after]
+        return found._replace(settings=self._settings)
+
+    def _tries(self) -> WordPieceModel:
+        """Return the tries; of the settings only the slot of AFTER counts."""
         from subwords.kernels.named import build_edges, build_links
 
         ids, starts, stops, roots = self._strings()
-        size = int((stops - starts).sum()) + 2
+        data, size = self.model.vocab.data, int((stops - starts).sum()) + 2
         edges = np.full(2 << max(4, size.bit_length()), layout.NO_EDGE, np.uint64)
         nodes = TrieNodes(
             parents=np.zeros(size, np.int32),
@@ -96,15 +111,23 @@ class WordPieceSegmenter(Segmenter):
             depths=np.zeros(size, np.int32),
             strings=np.full(size, layout.MISSING, np.int32),
         )
-        count = build_edges(
-            self.model.vocab.data, starts, stops, roots, edges, int(self._settings[layout.MODEL.seed]), nodes
-        )
-        order = np.argsort(nodes.depths[:count], kind="stable")
-        fails, pops, pop_counts = (np.zeros(count, np.int32) for _ in range(3))
+        count = build_edges(data, starts, stops, roots, edges, random_bits(62), nodes)
+        # AFTER is placed as a child of ROOT by a byte that begins no token, and then cut off. Of bytes, some are in no
+        # UTF-8.
+        nodes.labels[1] = np.setdiff1d(np.arange(256), data[starts[roots == 0]])[-1]
+        nodes.depths[1] = 1
+        order = breadth_first(nodes, count)
+        units, slots = filled_units(children_of(nodes, count, order), nodes.labels[order], np.full(count, -1, np.int32))
+        by_node = np.empty(count, np.int64)
+        by_node[order] = slots
+        nodes.parents[:count] = by_node[nodes.parents[:count]]
+        self._settings[layout.WORDPIECE.after] = after = by_node[1]
+        units[after] &= ~np.uint64(layout.UNIT_LABEL)
+        fails, pops, pop_counts = (np.zeros(len(units), np.int32) for _ in range(3))
         room = 4 * count
         while True:
-            model = WordPieceModel(edges, fails, pops, pop_counts, np.zeros(room, np.int32), self._settings)
-            room = -build_links(order, ids, nodes, model)
+            model = WordPieceModel(units, fails, pops, pop_counts, np.zeros(room, np.int32), self._settings)
+            room = -build_links(order, slots, ids, nodes, model)
             if room <= 0:
                 return model
 

@@ -115,8 +115,11 @@ def test_nothing_but_ties(words: dict[bytes, int], tie_break: str, threshold: in
 
 
 @contextmanager
-def small_tables(counters: int, at_once: int) -> Iterator[list[int]]:
-    """Index as if there were many pairs: in 3 parts, with a sieve of at most so many counters; yields their sizes."""
+def small_tables(counters: int, at_once: int, few: int = 0) -> Iterator[list[int]]:
+    """Index as if there were many pairs: in 3 parts, with a sieve of at most so many counters; yields their sizes.
+
+    few: of so many symbols, pairs are counted in an array instead.
+    """
     room, parts, used = indexing._room_of_sieve, indexing._divide, list[int]()
 
     def spy(source: indexing.Unindexed) -> int:
@@ -124,7 +127,8 @@ def small_tables(counters: int, at_once: int) -> Iterator[list[int]]:
         return used[-1]
 
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in {"MANY_SYMBOLS": 0, "FEW_TOKENS": 0, "FEW_PAIRS": 1, "AT_ONCE": at_once}.items():
+        sizes = {"MANY_SYMBOLS": 0, "FEW_TOKENS": 0, "FEW_PAIRS": 1, "AT_ONCE": at_once, "FEW_SYMBOLS": few}
+        for name, value in sizes.items():
             patch.setattr(indexing, name, value)
         patch.setattr(indexing, "_room_of_sieve", spy)
         patch.setattr(indexing, "_divide", lambda words, spans, threads: parts(words, spans, 3))
@@ -151,6 +155,21 @@ def test_a_sieve_of_any_size_is_used_and_changes_nothing(threshold: int) -> None
         assert max(used) <= counters
 
 
+@given(word_counts(LETTERS), options(), THRESHOLDS)
+def test_pairs_of_few_symbols_in_parts(words: dict[bytes, int], options: dict[str, Any], threshold: int) -> None:
+    with small_tables(1, 64, few=1 << 12), starting_threshold(threshold):
+        ref, got = train_both(words, **options)
+    assert got == ref
+
+
+@pytest.mark.parametrize("tie_break", ["ids", "first", "bytes"])
+def test_most_pairs_wait(tie_break: str) -> None:
+    words = random_words(3, "".join(map(chr, range(0x4E00, 0x4E00 + 70))), 3_000, 4)
+    with starting_threshold(1):
+        ref, got = train_both(words, vocab_size=130, byte_level=False, tie_break=tie_break)
+    assert got == ref
+
+
 def test_threshold_is_lowered_step_by_step() -> None:
     words = {b"ab" * n: 3**n for n in range(1, 12)} | {b"ba" * n: 2**n for n in range(1, 12)}
     ref = reference.train(words, 300)
@@ -164,22 +183,22 @@ def test_threshold_is_lowered_step_by_step() -> None:
 # ------------------------------------------------------------------ words as symbols
 
 
-@given(word_counts(LETTERS), st.booleans())
-def test_symbols_are_the_words_with_their_counts(words: dict[bytes, int], in_order: bool) -> None:
+@given(word_counts(LETTERS), st.booleans(), st.integers(1, 3))
+def test_symbols_are_the_words_with_their_counts(words: dict[bytes, int], in_order: bool, threads: int) -> None:
     ids = np.arange(256, dtype=np.int32)
     ids[ord("b")] = -1  # splits a word
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(training, "MOST_RARE", 3)
-        symbols, starts, weights = training.read_symbol_words(counts_of(words), ids, in_order=in_order)
+        patch.setattr(training, "MANY_SYMBOLS", 0)
+        found = training.read_symbol_words(counts_of(words), ids, in_order=in_order, threads=threads)
+    symbols, starts, weights = found
     pieces = [(piece, n) for word, n in words.items() for piece in word.split(b"b") if len(piece) > 1]
-    bounds = np.flatnonzero(symbols == layout.END).tolist()
-    places = [first + 1 for first in bounds[:-1]]
+    ends = np.flatnonzero(symbols == layout.END).tolist()
+    bounds = [(a, b) for a, b in pairwise(ends) if b > a + 1]  # between two parts there may be more ENDs
+    places = [first + 1 for first, _ in bounds]
     runs = [run_at(starts, len(weights), 0, place) for place in places]
     assert all(starts[run] <= place < starts[run + 1] for run, place in zip(runs, places, strict=True))
-    got = [
-        (bytes(symbols[a + 1 : b].tolist()), int(weights[run]))
-        for (a, b), run in zip(pairwise(bounds), runs, strict=True)
-    ]
+    got = [(bytes(symbols[a + 1 : b].tolist()), int(weights[run])) for (a, b), run in zip(bounds, runs, strict=True)]
     assert got == (pieces if in_order else sorted(pieces, key=lambda piece: -min(piece[1], 3)))
 
 
@@ -246,14 +265,27 @@ def random_words(seed: int, letters: str, number: int, length: int) -> dict[byte
 
 
 def test_growing_pair_table_and_heap(monkeypatch: pytest.MonkeyPatch) -> None:
-    grown = []
-    grow = training.CountLoop._grow_pairs
-    monkeypatch.setattr(training.CountLoop, "_grow_pairs", lambda loop: (grown.append(1), grow(loop)))
+    tables, heaps = [0], [0]
+    grow, index = training.CountLoop._grow_pairs, training.CountLoop._index
+
+    def small(loop: training.CountLoop) -> None:
+        index(loop)
+        loop.heap = loop.heap[: layout.HEAP.width * (int(loop.counters[layout.TALLY.heap_size]) + 1)].copy()
+
+    def spy(loop: training.CountLoop) -> None:
+        grow(loop)
+        tables.append(len(loop.pairs))
+        heaps.append(len(loop.heap))
+
+    monkeypatch.setattr(training, "FEW_PAIRS", 1)
+    monkeypatch.setattr(training.CountLoop, "_index", small)
+    monkeypatch.setattr(training.CountLoop, "_grow_pairs", spy)
     words = random_words(5, "abcdefghijklmnopqrstuvwxyz", 700, 9)
     with starting_threshold(1):
         ref, got = train_both(words, vocab_size=340, alphabet="corpus")
     assert got == ref
-    assert grown
+    assert len(set(tables)) > 2
+    assert len(set(heaps)) > 2
 
 
 def test_growing_strings() -> None:

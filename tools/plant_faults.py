@@ -53,8 +53,8 @@ FAULTS = (
     ),
     Fault(
         "BPE training: of equal counts the greater pair first (wrong tie)",
-        "return tie < heap[entry + layout.HEAP.tie]",
-        "return tie > heap[entry + layout.HEAP.tie]",
+        "((count == other_count) & (tie < other_tie))",
+        "((count == other_count) & (tie > other_tie))",
         "tests/test_train_equals_reference.py",
     ),
     Fault(

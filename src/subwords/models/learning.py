@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -22,6 +23,7 @@ from subwords.support.threads import in_threads
 FEW_PAIRS = 1 << 12
 MANY_SYMBOLS = 1 << 22  # of fewer, threads and a sieve cost more than they save
 FEW_TOKENS = 1 << 10  # make few pairs
+FEW_SYMBOLS = 1 << 9  # each of whose pairs has an element of an array: half of the time that a table takes
 MOST_SIEVE = 1 << 22  # counters
 NO_SIEVE = np.full(1, layout.END, np.uint32)
 AT_ONCE = 64  # pairs
@@ -55,12 +57,78 @@ def index_pairs(
     room: for how many pairs the table is, by the number of those. Sets TALLY.pairs_used and TALLY.postings_used of
     `counters`.
     """
+    size, spans, tokens = len(source.words.symbols), source.spans, _tokens_of(source)
+    postings = zeros(3 * size + 64, np.uint32, random=True)
+    parts = _divide(source.words, spans, threads)
+    if tokens <= FEW_SYMBOLS and not len(spans):
+        return _index_of_few(source, parts, tokens, counters, room, postings), postings
+    return _index_of_many(source, parts, spans, counters, room, postings), postings
+
+
+def _index_of_few(
+    source: Unindexed,
+    parts: list[tuple[int, int]],
+    tokens: int,
+    counters: NDArray[np.int64],
+    room: Callable[[int], int],
+    postings: NDArray[np.uint32],
+) -> Table:
+    """Return the table of the pairs of a few symbols, and write the postings."""
+    from subwords.kernels.named import count_few, move_pairs, place_few
+
+    def counted(part: tuple[int, int]) -> tuple[NDArray[np.uint64], NDArray[np.uint32]]:
+        counts, times = np.zeros(tokens * tokens, np.uint64), np.zeros(tokens * tokens, np.uint32)
+        count_few(source.words, *part, tokens, counts, times)
+        return counts, times
+
+    found = in_threads(counted, parts, len(parts))
+    counts = sum((counts for counts, _ in found[1:]), start=found[0][0])
+    live = np.flatnonzero(counts >= np.uint64(source.settings[layout.TRAIN.threshold]))
+    if source.settings[layout.TRAIN.ruled]:
+        live = live[_allowed(source, *np.divmod(live, tokens))]
+    times = np.array([times[live] for _, times in found], np.int64)
+    ends = np.cumsum(times.sum(0))
+    # The postings of a pair: those of the first part, then those of the second, ...
+    starts = ends - times.sum(0) + np.cumsum(times, 0) - times
+    rows = np.empty((len(live), layout.PAIR.width), np.uint64)
+    rows[:, layout.PAIR.key] = live // tokens << 32 | live % tokens
+    rows[:, layout.PAIR.count], rows[:, layout.PAIR.words] = counts[live], times.sum(0)
+    rows[:, layout.PAIR.place] = starts[0]
+    pairs = pair_table(room(len(live)))
+    move_pairs(rows.ravel(), pairs, 0, counters)
+    counters[layout.TALLY.postings_used] = ends[-1] if len(ends) else 0
+
+    def write(number: int) -> None:
+        places = np.full(tokens * tokens, layout.END, np.uint32)
+        places[live] = starts[number]
+        place_few(source.words, *parts[number], tokens, places, postings)
+
+    in_threads(write, range(len(parts)), len(parts))
+    return pairs
+
+
+def _allowed(source: Unindexed, lefts: NDArray[np.int64], rights: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return whether the rules let these pairs merge."""
+    rules, longest = source.rules, int(source.settings[layout.TRAIN.max_length])
+    kinds = math.isqrt(len(rules.joined))
+    classes, lengths = rules.classes.astype(np.int64), rules.lengths.astype(np.int64)
+    found: NDArray[np.bool_] = rules.joined[classes[lefts] * kinds + classes[rights]] != layout.APART
+    return found & (lengths[lefts] + lengths[rights] <= longest) if longest else found
+
+
+def _index_of_many(
+    source: Unindexed,
+    parts: list[tuple[int, int]],
+    spans: NDArray[np.uint32],
+    counters: NDArray[np.int64],
+    room: Callable[[int], int],
+    postings: NDArray[np.uint32],
+) -> Table:
+    """Return the table of the pairs of any symbols, and write the postings."""
     from subwords.kernels.named import fill_postings, move_pairs, place_pairs, place_postings
 
-    threshold, size, spans = int(source.settings[layout.TRAIN.threshold]), len(source.words.symbols), source.spans
-    postings = zeros(3 * size + 64, np.uint32, random=True)
-    numbers = zeros(size, np.uint32, random=True)  # not a part of `postings`: memory that is used later, or never
-    parts = _divide(source.words, spans, threads)
+    threshold, size, threads = int(source.settings[layout.TRAIN.threshold]), len(source.words.symbols), len(parts)
+    numbers = postings[size : 2 * size]  # behind the first postings: the next ones come here later
     sieve = _sieve(source, parts, spans, threads)
     tables = in_threads(lambda part: _counted(source, part, spans, sieve, numbers), parts, threads)
     every = tables[0] if len(tables) == 1 else _sum(tables)
@@ -71,7 +139,11 @@ def index_pairs(
     for table, found in zip(reversed(tables), reversed(places), strict=True):
         place_postings(table, pairs, found)
     in_threads(lambda at: fill_postings(numbers, *at[0], at[1], postings), zip(parts, places, strict=True), threads)
-    return pairs, postings
+    return pairs
+
+
+def _tokens_of(source: Unindexed) -> int:
+    return int(np.count_nonzero(source.tokens.reshape(-1, layout.TOKEN.width)[:, layout.TOKEN.span]))
 
 
 def _divide(words: SymbolWords, spans: NDArray[np.uint32], threads: int) -> list[tuple[int, int]]:
@@ -97,8 +169,7 @@ def _sieve(
     """Return a counter for each hash of a pair, as large as the pair's count or larger; NO_SIEVE for a small table."""
     from subwords.kernels.named import sift_pairs
 
-    tokens = int(np.count_nonzero(source.tokens.reshape(-1, layout.TOKEN.width)[:, layout.TOKEN.span]))
-    small = len(source.words.symbols) < MANY_SYMBOLS or tokens < FEW_TOKENS
+    small = len(source.words.symbols) < MANY_SYMBOLS or _tokens_of(source) < FEW_TOKENS
     if small or int(source.settings[layout.TRAIN.threshold]) <= 1:
         return NO_SIEVE
     room = _room_of_sieve(source)
@@ -301,20 +372,47 @@ MOST_RARE = 1 << 10  # words with a smaller count are sorted by it
 BETWEEN_LOOKS = 256  # merges between two updates of the progress line
 
 
-def read_symbol_words(counts: WordCounts, symbol_ids: NDArray[np.int32], *, in_order: bool) -> SymbolWords:
+def read_symbol_words(
+    counts: WordCounts, symbol_ids: NDArray[np.int32], *, in_order: bool, threads: int = 1
+) -> SymbolWords:
     """Return the words as symbols, in the layout of kernels/bpe/index.py; `in_order`: in the order of the counts.
 
     Otherwise frequent words come first, and nearly all words of equal count are in one run.
     """
+    parts = threads if len(counts.data) >= MANY_SYMBOLS else 1
+    room = len(counts.data) + len(counts) + parts
+    check_size(counts, room)
+    order = np.arange(len(counts)) if in_order else order_of(counts.counts)
+    cuts = [len(counts) * part // parts for part in range(parts + 1)]
+    sizes = [0] if parts == 1 else [int(np.diff(counts.offsets)[order[:cut]].sum()) + cut for cut in cuts[:-1]]
+    edges = [*(size + part for part, size in enumerate(sizes)), room]
+    symbols = zeros(room, np.uint32, random=True)
+    found = in_threads(
+        lambda part: _fill_part(
+            counts, symbol_ids, order[cuts[part] : cuts[part + 1]], symbols[edges[part] : edges[part + 1]]
+        ),
+        range(parts),
+        parts,
+    )
+    starts = [one.starts[:-1] + np.uint32(edge) for one, edge in zip(found, edges, strict=False)]
+    return SymbolWords(
+        symbols[: edges[-2] + len(found[-1].symbols)],
+        np.concatenate([*starts, np.full(1, layout.END, np.uint32)]),
+        np.concatenate([one.weights for one in found]),
+    )
+
+
+def _fill_part(
+    counts: WordCounts, symbol_ids: NDArray[np.int32], order: NDArray[np.int64], symbols: NDArray[np.uint32]
+) -> SymbolWords:
+    """Write the words of this order as symbols; what they leave free becomes END."""
     from subwords.kernels.named import fill_symbols
 
-    check_size(counts, len(counts.data) + len(counts) + 1)
-    order = np.arange(len(counts)) if in_order else order_of(counts.counts)
-    symbols = zeros(len(counts.data) + len(counts) + 1, np.uint32, random=True)
-    starts, weights = zeros(len(counts) + 2, np.uint32), zeros(len(counts), np.uint64)
+    starts, weights = zeros(len(order) + 2, np.uint32), zeros(len(order), np.uint64)
     runs = fill_symbols(
         counts.data, counts.offsets, counts.counts, order, symbol_ids, SymbolWords(symbols, starts, weights)
     )
+    symbols[starts[runs + 1] :] = layout.END
     return SymbolWords(symbols[: starts[runs + 1]], starts[: runs + 1], weights[:runs])
 
 
@@ -339,15 +437,16 @@ def merge_words(
     *,
     prefix: int = 0,
     rules: MergeRules | None = None,
+    threads: int = 1,
 ) -> tuple[Vocab, NDArray[np.int64]]:
     """Learn tokens from words of `base` tokens; return the vocabulary and the merges (left, right, merged).
 
     symbol_ids: see kernels/bpe/index.py. `prefix`: the number of leading bytes of the right token that a merge drops.
-    rules: which pairs may merge, for the tokens of `base`; None for all.
+    rules: which pairs may merge, for the tokens of `base`; None for all. threads: that find the first pairs.
     """
-    words = read_symbol_words(counts, symbol_ids, in_order=settings.tie_break == "first")
+    words = read_symbol_words(counts, symbol_ids, in_order=settings.tie_break == "first", threads=threads)
     threshold = counts.total // (16 * settings.vocab_size)
-    return merge_symbols(words, threshold, base, settings, on_step, prefix=prefix, rules=rules)
+    return merge_symbols(words, threshold, base, settings, on_step, prefix=prefix, rules=rules, threads=threads)
 
 
 def merge_symbols(
@@ -516,18 +615,20 @@ class CountLoop(MergeLoop):
         start_heap(self._training)
 
     def _room(self, pairs: int) -> int:
-        return pairs + 2 * self.size + 4
+        return 2 * pairs + FEW_PAIRS
 
     def _grow_pairs(self) -> None:
         from subwords.kernels.named import move_pairs
 
-        pairs = pair_table(self._room(2 * int(self.counters[layout.TALLY.pairs_used])))
-        move_pairs(self.pairs, pairs, int(self.settings[layout.TRAIN.threshold]), self.counters)
+        threshold, needed = int(self.settings[layout.TRAIN.threshold]), int(self.counters[layout.TALLY.needed])
+        pairs = pair_table(self._room(live_in(self.pairs, threshold)) + needed)
+        move_pairs(self.pairs, pairs, threshold, self.counters)
         self.pairs = pairs
-        used = layout.HEAP.width * int(self.counters[layout.TALLY.heap_size])
-        heap = np.empty(max(len(self.heap), 2 * used + layout.HEAP.width * (2 * self.size + 4)), np.uint64)
-        heap[:used] = self.heap[:used]
-        self.heap = heap
+        used = int(self.counters[layout.TALLY.heap_size])
+        if len(self.heap) // layout.HEAP.width < used + needed:
+            heap = zeros(2 * layout.HEAP.width * (used + needed), np.uint64)
+            heap[: layout.HEAP.width * used] = self.heap[: layout.HEAP.width * used]
+            self.heap = heap
 
 
 NO_RULES = MergeRules(np.zeros(0, np.int32), np.zeros(0, np.uint8), np.zeros(0, np.uint8), np.zeros(0, np.int32))

@@ -193,6 +193,45 @@ def add_pair(pairs, mask, key, weight, counters):
     return at
 
 
+@kernel
+def count_few(words: SymbolWords, first: Int, stop: Int, tokens: Int, counts: U64s, times: U32s) -> Int:
+    """Count the pairs that start at first..stop-1 of words whose symbols are all below `tokens`, each covering one; 0.
+
+    A pair's count and the number of its places are the elements left * tokens + right of `counts` and `times`.
+    """
+    s, starts, weights = pointer(words.symbols), pointer(words.starts), pointer(words.weights)
+    c, n, runs = pointer(counts), pointer(times), len(words.weights)
+    begin, run = first, run_at(starts, runs, 0, first)
+    while begin < stop and runs > 0:
+        end, weight = min(stop, I64(starts[run + 1])), weights[run]
+        for at in range(begin, end):
+            left = I64(s[at])
+            if left != layout.END and I64(s[at + 1]) != layout.END:
+                pair = left * tokens + I64(s[at + 1])
+                c[pair] += weight
+                n[pair] += 1
+        begin = end
+        run += 1
+    return 0
+
+
+@kernel
+def place_few(words: SymbolWords, first: Int, stop: Int, tokens: Int, places: U32s, postings: U32s) -> Int:
+    """Write the postings of the pairs that start at first..stop-1; 0.
+
+    places: as the arrays of `count_few`, where the first posting of a pair goes; END for a pair without any.
+    """
+    s, q, next_at = pointer(words.symbols), pointer(postings), pointer(places)
+    for at in range(first, stop):
+        left = I64(s[at])
+        if left != layout.END and I64(s[at + 1]) != layout.END:
+            pair = left * tokens + I64(s[at + 1])
+            place = I64(next_at[pair])
+            if place != layout.END:
+                q[place], next_at[pair] = at, place + 1
+    return 0
+
+
 @inlined
 def sieve_slot(key, mask):
     """The counter of a pair."""

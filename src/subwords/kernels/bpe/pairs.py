@@ -179,10 +179,15 @@ def place_in_groups(
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# The heap of BPE training: pairs by count, and by the tie rule where counts are equal (B1, B2).
+# The queue of BPE training: pairs by count, and by the tie rule where counts are equal (B1, B2).
 #
-# An entry (uint64) is HEAP.count; HEAP.tie, smaller first; and HEAP.key, left << 32 | right. The best pair is first.
-# Entries may be stale.
+# An entry (uint64) is HEAP.count; HEAP.tie, smaller first; and HEAP.key, left << 32 | right. Entries may be stale. The
+# first TALLY.near of the TALLY.heap_size entries are a binary heap, best pair first: those whose count is TALLY.least
+# or more. The others wait in no order, and most of them are never the best pair: a heap of all has a fifth of the time.
+
+SAMPLES = 256  # of the waiting entries, to choose TALLY.least
+FEWEST = 1 << 10  # entries that come near at once, about
+SHARE = 16  # or one of so many
 
 
 class TrainingPointers(NamedTuple):
@@ -195,7 +200,7 @@ class TrainingPointers(NamedTuple):
     pairs: object
     mask: object
     postings: object
-    heap: object  # HEAP.width an entry: a binary heap, best pair first; entries may be stale
+    heap: object  # HEAP.width an entry
     buffer: (
         object  # BUFFER.width an entry: neighbour and place of a new pair; left neighbours from the front, right ones
     )
@@ -238,15 +243,30 @@ def string_order(t, x, y):
     return m - n
 
 
+@inlined
+def entry_at(heap, at):
+    """Count, tie and key of an entry."""
+    row = layout.HEAP.width * at
+    return heap[row + layout.HEAP.count], heap[row + layout.HEAP.tie], heap[row + layout.HEAP.key]
+
+
+@inlined
+def write_entry(heap, at, count, tie, key):
+    """Write an entry."""
+    row = layout.HEAP.width * at
+    heap[row + layout.HEAP.count], heap[row + layout.HEAP.tie], heap[row + layout.HEAP.key] = count, tie, key
+
+
+@inlined
+def copy_entry(heap, to, at):
+    """Copy an entry."""
+    for k in range(layout.HEAP.width):
+        heap[layout.HEAP.width * to + k] = heap[layout.HEAP.width * at + k]
+
+
 @helper
-def merges_before(t, count, tie, key, entry):
-    """Whether (count, tie, key) is to be merged before this heap entry (B1, B2)."""
-    heap = t.heap
-    if count != heap[entry + layout.HEAP.count]:
-        return count > heap[entry + layout.HEAP.count]
-    if t.settings[layout.TRAIN.tie] != layout.TIE_BYTES:
-        return tie < heap[entry + layout.HEAP.tie]
-    other = heap[entry + layout.HEAP.key]
+def bytes_before(t, key, other):
+    """Whether the bytes of a pair come before those of another one."""
     order = string_order(t, I64(key >> HALF), I64(other >> HALF))
     if order == 0:
         order = string_order(t, I64(key & LOW), I64(other & LOW))
@@ -254,55 +274,95 @@ def merges_before(t, count, tie, key, entry):
 
 
 @inlined
-def entry_at(heap, at):
-    """Count, tie and key of a heap entry."""
-    row = layout.HEAP.width * at
-    return heap[row + layout.HEAP.count], heap[row + layout.HEAP.tie], heap[row + layout.HEAP.key]
+def merges_before(t, count, tie, key, entry):
+    """Whether (count, tie, key) is to be merged before this entry (B1, B2)."""
+    other_count, other_tie, other = entry_at(t.heap, entry)
+    if t.settings[layout.TRAIN.tie] == layout.TIE_BYTES:
+        if count == other_count:
+            return bytes_before(t, key, other)
+        return count > other_count
+    # Without a branch: which of two entries is better cannot be predicted.
+    return (count > other_count) | ((count == other_count) & (tie < other_tie))
 
 
 @inlined
-def write_entry(heap, at, count, tie, key):
-    """Write a heap entry."""
-    row = layout.HEAP.width * at
-    heap[row + layout.HEAP.count], heap[row + layout.HEAP.tie], heap[row + layout.HEAP.key] = count, tie, key
+def climb(t, at, top, count, tie, key):
+    """Write an entry at the place `at` of the heap, or above it, at `top` at the most."""
+    heap = t.heap
+    while at > top and merges_before(t, count, tie, key, (at - 1) >> 1):
+        copy_entry(heap, at, (at - 1) >> 1)
+        at = (at - 1) >> 1
+    write_entry(heap, at, count, tie, key)
 
 
-@inlined
-def before_entry(t, x, y):
-    """Whether heap entry x is to be merged before entry y."""
-    count, tie, key = entry_at(t.heap, x)
-    return merges_before(t, count, tie, key, layout.HEAP.width * y)
+@helper
+def sink(t, top, size, count, tie, key):
+    """Write an entry in place of the one at `top`, or below it."""
+    heap, at = t.heap, top
+    # The free place goes down to the end, and the entry, which comes from there, a few steps up again.
+    while 2 * at + 2 < size:
+        child = 2 * at + 1
+        other_count, other_tie, other = entry_at(heap, child + 1)
+        child += I64(merges_before(t, other_count, other_tie, other, child))
+        copy_entry(heap, at, child)
+        at = child
+    if 2 * at + 1 < size:
+        copy_entry(heap, at, 2 * at + 1)
+        at = 2 * at + 1
+    climb(t, at, top, count, tie, key)
 
 
 @helper
 def push_pair(t, count, tie, key):
-    """Add an entry to the heap."""
-    heap, at = t.heap, I64(t.counters[layout.TALLY.heap_size])
-    t.counters[layout.TALLY.heap_size] += 1
-    while at > 0 and merges_before(t, count, tie, key, layout.HEAP.width * ((at - 1) >> 1)):
-        parent = (at - 1) >> 1
-        for k in range(layout.HEAP.width):
-            heap[layout.HEAP.width * at + k] = heap[layout.HEAP.width * parent + k]
-        at = parent
-    write_entry(heap, at, count, tie, key)
+    """Add an entry."""
+    size, near = I64(t.counters[layout.TALLY.heap_size]), I64(t.counters[layout.TALLY.near])
+    t.counters[layout.TALLY.heap_size] = size + 1
+    if count < U64(t.counters[layout.TALLY.least]):
+        write_entry(t.heap, size, count, tie, key)
+        return
+    copy_entry(t.heap, size, near)
+    t.counters[layout.TALLY.near] = near + 1
+    climb(t, near, 0, count, tie, key)
 
 
 @helper
 def pop_pair(t):
     """Remove the first entry. The caller reads it first."""
     t.counters[layout.TALLY.heap_size] -= 1
-    heap, size, at = t.heap, I64(t.counters[layout.TALLY.heap_size]), 0
-    count, tie, key = entry_at(heap, size)
-    while 2 * at + 1 < size:
-        child = 2 * at + 1
-        if child + 1 < size and before_entry(t, child + 1, child):
-            child += 1
-        if not before_entry(t, child, size):
-            break
-        for k in range(layout.HEAP.width):
-            heap[layout.HEAP.width * at + k] = heap[layout.HEAP.width * child + k]
-        at = child
-    write_entry(heap, at, count, tie, key)
+    t.counters[layout.TALLY.near] -= 1
+    size, near = I64(t.counters[layout.TALLY.heap_size]), I64(t.counters[layout.TALLY.near])
+    count, tie, key = entry_at(t.heap, near)
+    copy_entry(t.heap, near, size)
+    if near > 0:
+        sink(t, 0, near, count, tie, key)
+
+
+@helper
+def bring_near(t):
+    """Make a heap of the waiting entries with the largest counts; there is at least one, and the heap is empty."""
+    heap, samples, size = t.heap, t.buffer, I64(t.counters[layout.TALLY.heap_size])
+    least = I64(0)
+    if size > 2 * FEWEST:
+        for k in range(SAMPLES):
+            samples[k] = min(heap[layout.HEAP.width * (size // SAMPLES * k) + layout.HEAP.count], LOW)
+        wanted = max(SAMPLES // SHARE, SAMPLES * FEWEST // size)
+        for bit in range(31, -1, -1):
+            above = I64(0)
+            for k in range(SAMPLES):
+                above += I64(I64(samples[k]) >= least + (1 << bit))
+            if above >= wanted:
+                least += 1 << bit
+    near = I64(0)
+    for at in range(size):
+        count, tie, key = entry_at(heap, at)
+        if count >= U64(least):
+            copy_entry(heap, at, near)
+            write_entry(heap, near, count, tie, key)
+            near += 1
+    t.counters[layout.TALLY.near], t.counters[layout.TALLY.least] = near, least
+    for at in range(near // 2 - 1, -1, -1):
+        count, tie, key = entry_at(heap, at)
+        sink(t, at, near, count, tie, key)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

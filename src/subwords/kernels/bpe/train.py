@@ -11,11 +11,13 @@ and no place in the heap. When the heap is empty, the threshold is lowered and t
 from __future__ import annotations
 
 from subwords.kernels import layout
-from subwords.kernels.bpe.index import FREE, allowed, kinds_of, pair_slot, run_at
-from subwords.kernels.bpe.pairs import TrainingPointers, entry_at, pop_pair, push_pair, string_length
+from subwords.kernels.bpe.index import FREE, allowed, hash_of, kinds_of, pair_slot, run_at
+from subwords.kernels.bpe.pairs import TrainingPointers, bring_near, entry_at, pop_pair, push_pair, string_length
 from subwords.kernels.jit import HALF, I64, LOW, ONE, U64, ZERO, Int, helper, inlined, kernel, pointer, prefetch
 from subwords.kernels.layout import MergeTraining
 
+MOST = (1 << 63) - 1
+NEXT = 2  # entries of the heap below the first one
 AHEAD = 16  # postings whose words are prefetched; as many elements follow the last one
 
 
@@ -42,11 +44,31 @@ def tie_of(t, at):
     return t.pairs[at + layout.PAIR.key]
 
 
+@inlined
+def prefetch_next(t):
+    """Prefetch the entries of the pairs that may be the best after this one."""
+    for k in range(1, min(NEXT + 1, t.counters[layout.TALLY.near])):
+        key = t.heap[layout.HEAP.width * k + layout.HEAP.key]
+        prefetch(t.pairs, I64(hash_of(key) & t.mask) * layout.PAIR.width)
+
+
+@inlined
+def prefetch_places(t):
+    """Prefetch the first postings of those pairs."""
+    for k in range(1, min(NEXT + 1, t.counters[layout.TALLY.near])):
+        key = t.heap[layout.HEAP.width * k + layout.HEAP.key]
+        at = I64(hash_of(key) & t.mask) * layout.PAIR.width
+        if t.pairs[at + layout.PAIR.key] == key:
+            prefetch(t.postings, I64(t.pairs[at + layout.PAIR.place]))
+
+
 @helper
 def best_entry(t):
     """The table entry of the pair to merge next, or -1 when no live pair is left."""
     counters, heap = t.counters, t.heap
     while counters[layout.TALLY.heap_size] > 0:
+        if counters[layout.TALLY.near] == 0:
+            bring_near(t)
         count, tie, key = entry_at(heap, I64(0))
         at = pair_slot(t.pairs, t.mask, key)
         if t.pairs[at + layout.PAIR.key] == key and t.pairs[at + layout.PAIR.count] >= U64(
@@ -54,6 +76,7 @@ def best_entry(t):
         ):
             now = tie_of(t, at)
             if t.pairs[at + layout.PAIR.count] == count and now == tie:
+                prefetch_next(t)
                 return at
             pop_pair(t)
             # Counts only fall and first positions only rise: a stale entry came early.
@@ -86,8 +109,12 @@ def merge_places(t, place, number, left, right, merged):
     whole = first + tokens[layout.TOKEN.width * right + layout.TOKEN.span]
     run, next_run, weight = I64(0), I64(0), ZERO
     lefts, rights, touched_left, touched_right = I64(0), I64(0), I64(0), I64(0)
+    for k in range(place, place + min(number, AHEAD)):
+        prefetch(symbols, I64(t.postings[k]) - 1)
+        prefetch(symbols, I64(t.postings[k]) + whole)
     for k in range(place, place + number):
-        prefetch(symbols, I64(t.postings[k + AHEAD]))
+        prefetch(symbols, I64(t.postings[k + AHEAD]) - 1)
+        prefetch(symbols, I64(t.postings[k + AHEAD]) + whole)
         at = I64(t.postings[k])
         # Stale, or taken by the merge just done: in "aaa" the second pair (a, a) is gone after the first.
         if symbols[at] != left or symbols[at + first] != right:
@@ -150,13 +177,25 @@ def open_pair(t, left, right, side, neighbour):
     return 1
 
 
+@inlined
+def prefetch_old(t, left, right, merged, side, neighbour):
+    """Prefetch the entry of the pair that a new pair with this neighbour replaces."""
+    key = U64(right) << HALF | U64(neighbour)
+    if side == layout.TOKEN.left:
+        key = U64(right if neighbour == merged else neighbour) << HALF | U64(left)
+    prefetch(t.pairs, I64(hash_of(key) & t.mask) * layout.PAIR.width)
+
+
 @helper
 def move_pair_counts(t, left, right, merged, side, filled, touched):
     """Move the counts of one side's old pairs to the new ones, and give the live ones their postings and heap entry."""
     tokens, step, live = t.tokens, 1 if side == layout.TOKEN.left else -1, 0
-    # Prefetching the entries of the pairs gains nothing.
     start, first = (I64(0), I64(0)) if side == layout.TOKEN.left else (t.most_touched - 1, t.buffer_size - 1)
+    for k in range(min(touched, AHEAD)):
+        prefetch_old(t, left, right, merged, side, I64(t.touched[start + step * k]))
     for k in range(touched):
+        if k + AHEAD < touched:
+            prefetch_old(t, left, right, merged, side, I64(t.touched[start + step * (k + AHEAD)]))
         neighbour = I64(t.touched[start + step * k])
         weight = U64(tokens[layout.TOKEN.width * neighbour + side])
         if side == layout.TOKEN.right:
@@ -268,6 +307,7 @@ def merge_pair(t, at):
         t.classes[merged] = t.joined[I64(t.classes[left]) * t.kinds + I64(t.classes[right])]
     place, number = I64(t.pairs[at + layout.PAIR.place]), I64(t.pairs[at + layout.PAIR.words])
     lefts, touched_left, rights, touched_right = merge_places(t, place, number, left, right, merged)
+    prefetch_places(t)
     move_pair_counts(t, left, right, merged, layout.TOKEN.left, lefts, touched_left)
     move_pair_counts(t, left, right, merged, layout.TOKEN.right, rights, touched_right)
     t.pairs[at + layout.PAIR.count] = ZERO
@@ -307,7 +347,8 @@ def training_pointers(training):
 def start_heap(training: MergeTraining) -> Int:
     """Fill the heap with every pair of the table."""
     t = training_pointers(training)
-    t.counters[layout.TALLY.heap_size] = 0
+    t.counters[layout.TALLY.heap_size], t.counters[layout.TALLY.near] = 0, 0
+    t.counters[layout.TALLY.least] = MOST  # none comes near before all are known
     for entry in range(len(training.pairs) // layout.PAIR.width):
         at = entry * layout.PAIR.width
         if t.pairs[at + layout.PAIR.key] != FREE:
@@ -331,7 +372,9 @@ def merge_pairs(training: MergeTraining) -> Int:
         left, right = I64(t.pairs[at + layout.PAIR.key] >> HALF), I64(t.pairs[at + layout.PAIR.key] & LOW)
         # All room is checked before the merge: a merge is never left half done, so a call after NEED_... repeats
         # nothing.
-        most = 2 * t.counters[layout.TALLY.tokens] + 2  # a merge makes at most two pairs with each token
+        # A merge makes at most two pairs with each token, and two at each place.
+        most = 2 * min(t.counters[layout.TALLY.tokens], I64(t.pairs[at + layout.PAIR.words])) + 2
+        t.counters[layout.TALLY.needed] = most
         if t.counters[layout.TALLY.pairs_used] + most > room or t.counters[layout.TALLY.heap_size] + most > heap_room:
             return layout.NEED_PAIRS
         if t.counters[layout.TALLY.strings_used] + string_length(t, left) + string_length(t, right) > len(

@@ -17,6 +17,7 @@ from subwords.spec.normalizer import SentencePiece, Steps
 from subwords.spec.splitter import NAMED, Rule
 from subwords.spec.tokenizer import TokenizerSpec
 from subwords.spec.vocab import BYTES, Vocab
+from subwords.support.threads import thread_count
 
 
 def train_bpe(
@@ -30,7 +31,8 @@ def train_bpe(
     check_words(counts)
     base, code_ids = initial_tokens(counts, settings)
     rules = character_rules(base) if settings.whole_characters else None
-    vocab, merges = merge_words(counts, code_ids, base, settings, on_step, rules=rules)
+    workers = thread_count(threads)
+    vocab, merges = merge_words(counts, code_ids, base, settings, on_step, rules=rules, threads=workers)
     return model_of(vocab, merges, settings)
 
 

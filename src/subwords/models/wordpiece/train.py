@@ -36,6 +36,7 @@ from subwords.spec.tokenizer import TokenizerSpec
 from subwords.spec.vocab import Vocab
 from subwords.support.errors import TrainingError
 from subwords.support.memory import zeros
+from subwords.support.threads import thread_count
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Exact comparison of two likelihood gains, for cases that floating point cannot decide (P1).
@@ -266,7 +267,8 @@ def train_wordpiece(
     names, ids, times = first_tokens(counts, settings)
     if settings.score == "count" and not _may_spell_prefix(counts, settings.prefix):
         prefix = len(settings.prefix.encode())
-        vocab, _ = merge_words(counts, ids, names, settings, on_step, prefix=prefix)
+        workers = thread_count(threads)
+        vocab, _ = merge_words(counts, ids, names, settings, on_step, prefix=prefix, threads=workers)
     else:
         arena = read_arena_words(counts, ids)
         loop = ScoreLoop(arena, counts.total, names, times, settings, score=settings.score, prefix=settings.prefix)

@@ -251,16 +251,24 @@ class Encoder:
         return batch
 
     def encode_words(
-        self, text: NDArray[np.uint8], words: NDArray[np.int64], neighbours: NDArray[np.uint8] | None = None
+        self,
+        text: NDArray[np.uint8],
+        words: NDArray[np.int64],
+        neighbours: NDArray[np.uint8] | None = None,
+        *,
+        distinct: bool = False,
     ) -> TokenBatch:
         """Return the ids of each word of one text, text[words[i]:words[i + 1]]; no word is empty.
 
         neighbours: whether any token has two bytes side by side, 256 x 256; long words are then cut elsewhere (E9).
+        distinct: the words differ, so the table of words is not used.
         """
         from subwords.kernels.named import cut_words
 
         state = self.take()
         state.counters[layout.COUNTER.joined] = 1
+        # 198,000 words, 32,000 tokens: 0.09 s instead of 0.16. Unigram changes `alone` itself: it uses the table.
+        state.counters[layout.COUNTER.alone] = distinct and neighbours is None
         parts = []
         step = CHUNK_WORDS if neighbours is None else CUT_WORDS
         for first in range(0, len(words) - 1, step):
@@ -276,6 +284,7 @@ class Encoder:
             written, out = self.run(state, chunk, out, 0)
             parts.append(TokenBatch(out[:written].copy(), np.concatenate([np.zeros(1, np.int64), chunk.text_ends])))
         state.counters[layout.COUNTER.joined], state.counters[layout.COUNTER.begin] = 0, 1
+        state.counters[layout.COUNTER.alone] = 0
         self.give(state)
         return self.segmenter.joined_words(TokenBatch.join(parts))
 
@@ -609,7 +618,7 @@ def word_ids(model: Model, counts: WordCounts, threads: int | None = None) -> To
     near = neighbours_of(model) if len(text) > LONG_WORD * len(counts) else None
 
     def encoded(part: tuple[int, int]) -> TokenBatch:
-        return encoder.encode_words(text, counts.offsets[part[0] : part[1] + 1], near)
+        return encoder.encode_words(text, counts.offsets[part[0] : part[1] + 1], near, distinct=True)
 
     return TokenBatch.join(in_threads(encoded, pairwise(starts), thread_count(threads)))
 

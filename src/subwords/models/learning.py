@@ -228,7 +228,7 @@ def grown(table: Table, counters: NDArray[np.int64]) -> Table:
     """Return a larger table of the same pairs."""
     from subwords.kernels.named import move_pairs
 
-    larger = pair_table(len(table) // layout.PAIR.width)
+    larger = pair_table(len(table) // layout.PAIR.width // 2)
     move_pairs(table, larger, 0, counters)
     return larger
 

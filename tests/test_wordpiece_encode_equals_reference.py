@@ -106,3 +106,20 @@ def test_real_words_and_the_pieces_of_others() -> None:
     tokens = {word[:n] for word in rng.sample(words, 1500) for n in (1, 2, 3, len(word))}
     tokens |= {"##" + word[n:] for word in rng.sample(words, 1500) for n in (1, 2, 3, len(word) - 1) if word[n:]}
     check_words(model_of(sorted(tokens), "##"), rng.sample(words, 3000))
+
+
+def test_texts_whose_words_share_a_block() -> None:
+    """The table grows inside blocks, and texts without words lie between others."""
+    seed = 7
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    model = model_of(["a", "b", "ab", "##a", "##b", "##ab", "##bb"], "##")
+    words = ["".join(rng.choices("ab", k=rng.randint(1, 20))) for _ in range(4000)]
+    texts = [" ".join(rng.choices(words, k=rng.choice([0, 1, 2, 9, 700]))).encode() for _ in range(300)]
+    texts = [b"", *texts, b" ", b""]
+    expected = [encoder_of(model, splitter("bert")).encode(text).tolist() for text in texts]
+    encoder = encoder_of(model, splitter("bert"))
+    for _ in range(2):
+        assert encoder.encode_batch(texts, 1).to_lists() == expected
+        found = encoder.encode_in_place(texts, 1)
+        assert found is None or found.to_lists() == expected

@@ -35,7 +35,7 @@ Encoded = tuple[NDArray[np.uint32], Offsets]
 SAMPLED, SAMPLE = 8, 512  # texts of a part that show its script, and bytes of each
 LEAST_SAMPLED = 1 << 14  # bytes of texts
 PART = 1 << 18  # bytes of short texts per task of a thread
-BYTES_PER_ID = 3  # of the first guess of a part's ids
+BYTES_PER_ID = 2  # of the first guess of a part's ids: growing took a tenth of the time of Russian with BERT
 
 
 def group_texts(texts: list[bytes]) -> list[list[bytes]]:

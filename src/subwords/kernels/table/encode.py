@@ -5,6 +5,8 @@ word and writes its ids. One loop that did both, word by word, ran at two thirds
 
 Tried and dropped: a small table of 8,192 words before the large one, to fit the second cache (11 % of words miss it):
 -25 % speed. Making the keys of the next 64 words while the ids of these are written, to hide memory latency: -6 %.
+Asking a table of the tokens that are words of one id, half of all new words, before a new word is segmented: -10 % in
+first passes, where a look into 4 MB costs what merging does; entering them all at first takes as long as it saves.
 """
 
 from __future__ import annotations
@@ -39,12 +41,14 @@ class SegmentFunctions(NamedTuple):
 
     `segment(model, counters, text, at, length, out, count)` writes the ids of a word from out[count] on and returns
     (DONE or ONCE, number of ids), or another status. `settle` (see `settled`) says after every block whether its ids
-    are right; if not, the block is encoded again with each word alone. `fleeting`: see `never_fleeting`.
+    are right; if not, the block is encoded again with each word alone. `fleeting`: see `never_fleeting`. `mingled`:
+    whether a block may have words of several texts, whose ids then depend on no other word.
     """
 
     segment: object
     settle: object
     fleeting: object
+    mingled: bool
 
 
 @helper
@@ -109,18 +113,35 @@ def never_fleeting(model, text, at):
 
 
 @inlined
+def end_texts(text_ends, texts, i, word, count):
+    """Write the number of ids of the texts that end before a word, from text i on; the next text."""
+    while i < texts and text_ends[i] == word:
+        text_ends[i] = count
+        i += 1
+    return i
+
+
+@inlined
 def settled(model, counters, out, upto):
     """Whether the ids before out[upto] are right: always, in families whose ids depend on no other word."""
     return True
 
 
 @helper
-def encode_block(family, model, table, text, start, ends, first, last, runs, keys, out):
-    """Write the ids of the words first..last; `counters` says how far it came. `runs`: whether there is a RUN."""
+def encode_block(family, model, table, text, start, ends, first, last, runs, keys, out, text_ends, texts):
+    """Write the ids of the words first..last; `counters` says how far it came. `runs`: whether there is a RUN.
+
+    Where words are mingled, a stretch of words ends with the block or with its text.
+    """
     count, k, far, status = I64(table.counters[layout.COUNTER.written]), I64(0), I64(0), layout.DONE
     stop = I64(layout.KEY_ROW * (last - first))
     mixed, gaps = table.counters[layout.COUNTER.far] > MIXED and not runs, advance(keys, layout.ODD_WORDS)
     alone = table.counters[layout.COUNTER.alone] > 0
+    block, i = stop, I64(table.counters[layout.COUNTER.next_text])
+    if not family.mingled:
+        texts = I64(0)
+    if i < texts:
+        stop = min(block, layout.KEY_ROW * (text_ends[i] - first))
     while status == layout.DONE:
         if alone:
             pass
@@ -132,9 +153,13 @@ def encode_block(family, model, table, text, start, ends, first, last, runs, key
         else:
             k, count, more = emit_words(table, text, keys, k, stop, out, count)
             far += more
-        if k == stop:
-            break
         w = first + k // layout.KEY_ROW
+        if k == stop:
+            i = end_texts(text_ends, texts, i, w, count)
+            if k == block:
+                break
+            stop = min(block, layout.KEY_ROW * (text_ends[i] - first)) if i < texts else block
+            continue
         at = start + begin_of(ends, w)
         length, key = start + end_of(ends, w) - at, advance(keys, k)
         if key[1] == RUN_KEY:
@@ -150,6 +175,8 @@ def encode_block(family, model, table, text, start, ends, first, last, runs, key
         table.counters[layout.COUNTER.written],
         table.counters[layout.COUNTER.far],
     ) = first + k // layout.KEY_ROW, count, far
+    if family.mingled:
+        table.counters[layout.COUNTER.next_text] = i
     return status
 
 
@@ -163,7 +190,7 @@ def any_run(ends, first, last):
 
 
 @spliced
-def next_block(family, model, table, text, size, start, ends, words, keys, out, room):
+def next_block(family, model, table, text, size, start, ends, words, keys, out, room, text_ends, texts):
     """Encode the next words, at most BLOCK of them."""
     st = table.counters
     first, begin, fresh = I64(st[layout.COUNTER.next_word]), I64(st[layout.COUNTER.written]), st[layout.COUNTER.begin]
@@ -181,7 +208,7 @@ def next_block(family, model, table, text, size, start, ends, words, keys, out, 
         make_keys(table.slots, table.mask, table.seeds, text, size, start, ends, first, last, keys)
     if keys[layout.ODD_COUNT] != ZERO:
         resolve_odd(table, text, start, ends, first, keys)
-    status = encode_block(family, model, table, text, start, ends, first, last, runs, keys, out)
+    status = encode_block(family, model, table, text, start, ends, first, last, runs, keys, out, text_ends, texts)
     if not family.settle(model, st, out, st[layout.COUNTER.written]):
         # Again from the first word of the block, and from the state before it.
         (
@@ -208,12 +235,18 @@ def encode_all(family, model, table, text, size, start, ends, words, text_ends, 
     if st[layout.COUNTER.next_text] == 0 and st[layout.COUNTER.next_word] == 0:
         st[layout.COUNTER.summed] = filled
     while True:
-        last_word = words if texts == 0 else text_ends[st[layout.COUNTER.next_text]]
+        last_word = words if texts == 0 or family.mingled else text_ends[st[layout.COUNTER.next_text]]
         while st[layout.COUNTER.next_word] < last_word:
-            status = next_block(family, model, table, text, size, start, ends, last_word, keys, out, room)
+            status = next_block(
+                family, model, table, text, size, start, ends, last_word, keys, out, room, text_ends, texts
+            )
             if status != layout.DONE:
                 return -status
-        if texts > 0:
+        if family.mingled:  # texts without words are left
+            st[layout.COUNTER.next_text] = end_texts(
+                text_ends, texts, st[layout.COUNTER.next_text], words, st[layout.COUNTER.written]
+            )
+        elif texts > 0:
             text_ends[st[layout.COUNTER.next_text]] = st[layout.COUNTER.written]
             st[layout.COUNTER.next_text] += 1
         if st[layout.COUNTER.joined] == 0:

@@ -399,7 +399,7 @@ def encode_unigram(
     model = unigram_pointers(workspace.model, workspace.scratch)
     table = table_pointers(workspace.table, workspace.counters)
     p, e, t, o, keys = pointer(text), pointer(ends), pointer(text_ends), pointer(out), pointer(workspace.scratch.keys)
-    family = SegmentFunctions(segment_unigram_word, settled_sum, begins_nothing)
+    family = SegmentFunctions(segment_unigram_word, settled_sum, begins_nothing, False)
     return encode_all(family, model, table, p, len(text), start, e, words, t, texts, keys, o, len(out), filled)
 
 

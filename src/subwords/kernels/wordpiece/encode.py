@@ -126,7 +126,7 @@ def encode_wordpiece(
     """
     model, table = wordpiece_pointers(workspace.model), table_pointers(workspace.table, workspace.counters)
     p, e, t, o, keys = pointer(text), pointer(ends), pointer(text_ends), pointer(out), pointer(workspace.scratch.keys)
-    family = SegmentFunctions(segment_wordpiece_word, settled, never_fleeting)
+    family = SegmentFunctions(segment_wordpiece_word, settled, never_fleeting, True)
     return encode_all(family, model, table, p, len(text), start, e, words, t, texts, keys, o, len(out), filled)
 
 

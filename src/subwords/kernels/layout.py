@@ -528,11 +528,12 @@ LIKELIHOOD, COURSE, COUNT = range(3)  # scores
 TRAIN = row("threshold floor vocab_size tie max_length pause specials prefix_bytes score prefix_chars ruled width")
 APART = 255  # in place of a class: what must not merge
 # Counters. arena_at: the word to count pairs from. near, least: see bpe/pairs.py. needed: how many pairs the next merge
-# makes at the most. WordPiece: total tokens now, and when the heap was made; the record Python has chosen, and how many
-# it can choose from; what no pair outside the heap gains.
+# makes at the most. free_at, free_end: the room that the postings of the last merge have left. WordPiece: total tokens
+# now, and when the heap was made; the record Python has chosen, and how many it can choose from; what no pair outside
+# the heap gains.
 TALLY = row(
     "pairs_used heap_size postings_used tokens merges strings_used "
-    "arena_at near least needed total total_before chosen choices warm width"
+    "arena_at near least needed free_at free_end total total_before chosen choices warm width"
 )
 ALL_IN_HEAP = -0x7FFFFFFFFFFFFFFF  # of warm: no pair is outside the heap
 

@@ -29,9 +29,11 @@ def named(text: str, names: Iterable[str], aliases: Mapping[str, str] | None = N
     >>> named("GPT_2", ["gpt2", "bert"])
     'gpt2'
     """
+    names = (*names, *(aliases or {}).values())
+    if text in names:
+        return text
     table = {_squashed(alias): name for alias, name in (aliases or {}).items()} | {_squashed(n): n for n in names}
-    names = set(table.values())
-    return text if text in names else table.get(_squashed(text))
+    return table.get(_squashed(text))
 
 
 def looks_like_name(text: str) -> bool:

@@ -398,12 +398,14 @@ def _check_usage(context: click.Context, job: _EncodeJob, texts: bool, file_opti
 
 
 def _check_tokenizer(job: _EncodeJob, tok: Tokenizer, path: str) -> None:
-    from subwords.models.families import family_of
-
     if job.dtype == "uint16" and tok.vocab_size > 1 << 16:
         raise InputError(f"--dtype uint16 holds 65536 ids; {path} has {tok.vocab_size} tokens: use uint32")
+    if not (job.draw or job.nbest):
+        return
+    from subwords.models.families import family_of
+
     family = family_of(tok.model)
-    if (job.draw or job.nbest) and family.name != "unigram":
+    if family.name != "unigram":
         option = "--draw" if job.draw else "--nbest"
         raise InputError(f"{option} needs a Unigram model; {path} holds {family.model_class}")
 
@@ -467,34 +469,50 @@ def _encoded(tok: Tokenizer, batches: Iterable[list[bytes]], job: _EncodeJob) ->
         yield TokenBatch.of(drawn)
 
 
+def _rows(tok: Tokenizer, batches: Iterable[list[bytes]], job: _EncodeJob) -> Iterator[list[int]]:
+    """Yield the ids of each text."""
+    if job.method or job.draw:
+        for batch in _encoded(tok, batches, job):
+            yield from batch.to_lists()
+        return
+    for texts in batches:  # a short text alone may need no NumPy
+        few = len(texts) == 1
+        yield from (
+            [tok.encode(texts[0].decode(), special=job.special)]
+            if few
+            else tok.encode_batch(texts, special=job.special).to_lists()
+        )
+
+
 def _write_ids(tok: Tokenizer, batches: Iterable[list[bytes]], job: _EncodeJob) -> dict[str, object]:
     """Write the ids of all texts, batch by batch; return the summary to print."""
-    import numpy as np
-
     vocab = tok.model.vocab if job.as_tokens or job.color else None
     color = job.color and uses_color(sys.stdout, os.environ)
     texts, total = 0, 0
 
-    def counted() -> Iterator[TokenBatch]:
+    def rows() -> Iterator[list[int]]:
         nonlocal texts, total
-        for batch in _encoded(tok, batches, job):
-            texts, total = texts + len(batch), total + len(batch.ids)
-            yield batch
+        for row in _rows(tok, batches, job):
+            texts, total = texts + 1, total + len(row)
+            yield row
 
     found: dict[str, object] = {}
     if job.as_json and job.output is None:
-        ids = [row for batch in counted() for row in batch.to_lists()]
+        ids = [*rows()]
         found["ids"] = ids
         if vocab is not None:
             found["tokens"] = [[vocab[i].decode("utf-8", "replace") for i in row] for row in ids]
     elif job.form == "text":
         names = _Names(vocab)
         with open_output(job.output) as stream:
-            for batch in counted():
-                _write_lines(stream, batch, names, vocab if color else None)
+            for row in rows():
+                stream.write(_line(row, names, vocab if color else None).encode() + b"\n")
     else:
+        import numpy as np
+
         with array_output(job.output, job.form, job.dtype or "uint32") as write, offsets_output(job.offsets) as lengths:
-            for batch in counted():
+            for batch in _encoded(tok, batches, job):
+                texts, total = texts + len(batch), total + len(batch.ids)
                 write(batch.ids)
                 lengths(np.diff(batch.offsets))
     if not found:
@@ -514,13 +532,10 @@ class _Names(dict[int, str]):
         return self[index]
 
 
-def _write_lines(stream: IO[bytes], batch: TokenBatch, names: _Names, to_color: Vocab | None) -> None:
-    for ids in batch:
-        if to_color is None:
-            line = " ".join(map(names.__getitem__, ids.tolist()))
-        else:
-            line = colored((to_color[i].decode("utf-8", "surrogateescape") for i in ids.tolist()), color=True)
-        stream.write(line.encode() + b"\n")
+def _line(ids: list[int], names: _Names, to_color: Vocab | None) -> str:
+    if to_color is None:
+        return " ".join(map(names.__getitem__, ids))
+    return colored((to_color[i].decode("utf-8", "surrogateescape") for i in ids), color=True)
 
 
 def _print_nbest(tok: Tokenizer, batches: Iterable[list[bytes]], job: _EncodeJob) -> dict[str, object]:

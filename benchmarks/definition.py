@@ -21,6 +21,8 @@ ENGINES = (
     "sentencepiece",
     "regex",
     "blingfire",
+    "nanotoken",
+    "gigabpe",
 )
 FASTEST = "fastest"  # as a peer: the fastest of the others, for each case and each column anew
 

@@ -1,0 +1,19 @@
+"""gigabpe: the trainer alone; it writes a tokenizer.json."""
+
+from __future__ import annotations
+
+from benchmarks.engines.protocol import Engine, serve
+
+
+class Gigabpe(Engine):
+    """It takes files and the number of threads, and reads a file as lines or as documents as it likes."""
+
+    packages = ("gigabpe",)
+
+    def train(self, file: str, output: str, *, vocab_size: int, special_tokens: list[str], threads: int) -> None:
+        options = {"special_tokens": special_tokens, "threads": threads, "pretokenizer": "bytelevel"}
+        self.library.train_tokenizer([file], vocab_size, output, **options)
+
+
+if __name__ == "__main__":
+    serve("gigabpe", Gigabpe)

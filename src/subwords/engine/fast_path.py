@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from subwords.kernels import layout
 from subwords.kernels.layout import Normalized
-from subwords.kernels.plan_layout import BUFFER, FIELDS, MOST_STAGES, PLAN_FIELDS, CallPlan, StagePlan, stage_row
+from subwords.kernels.plan_layout import BUFFER, FIELDS, MOST_STAGES, PLAN_FIELDS, SPARE, CallPlan, StagePlan, stage_row
 from subwords.split.routes import CHUNK_TEXTS, CHUNK_WORDS, SplitBuffers, SplitCall, StageCall
 from subwords.support.errors import InputError
 
@@ -155,7 +155,7 @@ def new_plan(state: EncoderState, call: SplitCall, *, prefixed: bool, marked: bo
         fields[stage_row(number)] = address_of(stage.kernel), stage.scratch is not None, stage.fourth
     return CallPlan(
         fields=fields,
-        buffer=np.empty(BUFFER + layout.LANES, np.uint8),
+        buffer=np.empty(BUFFER + SPARE, np.uint8),
         bounds=np.zeros(CHUNK_TEXTS + 1, np.int64),
         tables=call.tables[0],
         tail=call.tables[-1],

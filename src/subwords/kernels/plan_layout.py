@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 BUFFER = 60000  # bytes of texts at once: all their words have room
+SPARE = 128  # bytes after them that may be read
 MOST_TEXTS = 1024  # at once
 MOST_STAGES = 4  # of a normalizer
 

@@ -184,11 +184,11 @@ def holds(value: Any) -> bool:
 def live_markers() -> Iterator[Markers]:
     """Fill all live memory that is free, before each use; search what public functions give."""
     import subwords
-    from inside import DecodeStream, Encoder, SpanFinder, Spare
+    from inside import DecodeStream, Encoder, FastPath, SpanFinder, Spare
     from inside import kernels_fastpath_decode as fastpath_decode
 
     markers, patch = Markers(), pytest.MonkeyPatch()
-    take, large, fast_path, find = Encoder.take, Encoder._encode_large, Encoder.fast_path, SpanFinder.find
+    take, large, quick, find = Encoder.take, Encoder._encode_large, FastPath._function, SpanFinder.find
     built_in, lent = fastpath_decode.built_in, Spare.empty
 
     def taken(self: Any) -> Any:
@@ -202,22 +202,16 @@ def live_markers() -> Iterator[Markers]:
                 markers.fill(state)
         return large(self, *args)
 
-    def found(self: Any) -> Any:
-        fast = fast_path(self)
-        if fast is None:
-            return None
-        slot = self._slot
+    def made(self: Any, kernel: Any) -> Callable[[object], Any]:
+        call, slot = quick(self, kernel), self._slot
 
-        def after_filling(function: Callable[[object], Any]) -> Callable[[object], Any]:
-            def call(text: object) -> Any:
-                if (held := slot.take()) is not None:
-                    markers.fill(held[1])
-                    slot.put(held)
-                return function(text)
+        def after_filling(text: object) -> Any:
+            if slot is not None and (held := slot.take()) is not None:
+                markers.fill(held[1])
+                slot.put(held)
+            return call(text)
 
-            return call
-
-        return fast._replace(encode=after_filling(fast.encode), count_ids=after_filling(fast.count_ids))
+        return after_filling
 
     def searched(self: Any, *args: Any) -> Any:
         for buffers in list(self._words.buffers):
@@ -242,7 +236,7 @@ def live_markers() -> Iterator[Markers]:
     for owner, name, changed in (
         (Encoder, "take", taken),
         (Encoder, "_encode_large", encoded_large),
-        (Encoder, "fast_path", found),
+        (FastPath, "_function", made),
         (SpanFinder, "find", searched),
         (fastpath_decode, "built_in", built),
         (Spare, "empty", lent_again),

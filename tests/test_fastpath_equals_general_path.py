@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -38,7 +39,13 @@ MADE: dict[str, Callable[[], subwords.Tokenizer]] = {
     "ordinary": lambda: trained(vocab_size=300).with_tokens(["low", "文"], special=False),
     "normalized": lambda: trained(vocab_size=300, normalizer="nfc").with_tokens(["lo"], special=False, normalized=True),
 }
-FAMILIES = {name: cache(make) for name, make in MADE.items()}
+
+
+def framed(make: Callable[[], subwords.Tokenizer]) -> Callable[[], subwords.Tokenizer]:
+    return cache(lambda: make().with_(template="<s> <s> $A <s>"))
+
+
+FAMILIES = {name: framed(make) for name, make in MADE.items()}
 FILES = {
     "gpt2": "gpt2/tokenizer.json",
     "cl100k": "converted/cl100k_base.tokenizer.json",
@@ -71,28 +78,50 @@ EDGES = [
 ]
 
 
-def by_python(tok: subwords.Tokenizer, text: str) -> list[int] | None:
+def by_python(tok: subwords.Tokenizer, text: str, special: str = "text") -> list[int] | None:
     try:
-        return tok.encode_to_numpy(text).tolist()
+        return engine_of(tok).encode(text, special).tolist()  # type: ignore[no-any-return]
     except InputError:
         return None
 
 
 def check(tok: subwords.Tokenizer, text: str) -> None:
-    expected = by_python(tok, text)
+    for special in ("text", "allow", "error"):
+        expected = by_python(tok, text, special)
+        for template in (False, True) if tok.template else (False,):
+            check_one(tok, text, special, template, expected)
+
+
+def check_one(tok: subwords.Tokenizer, text: str, special: Any, template: bool, expected: list[int] | None) -> None:
+    options: dict[str, Any] = {"special": special, "template": template}
+    if expected is None:
+        for call in (tok.encode, tok.count_tokens, tok):
+            with pytest.raises(InputError):
+                call(text, **options)
+        return
+    framed = tok.template.apply(expected) if template and tok.template else expected
     for _ in range(2):  # the first call may make room for what the second one finds
-        if expected is None:
-            with pytest.raises(InputError):
-                tok.encode(text)
-            with pytest.raises(InputError):
-                tok.count_tokens(text)
-        else:
-            assert tok.encode(text) == expected
-            assert tok.count_tokens(text) == len(expected)
-    if expected is not None:
-        quick, count = engine_of(tok).fast_path.encode(text), engine_of(tok).fast_path.count_ids(text)
-        assert quick in (None, expected)
-        assert count in (None, len(expected))
+        assert tok.encode(text, **options) == framed
+        assert tok.count_tokens(text, **options) == len(framed)
+        assert tok.encode_to_numpy(text, special=special).tolist() == expected
+    assert tok.encode_batch([text, "", text], **options)[-1].tolist() == framed
+    fast = engine_of(tok).fast_paths[special]
+    assert fast.encode(text) in (None, expected)
+    assert fast.in_pieces(text) in (None, expected)
+    assert fast.count_ids(text) in (None, len(expected))
+    whole = tok(text, **options, truncation=False, padding=False)
+    assert whole.ids.tolist() == framed
+    assert not whole.ids.flags.writeable
+
+
+@given(text=st.text("ab文é<|", max_size=20), strings=st.lists(st.text("ab文é<|", min_size=2, max_size=4), max_size=9))
+def test_strings_are_found(text: str, strings: list[str]) -> None:
+    tok = FAMILIES["masks"]().with_(template=None)
+    made = subwords.Tokenizer(tok.spec.with_tokens(tuple(dict.fromkeys(strings)), {"special": True}))
+    fast = engine_of(made).fast_paths["error"]
+    if MODE == "compiled":
+        tok.encode(text), made.encode_to_numpy(text)
+        assert (fast.encode(text) is None) == any(string in text for string in [*strings, "<s>"])
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -114,8 +143,9 @@ def test_the_fast_path_is_taken(family: str) -> None:
     tok = MADE[family]()
     text = "A line of some words."
     expected = tok.encode(text)
-    assert engine_of(tok).fast_path.encode(text) == expected
-    assert engine_of(tok).fast_path.count_ids(text) == len(expected)
+    fast = engine_of(tok).fast_paths["text"]
+    assert (fast.in_pieces if family == "normalized" else fast.encode)(text) == expected
+    assert fast.count_ids(text) == (None if family == "normalized" else len(expected))
 
 
 @pytest.mark.parametrize("family", FAMILIES)

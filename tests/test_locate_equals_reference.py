@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 import subwords
 from inside import (
     NO_ROW,
+    Filled,
     Frame,
     IdSizes,
     IdWords,
@@ -29,8 +30,11 @@ from inside import (
     count_characters,
     cover_text,
     engine_of,
+    fill_rows,
     frame_rows,
+    keep_ids,
     place_ids,
+    truncation_windows,
 )
 from inside import kernels_layout as layout
 from locating import covered_text, framed, kind_of, places, unknown_bytes
@@ -252,6 +256,65 @@ def test_rows_are_framed_as_by_the_twin(
 
 
 @given(
+    st.lists(PIECE, max_size=4),
+    st.sampled_from([None, 0, -1]),
+    st.lists(st.tuples(RANGE, RANGE), max_size=3),
+    st.integers(0, 9),
+)
+def test_rows_of_ids_are_those_of_the_twin(
+    pieces: list[tuple[int, ...]], filled: int | None, fills: list[tuple[tuple[int, int], ...]], length: int
+) -> None:
+    pieces = [(piece[0] % 2 if piece[0] >= 0 else -1, piece[0] % 2, *piece[2:]) for piece in pieces]
+    if filled is not None:
+        pieces.insert(0 if filled == 0 else len(pieces), (layout.FILLING, 0, 7, 1, 2, layout.SPECIAL))
+    row = [(k, (0, 0), (0, 0), 0, -1) for k in range(6)]
+    expected = framed(pieces, fills, row, length, names=0)
+    kept = ints(number for ranges in fills for a, b in ranges for number in (a, b - a))
+    out = Filled(*[ints([9] * sum(map(len, expected))) for _ in range(4)], ints([0] * (len(fills) + 1)))
+    ids = np.arange(6, dtype=np.uint32)
+    given = ints(number for piece in pieces for number in piece)
+    assert fill_rows(given, ids, 2, kept, length, out) == sum(map(len, expected))
+    assert out.bounds.tolist() == [*accumulate(map(len, expected), initial=0)]
+    columns = [(entry[0], *entry[5:]) for each in expected for entry in each]
+    assert [*zip(*(column.tolist() for column in out[:4]), strict=True)] == columns
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=3),
+    st.booleans(),
+    st.builds(
+        Truncation,
+        st.integers(0, 12),
+        st.sampled_from(["longest_first", "only_first", "only_second"]),
+        stride=st.integers(0, 3),
+        direction=st.sampled_from(["left", "right"]),
+    ),
+)
+def test_ids_are_kept_as_by_truncation(sizes: list[tuple[int, int]], pair: bool, cut: Truncation) -> None:
+    strategies, texts = ("longest_first", "only_first", "only_second"), 1 + pair
+    rule = (cut.max_length, strategies.index(cut.strategy), cut.stride, cut.direction == "left", 1, pair, 2)
+    lengths = [size for column in [*zip(*sizes, strict=True)][:texts] for size in column]
+    kept = ints([-1] * (2 * texts * len(sizes) + 1))
+    longest = keep_ids(ints(accumulate(lengths, initial=0)), texts, ints(rule), kept)
+    rows = []
+    for row in sizes:
+        try:
+            rows.append(truncation_windows(row[:texts], cut, 0))
+        except InputError:
+            assert longest == -1
+            return
+    windows = [window[0] for row in rows for window in row]
+    if longest == -1:  # nothing is left of a text: the general path does it
+        assert any(start == stop for start, stop in windows)
+        return
+    starts = [sum(lengths[: text * len(sizes) + number]) for number in range(len(sizes)) for text in range(texts)]
+    expected = [n for start, (begin, stop) in zip(starts, windows, strict=True) for n in (start + begin, stop - begin)]
+    most = max((len(row[0]) * len(row[-1]) if pair else len(row[0]) for row in rows), default=1)
+    assert kept.tolist() == [*expected, most]
+    assert longest == max((sum(b - a for (a, b), *_ in row) + 2 for row in rows), default=0)
+
+
+@given(
     st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0, 2)), max_size=6),
     st.lists(st.booleans(), min_size=1, max_size=2),
     st.sampled_from(["a", "é"]),
@@ -338,7 +401,7 @@ def slow(name: str) -> Tokenizer:
 
 def one_by_one(tok: Tokenizer, rows: list[list[str]], truncation: Any, padding: Any, **options: Any) -> list[Encoding]:
     found = [tok(*row, truncation=truncation, padding=False, **options) for row in rows]
-    filled = tok._framing(True, truncation, padding).padding
+    filled = tok._calls.framing(True, truncation, padding).padding
     if filled is None:
         return found
     length = filled.length_for(max(map(len, found)))

@@ -20,10 +20,11 @@ if TYPE_CHECKING:
     from subwords.corpus.reading import Reading
     from subwords.corpus.source import Source
     from subwords.engine.added_tokens import AddedTokens
+    from subwords.engine.call import QuickCalls
     from subwords.engine.decode.stream import DecodeStream, IdDecoder, Ids
     from subwords.engine.encoding import Encoding, EncodingBatch
     from subwords.engine.engine import Engine, Seed
-    from subwords.engine.rows import Framing
+    from subwords.engine.fast_path import FastPaths
     from subwords.interop.hf import HFShape
     from subwords.interop.sentencepiece import SentencePieceShape
     from subwords.interop.tiktoken import TiktokenShape
@@ -268,15 +269,26 @@ class Tokenizer:
     # Each function under a name of its own: to look it up in a tuple took 15 ns of 250.
     @cached_property
     def _fast_encode(self) -> Callable[[object], list[int] | None]:
+        return self._fast_paths[TEXT].encode
+
+    @cached_property
+    def _fast_count(self) -> Callable[[object], int | None]:
+        return self._fast_paths[TEXT].count_ids
+
+    @cached_property
+    def _fast_paths(self) -> FastPaths:
         if (path := self.__dict__.pop("_kept_at", None)) is not None:
             from subwords.engine.kept import write_kept
 
             write_kept(path, self._engine, self.spec)
-        return self._engine.fast_path.encode
+        return self._engine.fast_paths
 
     @cached_property
-    def _fast_count(self) -> Callable[[object], int | None]:
-        return self._engine.fast_path.count_ids
+    def _framed_paths(self) -> FastPaths:
+        from subwords.engine.fast_path import FastPaths
+
+        plain = self._fast_paths
+        return FastPaths(self._engine.fast_path, self.template.around) if self.template else plain
 
     def encode(self, text: Input, *, special: SpecialPolicy = TEXT, template: bool = False) -> list[int]:
         """Return the ids of a text; `template=True` adds the ids of the template.
@@ -292,6 +304,10 @@ class Tokenizer:
         """
         if special is TEXT and template is False and (found := self._fast_encode(text)) is not None:
             return found
+        if isinstance(special, str) and type(template) is bool:
+            fast = (self._framed_paths if template else self._fast_paths)[special]
+            if (found := fast.encode(text)) is not None or (found := fast.in_pieces(text)) is not None:
+                return found
         check_flag("template", template)
         ids: list[int] = self.encode_to_numpy(text, special=special).tolist()
         return self.template.apply(ids) if template and self.template else ids
@@ -303,6 +319,9 @@ class Tokenizer:
 
         threads: for a text of several megabytes; None uses one per processor. Their number changes no id.
         """
+        array = self._fast_paths[special].array if threads is None and isinstance(special, str) else None
+        if array is not None and (found := array(text)) is not None:
+            return found
         return self._engine.encode(text, special, threads)
 
     def encode_batch(
@@ -332,8 +351,8 @@ class Tokenizer:
 
     def tokenize(self, text: Input, *, special: SpecialPolicy = TEXT) -> list[str]:
         """Return the tokens of a text; bytes that are not a complete character show as U+FFFD."""
-        ids = self._fast_encode(text) if special is TEXT else None
-        return self._engine.tokens(text, special) if ids is None else self._engine.spelled(text, ids)
+        ids = self._fast_paths[special].encode(text) if isinstance(special, str) else None
+        return self._engine.tokens(text, special) if ids is None else self._engine.spelled(text, ids, special)
 
     @overload
     def count_tokens(  # type: ignore[overload-overlap]  # a str is an Iterable of str too: the first that fits is meant
@@ -361,6 +380,10 @@ class Tokenizer:
         """
         if special is TEXT and template is False and (count := self._fast_count(text)) is not None:
             return count
+        if isinstance(special, str) and type(template) is bool:
+            paths = self._framed_paths if template else self._fast_paths
+            if (count := paths[special].count(text)) is not None:
+                return count
         from subwords.engine.call import is_one_text
 
         if not is_one_text(text):
@@ -369,8 +392,8 @@ class Tokenizer:
 
             return np.diff(batch.offsets).astype(np.int64)
         check_flag("template", template)
-        ids = self.encode_to_numpy(text, special=special)
-        return len(self.template.apply(ids.tolist()) if template and self.template else ids)
+        found = self.encode_to_numpy(text, special=special)
+        return len(self.template.apply(found.tolist()) if template and self.template else found)
 
     # ------------------------------------------------------------------ text to ids with spans, template and padding
 
@@ -424,19 +447,19 @@ class Tokenizer:
         >>> [encoding.ids.tolist() for encoding in tok(["ab", "ab ab ab"], truncation=2, padding=True)]
         [[257, 0], [257, 258]]
         """
-        from subwords.engine.call import encoding_of, encodings_of, is_one_text
+        calls, plain = self._calls, truncation is None and padding is None and threads is None
+        if plain and pair is None and template is True and isinstance(special, str):
+            found = calls[special](text)
+            if found is not None:
+                return found
+        framing = calls.framing(template, truncation, padding)
+        return calls.run(framing, text, pair, special, threads)
 
-        as_usual = template is True and truncation is None and padding is None
-        framing = self._usual_framing if as_usual else self._framing(template, truncation, padding)
-        run = encoding_of if is_one_text(text) else encodings_of
-        return run(self._engine, framing, text, pair, special, threads)
+    @cached_property
+    def _calls(self) -> QuickCalls:
+        from subwords.engine.call import QuickCalls
 
-    _usual_framing = cached_property(lambda self: self._framing(True, None, None))  # made for each call: 3 us
-
-    def _framing(self, template: bool, truncation: Truncation | int | None, padding: Padding | int | None) -> Framing:
-        from subwords.engine.rows import framing_of
-
-        return framing_of(self.spec, template, truncation, padding)
+        return QuickCalls(self._engine, self.spec, self._framed_paths)
 
     # ------------------------------------------------------------------ other segmentations
 
@@ -499,22 +522,17 @@ class Tokenizer:
         """
         return self._id_decoder.joined_bytes(ids)
 
-    def decode(
-        self,
-        ids: Ids,
-        *,
-        errors: str = REPLACE,
-        skip_special_tokens: bool = False,
-    ) -> str:
+    def decode(self, ids: Ids, *, errors: str = REPLACE, skip_special_tokens: bool = False) -> str:
         """Return the text of the ids.
 
         errors: how to handle bytes that are not UTF-8, as in `bytes.decode`; a decoder that handles bytes itself (byte
         fallback) accepts only "replace".
         Hazard: ids may end inside a character. The default then writes U+FFFD; errors="strict" raises InputError.
         """
-        usual = errors is REPLACE and skip_special_tokens is False
-        if usual and (found := self._decode_fast_path(ids if type(ids) is list else _few(ids))) is not None:
-            return found
+        if errors is REPLACE and isinstance(skip_special_tokens, bool):
+            decode = self._id_decoder.visible_path if skip_special_tokens else self._id_decoder.fast_path
+            if (found := decode(ids if type(ids) is list else _few(ids))) is not None:
+                return found
         return self._id_decoder.text(ids, errors, skip_special_tokens)
 
     def decode_batch(
@@ -531,15 +549,7 @@ class Tokenizer:
         >>> tok.decode_batch(tok.encode_batch(["ab", "b a"]))
         ['ab', 'b a']
         """
-        import numpy as np
-
-        decode = self._decode_fast_path if errors == REPLACE and skip_special_tokens is False else lambda ids: None
-        return [
-            self.decode(ids, errors=errors, skip_special_tokens=skip_special_tokens)
-            if (found := decode(ids.tolist() if type(ids) is np.ndarray else ids)) is None
-            else found
-            for ids in as_list(batch, "lists of ids")
-        ]
+        return self._id_decoder.texts(batch, errors, skip_special_tokens)
 
     def stream(self, *, prompt: Ids = (), skip_special_tokens: bool = False) -> DecodeStream:
         """Return a new incremental decoder: ids in, text out as soon as no later id can change it; see `decode`.
@@ -576,10 +586,6 @@ class Tokenizer:
         from subwords.engine.decode.stream import IdDecoder
 
         return IdDecoder(self.spec, self.added_tokens)
-
-    @cached_property
-    def _decode_fast_path(self) -> Callable[[Any], str | None]:
-        return self._id_decoder.fast_path
 
     # ------------------------------------------------------------------ files
 

@@ -217,3 +217,57 @@ def test_arrays_of_a_batch_are_those_of_its_texts(tok: Tokenizer) -> None:
     assert batch.truncated(1, direction="left").to_lists() == [row[-1:] for row in batch.to_lists()]
     with pytest.raises(InputError, match="expected at most 2 tokens in every text, not 4"):
         batch.padded(0, length=2)
+
+
+@given(
+    texts=st.lists(st.tuples(*[st.lists(st.sampled_from(WORDS), max_size=6).map("".join)] * 2), min_size=1, max_size=4),
+    pair=st.booleans(),
+    template=st.booleans(),
+    truncation=st.one_of(
+        st.sampled_from([None, 5]),
+        st.builds(
+            Truncation,
+            st.integers(0, 9),
+            st.sampled_from(["longest_first", "only_first", "only_second"]),
+            stride=st.integers(0, 2),
+            direction=st.sampled_from(["left", "right"]),
+        ),
+    ),
+    padding=st.one_of(
+        st.sampled_from([None, True, 6]),
+        st.builds(
+            Padding,
+            st.sampled_from([None, 4]),
+            st.sampled_from(["left", "right"]),
+            multiple_of=st.sampled_from([None, 3]),
+        ),
+    ),
+)
+def test_arrays_of_ids_are_those_of_whole_encodings(
+    tok: Tokenizer, texts: list[tuple[str, str]], pair: bool, template: bool, truncation: Any, padding: Any
+) -> None:
+    framed = tok.with_(template=["<|user|> $A <|end|>", "<|user|> $A <|end|> $B:1 <|end|>:1"])
+    options: dict[str, Any] = {"truncation": truncation, "padding": padding, "template": template, "special": "allow"}
+    given = [[*column] for column in zip(*texts, strict=True)][: 1 + pair]
+    each = []
+    for row in zip(*given, strict=True):
+        try:
+            each.append(framed(*row, **{**options, "padding": False}))
+        except InputError:
+            with pytest.raises(InputError):
+                framed(*given, **options)
+            return
+    quick, whole = framed(*given, **options), framed(*given, **options)
+    names = ("ids", "type_ids", "special_tokens_mask", "attention_mask")
+    for number, (one, alone) in enumerate(zip(whole, each, strict=True)):
+        assert len(one.tokens) == len(one.ids)  # read first, the tokens make all fields
+        assert one == quick[number]
+        assert one.ids[one.attention_mask == 1].tolist() == alone.ids.tolist()
+        assert one.overflow[:1] == () or len(one.overflow) == len(alone.overflow)
+    columns = [np.array([getattr(one, name) for one in whole]) for name in names] if padding is True else []
+    again = framed(*given, **options)
+    for name, column in zip(
+        ("input_ids", "token_type_ids", "special_tokens_mask", "attention_mask"), columns, strict=False
+    ):
+        assert again.to_numpy()[name].tolist() == column.tolist()
+        assert [getattr(one, names[0]).dtype for one in again] == [np.uint32] * len(again)

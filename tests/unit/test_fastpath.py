@@ -51,7 +51,7 @@ def collected() -> Iterator[list[object]]:
 
 
 def test_anything_else_uses_the_general_path(tok: subwords.Tokenizer) -> None:
-    quick = engine_of(tok).fast_path.encode
+    quick = engine_of(tok).fast_paths["text"].encode
     assert quick(TEXT) == tok.encode(TEXT)
 
     class Text(str):
@@ -89,8 +89,8 @@ def test_references_are_given_back(tok: subwords.Tokenizer) -> None:
 
     def run() -> None:
         for one in objects:
-            engine_of(tok).fast_path.encode(one)
-            engine_of(tok).fast_path.count_ids(one)
+            engine_of(tok).fast_paths["text"].encode(one)
+            engine_of(tok).fast_paths["text"].count_ids(one)
         for many in lists:
             with contextlib.suppress(InputError):
                 tok.encode_batch(many).to_lists()
@@ -143,7 +143,7 @@ def test_words_and_unknown_symbols_come_back(tok: subwords.Tokenizer) -> None:
     words = [f"w{i}x{i * 7919} " * 9 for i in range(4000)]
     expected = [tok.encode_to_numpy(word).tolist() for word in words]
     assert [tok.encode(word) for word in words] == expected
-    assert engine_of(tok).fast_path.encode(words[-1]) == expected[-1]
+    assert engine_of(tok).fast_paths["text"].encode(words[-1]) == expected[-1]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
@@ -151,12 +151,12 @@ def test_a_child_encodes(tok: subwords.Tokenizer) -> None:
     expected = tok.encode(TEXT)
     child = os.fork()
     if not child:
-        os._exit(int(tok.encode(TEXT) != expected or engine_of(tok).fast_path.encode(TEXT) != expected))
+        os._exit(int(tok.encode(TEXT) != expected or engine_of(tok).fast_paths["text"].encode(TEXT) != expected))
     assert os.waitpid(child, 0)[1] == 0
 
 
 def test_functions_outlive_their_tokenizer(tok: subwords.Tokenizer) -> None:
-    expected, quick = tok.encode(TEXT), engine_of(tok).fast_path.encode
+    expected, quick = tok.encode(TEXT), engine_of(tok).fast_paths["text"].encode
     copy = pickle.loads(pickle.dumps(tok))
     assert copy.encode(TEXT) == expected
     del tok, copy
@@ -170,7 +170,7 @@ def memory() -> int:
 
 def loop(tok: subwords.Tokenizer, calls: int) -> None:
     lines = [TEXT, "héé 文 low", "", "\ud800x", "é" * 3000]
-    quick, count = engine_of(tok).fast_path.encode, engine_of(tok).fast_path.count_ids
+    quick, count = engine_of(tok).fast_paths["text"].encode, engine_of(tok).fast_paths["text"].count_ids
     for i in range(calls):
         quick(lines[i % 5])
         count(lines[i % 3])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
+from functools import lru_cache, partial
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -12,10 +13,13 @@ from numpy.typing import NDArray
 
 from subwords.engine.encoding import Encoding, EncodingBatch, Rows
 from subwords.engine.engine import Engine
-from subwords.engine.rows import Framing
+from subwords.engine.fast_path import FastPaths
+from subwords.engine.rows import Framing, IdRows, framing_of
 from subwords.kernels import layout
 from subwords.models.segmenter import TextError
 from subwords.spec.added_token import Input, Special, Text
+from subwords.spec.padding import Padding, Truncation
+from subwords.spec.tokenizer import TokenizerSpec
 from subwords.support.checks import as_list, is_column
 from subwords.support.errors import InputError
 from subwords.support.threads import thread_count
@@ -41,6 +45,42 @@ def _list_of(texts: Any) -> list[Any]:
         return [text.decode() for text in arrow_texts(places)]
 
 
+class QuickCalls(dict[str, Callable[[object], "Encoding | None"]]):
+    """By the way to treat special tokens: the encoding of a short text; None: use the general path, `run`."""
+
+    def __init__(self, engine: Engine, spec: TokenizerSpec, paths: FastPaths) -> None:
+        super().__init__()
+        self._engine, self._paths = engine, paths
+        self._framing = lru_cache(32, typed=True)(partial(framing_of, spec))  # made for each call: 3 us
+
+    def __missing__(self, special: str) -> Callable[[object], Encoding | None]:
+        engine, framing, array = self._engine, self._framing(True, None, None), self._paths[special].array
+
+        def call(text: object) -> Encoding | None:
+            ids = array(text)
+            return None if ids is None else _encoding(engine, framing, text, special, ids)  # type: ignore[arg-type]
+
+        if not framing.only_adds or not self._paths[special].works:
+            return lambda text: None
+        self[special] = call
+        return call
+
+    def framing(self, template: bool, truncation: Truncation | int | None, padding: Padding | int | None) -> Framing:
+        """Return what the options of a call mean; InputError for invalid ones."""
+        try:
+            return self._framing(template, truncation, padding)
+        except TypeError:  # a value without a hash, which is of a wrong type
+            return self._framing.__wrapped__(template, truncation, padding)
+
+    def run(
+        self, framing: Framing, text: Any, pair: Any, special: str | AbstractSet[str], threads: int | None
+    ) -> Encoding | EncodingBatch:
+        """Return the encoding of a text or a pair, or those of many."""
+        if is_one_text(text):
+            return encoding_of(self._engine, framing, text, pair, special, threads)
+        return encodings_of(self._engine, framing, text, pair, special, threads)
+
+
 def encoding_of(
     engine: Engine,
     framing: Framing,
@@ -52,56 +92,57 @@ def encoding_of(
     """Return the encoding of a text or pair; InputError if a number of threads is given."""
     if threads is not None:
         raise InputError("threads is an option for a list of texts; this is one text")
-    if pair is None and type(text) is str and framing.only_adds and isinstance(special, str) and special == "text":
-        ids = _quick_ids(engine, text)
-        if ids is not None:  # the text is valid, and nothing below can fail: it may wait until it is asked for
-            return Encoding(_OneRow(engine, framing, text, ids), 0)
+    if pair is None and type(text) is str and framing.only_adds and isinstance(special, str):
+        ids = _ids_of(engine, text, special)
+        if ids is not None:
+            return _encoding(engine, framing, text, special, framing.template.apply(ids))
     return Encoding(_one(engine, framing, (text,) if pair is None else (text, pair), special), 0)
 
 
-def _quick_ids(engine: Engine, text: str) -> list[int] | None:
-    """Return the ids of a short text; None if they cost as much as the spans do, or if the text is invalid."""
-    fast = engine.fast_path
-    ids = fast.encode(text)
-    if ids is None and fast.works and len(text) <= layout.SHORT_TEXT:
+def _encoding(engine: Engine, framing: Framing, text: str, special: str, ids: NDArray[np.uint32]) -> Encoding:
+    """Return the encoding of a valid text whose ids are known: nothing else can fail, so it waits for its use."""
+    ids.setflags(write=False)
+    found = Encoding(_OneRow(engine, framing, text, special, ids), 0)
+    found.__dict__["ids"] = ids
+    return found
+
+
+def _ids_of(engine: Engine, text: str, special: str) -> NDArray[np.uint32] | None:
+    """Return the ids of a short text that the fast path refused; None if they cost as much as the spans do."""
+    if engine.fast_paths[special].works and len(text) <= layout.SHORT_TEXT:
         with suppress(InputError):
-            ids = engine.encode(text, "text").tolist()  # makes room for the words that the fast path refuses
-    return ids
+            return engine.encode(text, special)  # makes room for the words that the fast path refuses
+    return None
 
 
 class _OneRow:
-    """The row of a short text whose ids are known: what they tell is not made by splitting and encoding it again."""
+    """The row of a short text whose ids are known: what they tell is not made by splitting and encoding it again.
 
-    __slots__ = ("_array", "_engine", "_framing", "_ids", "_quick", "_row", "_text")
+    ids: with those of the template.
+    """
 
-    def __init__(self, engine: Engine, framing: Framing, text: str, ids: list[int]) -> None:
-        self._engine, self._framing, self._text, self._ids = engine, framing, text, ids
-        self._array: NDArray[np.uint32] | None = None
+    __slots__ = ("_engine", "_framing", "_ids", "_quick", "_row", "_special", "_text")
+
+    def __init__(self, engine: Engine, framing: Framing, text: str, special: str, ids: NDArray[np.uint32]) -> None:
+        self._engine, self._framing, self._text, self._special, self._ids = engine, framing, text, special, ids
         self._quick: dict[str, Any] = {}
         self._row: Rows | None = None
 
     def field(self, name: str, index: int) -> Any:
         """Return a field of the encoding."""
         if name == "ids":
-            return self._all_ids()
+            return self._ids
         if self._row is None:
             if name not in self._quick and name in _TOLD:
                 self._quick.update(_TOLD[name](self))
             if name in self._quick:
                 return self._quick[name]
-            self._row = _one(self._engine, self._framing, (self._text,), "text")
+            self._row = _one(self._engine, self._framing, (self._text,), self._special)
         return self._row.field(name, index)
 
     def first_tokens(self, index: int, most: int) -> tuple[str, ...]:
         """Return the first tokens."""
         return self.field("tokens", index)[:most]  # type: ignore[no-any-return]
-
-    def _all_ids(self) -> NDArray[np.uint32]:
-        if self._array is None:
-            framing, ids = self._framing, self._ids
-            self._array = found = np.array(ids if framing.around == (0, 0) else framing.template.apply(ids), np.uint32)
-            found.setflags(write=False)
-        return self._array
 
     def _spelled(self) -> dict[str, Any]:
         """Return the tokens; nothing if the template adds some, or if they may not be those of the vocabulary."""
@@ -111,10 +152,11 @@ class _OneRow:
             self._quick.update(self._spans())
         if "spans" not in self._quick:
             return {}
+        ids = self._ids.tolist()
         tokens, file_tokens, _ = self._engine.spelling
         return {
-            "tokens": tuple([tokens[index] for index in self._ids]),
-            "file_tokens": tuple([file_tokens[index] for index in self._ids]),
+            "tokens": tuple([tokens[index] for index in ids]),
+            "file_tokens": tuple([file_tokens[index] for index in ids]),
         }
 
     def _spans(self) -> dict[str, Any]:
@@ -125,10 +167,10 @@ class _OneRow:
             cover is None
             or around is None
             or not cover.may_cover(self._text)
-            or not engine.is_whole(self._text, "text")
+            or not engine.is_whole(self._text, self._special)
         ):
             return {}
-        found = cover.places(self._text, around, self._all_ids())
+        found = cover.places(self._text, around, self._ids)
         return {} if found is None else {"byte_spans": found[0], "spans": found[1]}
 
 
@@ -170,13 +212,37 @@ def encodings_of(
     count = len(firsts)
     thread_count(threads)
     if pairs is None:
-        return EncodingBatch(_rows(engine, framing, firsts, special, threads, pair=False), range(count))
+        return EncodingBatch(_found(engine, framing, firsts, special, threads, pair=False), range(count))
     if is_one_text(pairs):
         raise InputError(f"expected a list of {count} second texts, not {type(pairs).__name__}")
     seconds = _list_of(pairs)
     if len(seconds) != count:
         raise InputError(f"expected as many second texts as first texts, not {count} and {len(seconds)}")
     try:
-        return EncodingBatch(_rows(engine, framing, [*firsts, *seconds], special, threads, pair=True), range(count))
+        return EncodingBatch(_found(engine, framing, [*firsts, *seconds], special, threads, pair=True), range(count))
     except TextError as error:
         raise TextError(error.number % max(1, count), error.message) from None
+
+
+def _found(
+    engine: Engine,
+    framing: Framing,
+    texts: list[Any],
+    special: str | AbstractSet[str],
+    threads: int | None,
+    *,
+    pair: bool,
+) -> Rows | IdRows:
+    """Return the rows of texts: their ids, and the rest when it is asked for; all at once if that might fail."""
+    frame, kept = framing.pair if pair else framing.single, tuple(texts)
+
+    def whole() -> Rows:
+        return _rows(engine, framing, kept, special, threads, pair=pair)
+
+    quick = engine.fast_paths[special].rows(texts) if threads is None and isinstance(special, str) else None
+    if quick is None and {*map(type, texts)} == {str}:
+        with suppress(InputError):  # the general path raises it again
+            batch = engine.encode_batch(texts, special, threads)
+            quick = [batch.ids, batch.offsets]
+    found = None if quick is None else frame.rows_of_ids(quick[0], quick[1], whole)
+    return whole() if found is None else found

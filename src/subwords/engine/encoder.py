@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.engine.fast_path import FastPath, has_fast_path, new_plan, new_slot
+from subwords.engine.fast_path import has_fast_path, new_plan, new_slot
 from subwords.kernels import layout
 from subwords.kernels.layout import SafeCuts, WordTable
-from subwords.kernels.plan_layout import FIELDS, CallPlan
+from subwords.kernels.plan_layout import BUFFER, FIELDS, MOST_AROUND, CallPlan
 from subwords.models.families import encoder_of
 from subwords.models.segmenter import Segmenter, TokenWords, UnknownSymbolError, WordSource
 from subwords.spec.model import Model
@@ -52,7 +52,7 @@ class EncoderState:
         self.counters = np.zeros(layout.COUNTER.width, np.int64)
         self.counters[layout.COUNTER.begin] = 1
         self.scratch: Any = None
-        self.out = np.empty(layout.SHORT_TEXT + layout.OUT_PADDING, np.uint32)
+        self.out = np.empty(BUFFER + MOST_AROUND + layout.OUT_PADDING, np.uint32)
         self.none = np.zeros(0, np.int64)
         self.chars = np.zeros(0, np.uint64)
         self.plans: dict[bool, CallPlan] = {}  # without and with cuts
@@ -434,11 +434,12 @@ class Encoder:
         """Return the ids of texts read where they are in memory; None if they or the encoder have no fast path."""
         return self._in_place(self, texts, threads)
 
-    def fast_path(self) -> FastPath | None:
-        """Return built-in functions of short texts; None if the encoder has no fast path."""
+    @property
+    def slot(self) -> FastPathSlot | None:
+        """Where built-in functions find what they need; None if the encoder has no fast path."""
         if self._slot is None and self.has_fast_path:
             self._slot = new_slot()
-        return None if self._slot is None else FastPath(self._slot.encode, self._slot.count_ids)
+        return self._slot
 
     def plan(self, state: EncoderState, *, cuts: bool = False) -> CallPlan:
         """Return the call plan of a state; `cuts` as in `WordSource.fast_path`."""

@@ -70,6 +70,16 @@ class Rows:
         start, stop = int(self.bounds[index]), int(self.bounds[index + 1])
         return self._tokens(index, start, min(stop, start + most))
 
+    def columns(self, count: int) -> tuple[list[NDArray[np.int64]], int, int]:
+        """Return the columns of `EncodingBatch.to_numpy`, and the lengths of the shortest and of the longest row."""
+        stop = int(self.bounds[count])
+        names = ("ids", "types", "special", "attention")
+        parts = [
+            _part(getattr(self.row, name), 0, stop, constant)
+            for name, constant in zip(names, (_TYPES, _TYPES, _SPECIAL, _ATTENTION), strict=True)
+        ]
+        return [part.astype(np.int64) for part in parts], *extent(self.bounds[: count + 1])
+
     # ------------------------------------------------------------------ fields
 
     def _ids(self, index: int, start: int, stop: int) -> NDArray[np.uint32]:
@@ -123,6 +133,12 @@ class Rows:
         return range(*self.overflow.get(index, (0, 0)))
 
 
+def extent(bounds: NDArray[np.int64]) -> tuple[int, int]:
+    """Return the lengths of the shortest and of the longest row."""
+    lengths = bounds[1:] - bounds[:-1]
+    return (int(lengths.min()), int(lengths.max())) if len(lengths) else (0, 0)
+
+
 def _part(array: NDArray[Any], start: int, stop: int, constant: NDArray[Any]) -> NDArray[Any]:
     if len(array):
         return array[start:stop]
@@ -166,16 +182,25 @@ FIELDS: dict[str, Callable[[Rows, int, int, int], Any]] = {
 
 
 _MOST_SHOWN = 1000  # tokens
+_COLUMNS = ("input_ids", "token_type_ids", "attention_mask", "special_tokens_mask")
+_FIELDS_OF_COLUMNS = ("ids", "type_ids", "special_tokens_mask", "attention_mask")  # in the order of `columns`
 
 
 class _Rows(Protocol):
-    """Where the fields of encodings come from: `results.rows.Rows`, or a text whose ids are known."""
+    """Where the fields of encodings come from: `Rows`, or texts whose ids are known."""
 
     def field(self, name: str, index: int) -> Any:
         """Return a field of the encoding of a row."""
 
     def first_tokens(self, index: int, most: int) -> tuple[str, ...]:
         """Return the first tokens of a row, at most so many."""
+
+
+class _ManyRows(_Rows, Protocol):
+    """The same of many texts."""
+
+    def columns(self, count: int) -> tuple[list[NDArray[np.int64]], int, int]:
+        """Return ids, types and masks of the first rows, and the lengths of the shortest and of the longest one."""
 
 
 class Encoding(Value):
@@ -371,10 +396,10 @@ class EncodingBatch(Value, Sequence[Encoding]):
     [[1, 0, 0], [1, 1, 1]]
     """
 
-    def __init__(self, found: Rows | Iterable[Encoding], texts: Sequence[int]) -> None:
+    def __init__(self, found: _ManyRows | Iterable[Encoding], texts: Sequence[int]) -> None:
         """View the first rows, one for each text, or join encodings; tokenizers make batches."""
         own = self.__dict__
-        own["_found"], own["_texts"] = found if isinstance(found, Rows) else tuple(found), texts
+        own["_found"], own["_texts"] = tuple(found) if isinstance(found, Iterable) else found, texts
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise FrozenInstanceError(f"cannot assign to field {name!r}")
@@ -385,7 +410,7 @@ class EncodingBatch(Value, Sequence[Encoding]):
     @cached_property
     def encodings(self) -> tuple[Encoding, ...]:
         """The encodings."""
-        found: Rows | tuple[Encoding, ...] = self.__dict__["_found"]
+        found: _ManyRows | tuple[Encoding, ...] = self.__dict__["_found"]
         return found if isinstance(found, tuple) else tuple([Encoding(found, index) for index in range(len(self))])
 
     @cached_property
@@ -429,19 +454,17 @@ class EncodingBatch(Value, Sequence[Encoding]):
 
         The names are those of transformers. Raises InputError if the lengths differ: pad with `padding=True`.
         """
-        lengths = {len(encoding) for encoding in self.encodings}
-        if len(lengths) > 1:
-            raise InputError(
-                f"expected encodings of one length, not of {min(lengths)} to {max(lengths)} tokens: padding=True"
-            )
-        shape = len(self), next(iter(lengths), 0)
-        columns = {
-            "input_ids": [encoding.ids for encoding in self.encodings],
-            "token_type_ids": [encoding.type_ids for encoding in self.encodings],
-            "attention_mask": [encoding.attention_mask for encoding in self.encodings],
-            "special_tokens_mask": [encoding.special_tokens_mask for encoding in self.encodings],
-        }
-        return {name: np.array(rows, np.int64).reshape(shape) for name, rows in columns.items()}
+        found: _ManyRows | tuple[Encoding, ...] = self.__dict__["_found"]
+        if isinstance(found, tuple):
+            parts = [[getattr(each, name) for each in found] for name in _FIELDS_OF_COLUMNS]
+            columns = [np.concatenate([np.zeros(0, np.int64), *column], dtype=np.int64) for column in parts]
+            least, most = extent(np.cumsum([0, *map(len, found)]))
+        else:
+            columns, least, most = found.columns(len(self))
+        if least < most:
+            raise InputError(f"expected encodings of one length, not of {least} to {most} tokens: padding=True")
+        ids, types, special, attention = (column.reshape(len(self), most) for column in columns)
+        return dict(zip(_COLUMNS, (ids, types, attention, special), strict=True))
 
     def __repr__(self) -> str:
         return f"EncodingBatch({len(self)} encodings, {sum(map(len, self.encodings))} tokens)"

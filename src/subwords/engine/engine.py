@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from subwords.engine.added_tokens import MOST_IN_REGEX, AddedTokens, StringSearch, alternation, shortest_within
 from subwords.engine.encoder import THREAD_TEXT, Encoder
-from subwords.engine.fast_path import FastPath
+from subwords.engine.fast_path import NOTHING_AROUND, Around, FastPath, FastPaths, between, changed_first
 from subwords.models.families import family_of, need, segmenter_of
 from subwords.models.segmenter import Segmenter, TextError, UnknownSymbolError, WordSource
 from subwords.spec.added_token import Input
@@ -155,25 +155,29 @@ class Engine:
         return (encoder, [], alternation(strings)) if len(strings) <= MOST_IN_REGEX else None
 
     @cached_property
-    def fast_path(self) -> FastPath:
-        """Functions for most short texts, special tokens read as text."""
-        finder, normalizer = self.added.finder("text"), self.normalizer
+    def fast_paths(self) -> FastPaths:
+        """Functions for most short texts, by the way to treat special tokens."""
+        return FastPaths(self.fast_path, NOTHING_AROUND)
+
+    def fast_path(self, special: str, around: Around) -> FastPath:
+        """Return functions for most short texts; `around`: the ids around those of a text."""
+        finder, normalizer = self.added.finder(special), self.normalizer
         if self.sees_start:
-            return FastPath.never()
-        changed = bool(finder.normalized) and normalizer is not None
+            return FastPath(None)
         # The encoder of the general path for these texts: it makes room for the words that the fast path refuses.
-        if self.plain is not None and not changed:
-            found = self.plain.fast_path()
-        else:
-            found = (self._normalized if changed else self.encoder).fast_path()
-        if found is None:
-            return FastPath.never()
-        if self.splitter.inside is not self.splitter:
-            return found.unless(finder.literal).unless(finder.normalized)
-        found = found.around(finder.normalized)
-        if changed and normalizer is not None:
-            found = found.after(normalizer.normalize)
-        return found.around(finder.literal)
+        changed = bool(finder.normalized) and normalizer is not None
+        encoder, symbols = self._normalized if changed else self.encoder, list[str]()
+        if not changed and self.plain is not None:
+            encoder, symbols = self.plain.quick, self.plain.symbols
+        slot, pieces = encoder.slot, None
+        if slot and finder and not finder.refuses and self.splitter.inside is self.splitter:
+            pieces = between(finder.normalized, FastPath(slot, symbols).encode)
+            if changed and normalizer is not None:
+                pieces = changed_first(normalizer.normalize, pieces)
+            pieces = between(finder.literal, pieces)
+        strings = [*finder.literal.texts, *finder.normalized.texts, *symbols]
+        whole = not changed and len(strings) <= MOST_IN_REGEX
+        return FastPath(slot if whole else None, strings, around, pieces)
 
     def _encode_whole(self, text: str | bytes, threads: int | None) -> NDArray[np.uint32]:
         if isinstance(text, bytes):
@@ -235,6 +239,8 @@ class Engine:
 
     def encode_batch(self, texts: Sequence[Input], special: str | AbstractSet[str], threads: int | None) -> TokenBatch:
         """Return the ids of many texts; an error is a TextError if it is one of a text."""
+        if threads is None and isinstance(special, str) and (found := self.fast_paths[special].rows(texts)) is not None:
+            return TokenBatch(*found)
         try:
             return self._encode_batch(texts, special, threads)
         except UnknownSymbolError as error:
@@ -406,7 +412,7 @@ class PlainSpaces:
     tokens with spaces for U+2581 match the text before that step.
     """
 
-    def __init__(self, segmenter: Segmenter, rule: Rule, prefix: bytes, symbols: Sequence[str]) -> None:
+    def __init__(self, segmenter: Segmenter, rule: Rule, prefix: bytes, symbols: list[str]) -> None:
         self.segmenter = segmenter
         self.prefixed = bool(prefix)
         self._encoder = Encoder(segmenter, SplitterEngine(rule), prefixed=self.prefixed, marked=True)
@@ -421,11 +427,6 @@ class PlainSpaces:
     def encode(self, text: str, threads: int | None) -> NDArray[np.uint32]:
         """Return the ids of a text."""
         return self._encoder_of(text).encode(self._prefix + encode_text(text) if text else b"", threads)
-
-    def fast_path(self) -> FastPath | None:
-        """Return functions of short texts without U+2581 and user-defined pieces; None if there is no fast path."""
-        found = self.quick.fast_path()
-        return found and found.unless(self._symbols)
 
     def encode_batch(self, texts: Sequence[str], threads: int | None) -> TokenBatch:
         """Return the ids of many texts."""

@@ -5,105 +5,195 @@ See `kernels/fastpath.py`. Whatever the fast path cannot do, callers do by the g
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subwords.kernels import layout
 from subwords.kernels.layout import Normalized
-from subwords.kernels.plan_layout import BUFFER, FIELDS, MOST_STAGES, PLAN_FIELDS, SPARE, CallPlan, StagePlan, stage_row
+from subwords.kernels.plan_layout import (
+    BUFFER,
+    FIELDS,
+    MOST_AROUND,
+    MOST_STAGES,
+    PLAN_FIELDS,
+    SPARE,
+    CallPlan,
+    StagePlan,
+    stage_row,
+)
 from subwords.split.routes import CHUNK_TEXTS, CHUNK_WORDS, SplitBuffers, SplitCall, StageCall
 from subwords.support.errors import InputError
 
 if TYPE_CHECKING:
     from subwords.engine.encoder import EncoderState
+    from subwords.kernels.entry import Kernel
     from subwords.models.segmenter import Segmenter, WordSource
 
 
-class Finds(Protocol):
-    """Finds strings in text."""
+class Cuts(Protocol):
+    """Finds tokens in text."""
 
     def occurs(self, text: str) -> bool:
-        """Whether one of the strings occurs."""
-
-
-class Cuts(Finds, Protocol):
-    """Finds tokens in text."""
+        """Whether one of the tokens occurs."""
 
     def cut(self, text: str) -> list[str | int]:
         """Return the ids of the tokens, and the text between them, in order."""
 
 
-class FastPath(NamedTuple):
-    """Functions of one short text; None means: nothing was done, use the general path."""
+Around: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]  # the ids before and after those of a text
+Pieces: TypeAlias = Callable[[object], "list[int] | None"]
+NOTHING_AROUND: Around = ((), ())
 
-    encode: Callable[[object], list[int] | None]
-    count_ids: Callable[[object], int | None]
 
-    @classmethod
-    def never(cls) -> FastPath:
-        """Return functions that always return None."""
-        return cls(_nothing, _nothing)
+class FastPath:
+    """Functions of one short text, or of a few; None means: nothing was done, use the general path.
+
+    slot: of the encoder; None if no function does anything. strings: texts with one of them need the general path.
+    around: the ids around those of a text. pieces: the ids of a text that has tokens, without these.
+    """
+
+    def __init__(
+        self,
+        slot: FastPathSlot | None,
+        strings: Sequence[str] = (),
+        around: Around = NOTHING_AROUND,
+        pieces: Pieces | None = None,
+    ) -> None:
+        self._slot, self._around, self._pieces = slot, around, pieces
+        if slot is None or sum(map(len, around)) > MOST_AROUND:
+            self._slot = None
+        else:
+            before, after = around
+            self._arrays = string_table(strings), np.array([len(before), len(after), *before, *after], np.int64)
 
     @property
     def works(self) -> bool:
-        """Whether the functions ever return a result."""
-        return self.encode is not _nothing
+        """Whether the functions of whole texts ever return a result."""
+        return self._slot is not None
 
-    def unless(self, found: Finds | None) -> FastPath:
-        """Return the functions for texts in which strings do not occur."""
-        if not found:
-            return self
-        occurs = found.occurs
+    @cached_property
+    def encode(self) -> Callable[[object], list[int] | None]:
+        """The ids of a text as a list."""
+        from subwords.kernels.named import fast_encode
 
-        def checked(function: Callable[[object], Any]) -> Callable[[object], Any]:
-            return lambda text: None if type(text) is not str or occurs(text) else function(text)
+        return self._function(fast_encode)
 
-        return FastPath(*map(checked, self))
+    @cached_property
+    def count_ids(self) -> Callable[[object], int | None]:
+        """How many these are."""
+        from subwords.kernels.named import count_text
 
-    def after(self, change: Callable[[str], str]) -> FastPath:
-        """Return the functions for texts that are changed first; not for those for which `change` raises InputError."""
+        return self._function(count_text)
 
-        def changed(function: Callable[[object], Any]) -> Callable[[object], Any]:
-            def call(text: object) -> Any:
-                if type(text) is not str or len(text) > layout.SHORT_TEXT:
-                    return None
-                try:
-                    return function(change(text))
-                except InputError:
-                    return None
+    @cached_property
+    def array(self) -> Callable[[object], NDArray[np.uint32] | None]:
+        """The ids of a text as an array."""
+        from subwords.kernels.named import fast_array
 
-            return call
+        return self._function(fast_array)
 
-        return FastPath(*map(changed, self))
+    @cached_property
+    def rows(self) -> Callable[[object], list[NDArray[Any]] | None]:
+        """The ids of a list of texts and their offsets, as in `TokenBatch`; without ids around them."""
+        from subwords.kernels.named import fast_rows
 
-    def around(self, tokens: Cuts) -> FastPath:
-        """Return the functions for texts with tokens, each of which is one id."""
-        if not tokens:
-            return self
-        occurs, cut = tokens.occurs, tokens.cut
+        return self._function(fast_rows)
 
-        def joined(
-            function: Callable[[object], Any], kind: Callable[[], Any], of_token: Callable[[int], Any]
-        ) -> Callable[[object], Any]:
-            def call(text: object) -> Any:
-                if type(text) is not str or len(text) > layout.SHORT_TEXT:
-                    return None
-                if not occurs(text):
-                    return function(text)
-                found = kind()
-                for part in cut(text):
-                    more = of_token(part) if type(part) is int else function(part)
-                    if more is None:
-                        return None
-                    found += more
-                return found
+    def _function(self, kernel: Kernel) -> Callable[[object], Any]:
+        if self._slot is None:
+            return _nothing
+        from subwords.kernels.entry import api, built_in
 
-            return call
+        return built_in(
+            kernel, (api(), self._slot.held, *self._arrays, np.empty, *map(np.dtype, (np.uint32, np.int64)))
+        )
 
-        return FastPath(joined(self.encode, list, lambda token: [token]), joined(self.count_ids, int, lambda token: 1))
+    def count(self, text: object) -> int | None:
+        """Return how many ids a text has."""
+        if (found := self.count_ids(text)) is None and (ids := self.in_pieces(text)) is not None:
+            return len(ids)
+        return found
+
+    def in_pieces(self, text: object) -> list[int] | None:
+        """Return the ids of a text that has tokens."""
+        if self._pieces is None or (found := self._pieces(text)) is None:
+            return None
+        before, after = self._around
+        return [*before, *found, *after]
+
+
+class FastPaths(dict[str, FastPath]):
+    """The fast path for each way to treat special tokens; for anything else one that does nothing."""
+
+    def __init__(self, make: Callable[[str, Around], FastPath], around: Around | None) -> None:
+        super().__init__()
+        self._make, self._around = make, around
+
+    def __missing__(self, special: str) -> FastPath:
+        try:
+            found = FastPath(None) if self._around is None else self._make(special, self._around)
+        except InputError:
+            return FastPath(None)
+        self[special] = found
+        return found
+
+
+def string_table(strings: Iterable[str]) -> NDArray[np.int64]:
+    """Return strings in the layout of `kernels.fastpath.occurs`."""
+    groups: dict[int, list[bytes]] = {}
+    for string in strings:
+        groups.setdefault(string.encode()[0], []).append(string.encode())
+    found = bytearray(8 * 257)
+    found[0] = bool(groups)
+    for first, group in groups.items():
+        found[8 + 8 * first : 16 + 8 * first] = len(found).to_bytes(8, "little")
+        least, most = min(group), max(group)  # all begin with what these two begin with
+        same = next((k for k, (a, b) in enumerate(zip(least, most, strict=False)) if a != b), len(least))
+        found += same.to_bytes(8, "little")
+        for data in group:
+            found += len(data).to_bytes(8, "little") + data + bytes(-len(data) % 8)
+        found += bytes(8)
+    return np.frombuffer(bytes(found), np.int64)
+
+
+def between(tokens: Cuts, encode: Pieces) -> Pieces:
+    """Return the function for texts with tokens, each of which is one id; `encode` is for the text between them."""
+    if not tokens:
+        return encode
+    occurs, cut = tokens.occurs, tokens.cut
+
+    def call(text: object) -> list[int] | None:
+        if type(text) is not str or len(text) > layout.SHORT_TEXT:
+            return None
+        if not occurs(text):
+            return encode(text)
+        found: list[int] = []
+        for piece in cut(text):
+            more = [piece] if type(piece) is int else encode(piece)
+            if more is None:
+                return None
+            found += more
+        return found
+
+    return call
+
+
+def changed_first(change: Callable[[str], str], encode: Pieces) -> Pieces:
+    """Return the function for texts that are changed first; not for those for which `change` raises InputError."""
+
+    def call(text: object) -> list[int] | None:
+        if type(text) is not str or len(text) > layout.SHORT_TEXT:
+            return None
+        try:
+            return encode(change(text))
+        except InputError:
+            return None
+
+    return call
 
 
 def _nothing(text: object) -> None:
@@ -111,26 +201,21 @@ def _nothing(text: object) -> None:
 
 
 class FastPathSlot(NamedTuple):
-    """Built-in functions of one encoder, and those around the slot that has their call plan, and its state."""
+    """Where built-in functions of one encoder find its call plan and its state, and the functions around that."""
 
-    encode: Callable[[object], list[int] | None]
-    count_ids: Callable[[object], int | None]
+    held: list[Any]
     take: Callable[[], tuple[CallPlan, EncoderState] | None]
     put: Callable[[tuple[CallPlan, EncoderState]], bool]
 
 
 def new_slot() -> FastPathSlot:
-    """Return the functions around a new slot."""
+    """Return a new slot."""
     from subwords.kernels.entry import api, built_in
-    from subwords.kernels.named import count_text, fast_encode, put_plan, take_plan
+    from subwords.kernels.named import put_plan, take_plan
 
-    carried = api(), [None]
-    return FastPathSlot(
-        built_in(fast_encode, carried),
-        built_in(count_text, carried),
-        built_in(take_plan, carried, argument=False),
-        built_in(put_plan, carried),
-    )
+    held: list[Any] = [None]
+    carried = api(), held
+    return FastPathSlot(held, built_in(take_plan, carried, argument=False), built_in(put_plan, carried))
 
 
 def has_fast_path(segmenter: Segmenter, splitter: WordSource) -> SplitCall | None:

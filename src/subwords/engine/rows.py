@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.engine.encoding import NO_ROW, Rows
+from subwords.engine.encoding import NO_ROW, Rows, extent
 from subwords.engine.spans import Entries, Spelling
 from subwords.kernels import layout
-from subwords.kernels.layout import Frame, Row
-from subwords.kernels.named import frame_rows
+from subwords.kernels.layout import Filled, Frame, Row
+from subwords.kernels.named import fill_rows, frame_rows, keep_ids
 from subwords.models.segmenter import TextError
 from subwords.spec.added_token import Input, input_bytes, roles_by_name
-from subwords.spec.padding import Padding, Truncation, padding_of, truncation_of
-from subwords.spec.template import Inserted, Slot, Template, whitespace_around
+from subwords.spec.padding import LONGEST, STRATEGIES, Padding, Truncation, padding_of, truncation_of
+from subwords.spec.template import Slot, Template, whitespace_around
 from subwords.spec.tokenizer import TokenizerSpec
 from subwords.split.routes import NO_OFFSETS
 from subwords.support.checks import check_flag
@@ -116,12 +116,8 @@ class Framing:
     @cached_property
     def around(self) -> tuple[int, int] | None:
         """How many ids come before and after those of a single text; None if its spans are changed too."""
-        pieces = self.template.pieces(False)
-        at = [place for place, piece in enumerate(pieces) if isinstance(piece, Slot)]
-        if self.template.trims or len(at) != 1:
-            return None
-        sizes = [len(piece.ids) if isinstance(piece, Inserted) else 0 for piece in pieces]
-        return sum(sizes[: at[0]]), sum(sizes[at[0] :])
+        around = None if self.template.trims else self.template.around
+        return None if around is None else (len(around[0]), len(around[1]))
 
     @cached_property
     def single(self) -> RowFrame:
@@ -179,6 +175,11 @@ class RowFrame:
             self._names.append(padding.pad_token)
         self._pieces = np.array(rows, np.int64).reshape(-1, layout.PIECE.width).ravel()
         self._keeps = np.array(framing.template.trims, np.uint8)
+        cut, times = framing.truncation or Truncation(LONGEST), [self._slots.count(text) for text in range(2)]
+        room = cut.max_length - self._added
+        rule = room, STRATEGIES.index(cut.strategy), cut.stride, cut.direction == "left", *times, self._added
+        simple = room >= 0 and (framing.truncation is None or max(times) == 1)
+        self._rule = np.array(rule, np.int64) if simple else None
         self._whitespace: NDArray[np.int32] | None = None
 
     def rows(self, found: Entries, texts: Sequence[Input], spelling: Spelling) -> Rows:
@@ -234,6 +235,28 @@ class RowFrame:
             overflow=overflow,
         )
 
+    def rows_of_ids(self, ids: NDArray[np.uint32], offsets: Offsets, whole: Callable[[], Rows]) -> IdRows | None:
+        """Return the rows of texts whose ids are known; None if they cannot be cut or filled up, or not simply.
+
+        ids, offsets: as in a TokenBatch. whole: makes the rows with all that they tell.
+        """
+        texts = self._texts
+        count = (len(offsets) - 1) // texts
+        if self._rule is None:
+            return None
+        kept = np.empty(count * texts * layout.KEPT.width + 1, np.int64)
+        longest, length = keep_ids.by_size(8 * len(offsets))(offsets, texts, self._rule, kept), 0
+        if self._padding is not None:
+            length = self._padding.length_for(longest)
+        pieces = int(kept[-1]) if longest >= 0 else MOST_PIECES + 1
+        if pieces > MOST_PIECES or length * pieces > MOST_TOKENS:
+            return None
+        if length >= longest:
+            return IdRows(self._pieces, ids, texts, kept, length, count * length, count, whole)
+        sizes = kept[:-1].reshape(count, texts, -1)[:, :, layout.KEPT.size] @ self._rule[layout.CUT.first :][:texts]
+        size = int(np.maximum(sizes + self._added, length).sum())
+        return IdRows(self._pieces, ids, texts, kept, length, size, count, whole)
+
     def _cut(
         self, offsets: Offsets, bases: Offsets, sizes: Offsets, long: list[int], truncation: Truncation
     ) -> tuple[Offsets, dict[int, _Range]]:
@@ -278,6 +301,69 @@ class RowFrame:
         named = np.array([whitespace_around(token) for token in found.tokens], np.int32).ravel()
         return self._keeps, begun, ended, named, np.frombuffer(b"".join(texts), np.uint8)
 
+
+class IdRows:
+    """The rows of texts whose ids are known: what a model takes is made from them, all else when it is asked for.
+
+    pieces, texts, kept, length: as in `kernels.text.locate.fill_rows`. size: the number of entries of all rows.
+    """
+
+    __slots__ = ("_count", "_fields", "_filling", "_made", "_size", "_whole")
+
+    def __init__(
+        self,
+        pieces: NDArray[np.int64],
+        ids: NDArray[np.uint32],
+        texts: int,
+        kept: NDArray[np.int64],
+        length: int,
+        size: int,
+        count: int,
+        whole: Callable[[], Rows],
+    ) -> None:
+        self._filling, self._size, self._count, self._whole = (pieces, ids, texts, kept, length), size, count, whole
+        self._made: Rows | None = None
+        self._fields: Rows | None = None
+
+    def field(self, name: str, index: int) -> Any:
+        """Return a field of the encoding of a row."""
+        return (self._of_ids if name in OF_IDS and self._made is None else self._all).field(name, index)
+
+    def first_tokens(self, index: int, most: int) -> tuple[str, ...]:
+        """Return the first tokens of a row, at most so many."""
+        return self._all.first_tokens(index, most)
+
+    def columns(self, count: int) -> tuple[list[NDArray[np.int64]], int, int]:
+        """Return the columns of `EncodingBatch.to_numpy`, and the lengths of the shortest and of the longest row."""
+        made, length = self._filled(), self._filling[-1]
+        if self._size == count * length:
+            return [*made[:4]], length, length
+        return [*made[:4]], *extent(made.bounds)
+
+    def _filled(self) -> Filled:
+        ids, types, special, attention = (np.empty(self._size, np.int64) for _ in range(4))
+        made = Filled(ids, types, special, attention, np.empty(self._count + 1, np.int64))
+        fill_rows.by_size(self._size)(*self._filling, made)
+        return made
+
+    @property
+    def _all(self) -> Rows:
+        if self._made is None:
+            self._made = self._whole()
+        return self._made
+
+    @property
+    def _of_ids(self) -> Rows:
+        """Rows without places, for `OF_IDS`."""
+        if self._fields is None:
+            *columns, bounds = self._filled()
+            ids, types, special, attention = (column.astype(kind) for column, kind in zip(columns, _KINDS, strict=True))
+            self._fields = Rows(Row(ids, *NO_ROW[1:5], types, special, attention), bounds, {}, {})
+        return self._fields
+
+
+OF_IDS = ("ids", "type_ids", "special_tokens_mask", "attention_mask")
+_KINDS = (np.uint32, np.uint32, np.uint8, np.uint8)
 
 _NONE, _NO_TEXT = np.zeros(0, np.int32), np.zeros(0, np.uint8)
 NOTHING = _NO_TEXT, _NONE, _NONE, _NONE, _NO_TEXT

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import takewhile
@@ -30,14 +30,21 @@ from subwords.tokenizer import Tokenizer
 class HFEncoding:
     """HF's `tokenizers.Encoding`: lists instead of arrays; immutable, so `pad`, `truncate` and `merge` are missing."""
 
-    __slots__ = ("_found",)
+    __slots__ = ("_ids", "_made", "_make")
 
-    def __init__(self, found: Encoding) -> None:
-        """Wrap an encoding."""
-        self._found = found
+    def __init__(self, found: Encoding | Callable[[], Encoding], ids: list[int] | None = None) -> None:
+        """Wrap an encoding, or a function that makes it and the ids that it will have."""
+        self._made = found if isinstance(found, Encoding) else None
+        self._make, self._ids = found, ids
+
+    @property
+    def _found(self) -> Encoding:
+        if self._made is None:
+            self._made = self._make()  # type: ignore[operator]
+        return self._made
 
     def __len__(self) -> int:
-        return len(self._found)
+        return len(self._found if self._ids is None else self._ids)
 
     def __repr__(self) -> str:
         names = "ids, type_ids, tokens, offsets, attention_mask, special_tokens_mask, overflowing"
@@ -46,7 +53,7 @@ class HFEncoding:
     @property
     def ids(self) -> list[int]:
         """The ids."""
-        found: list[int] = self._found.ids.tolist()
+        found: list[int] = self._found.ids.tolist() if self._ids is None else self._ids[:]
         return found
 
     @property
@@ -143,6 +150,7 @@ class HFEncoding:
         return ranges[sequence] if 0 <= sequence < len(ranges) else range(len(self))
 
 
+MOST_QUICK = 1 << 12  # characters of a text whose ids come first, and all else when it is asked for
 _FLAGS = ("single_word", "lstrip", "rstrip", "normalized")
 
 
@@ -172,6 +180,12 @@ class HFShape:
         self, sequence: str, pair: str | None = None, is_pretokenized: bool = False, add_special_tokens: bool = True
     ) -> HFEncoding:
         """Return the encoding of a text or a pair of texts."""
+        if pair is None and is_pretokenized is False and type(sequence) is str and len(sequence) <= MOST_QUICK:
+            tok, special = self._tok, self._special
+            if tok.spec.truncation is None and tok.spec.padding is None:
+                with suppress(InputError):  # the way below raises the error of HF's kind
+                    ids = tok.encode(sequence, special=special, template=add_special_tokens)
+                    return HFEncoding(lambda: tok(sequence, special=special, template=add_special_tokens), ids)
         _check_whole(is_pretokenized)
         texts = [_checked_text(sequence), *([] if pair is None else [_checked_text(pair)])]
         return HFEncoding(self._tok(*texts, special=self._special, template=add_special_tokens))

@@ -168,13 +168,13 @@ _FUNCTIONS = (
     *("Py_IncRef", "Py_DecRef", "PyErr_Clear", "PyList_New", "PyList_SetItem", "PyList_GetItem", "PyList_Size"),
     *("PyLong_FromLongLong", "PyLong_AsLongLong", "PyUnicode_GetLength", "PyUnicode_AsUTF8AndSize"),
     *("PyUnicode_AsUTF8String", "PyUnicode_DecodeUTF8", "PyBytes_AsString", "PyBytes_Size", "PyList_Append"),
-    *("PyGC_Disable", "PyGC_Enable", "PyBytes_FromStringAndSize"),
+    *("PyGC_Disable", "PyGC_Enable", "PyBytes_FromStringAndSize", "PyObject_Vectorcall"),
 )
 TAKE, RELEASE, CLEAR, LIST_NEW, LIST_SET, LIST_GET, LIST_SIZE = range(7)
 INT_NEW, INT_VALUE, STR_LENGTH, STR_UTF8, STR_ENCODED, STR_NEW, BYTES_DATA, BYTES_SIZE, LIST_APPEND = range(7, 16)
-GC_OFF, GC_ON, BYTES_NEW = 16, 17, 18
+GC_OFF, GC_ON, BYTES_NEW, CALL = range(16, 20)
 # After the functions: None, True, False and types; then how to recognize ASCII strings.
-NONE, YES, NO, STR_TYPE, BYTES_TYPE, INT_TYPE, LIST_TYPE, ASCII_PLACE, ASCII_BIT = range(19, 28)
+NONE, YES, NO, STR_TYPE, BYTES_TYPE, INT_TYPE, LIST_TYPE, ASCII_PLACE, ASCII_BIT = range(20, 29)
 
 
 class _Method(ctypes.Structure):

@@ -27,6 +27,7 @@ from subwords.kernels.entry import (
     BYTES_DATA,
     BYTES_SIZE,
     BYTES_TYPE,
+    CALL,
     CLEAR,
     DATA,
     GC_OFF,
@@ -36,6 +37,8 @@ from subwords.kernels.entry import (
     LIST_ITEMS,
     LIST_NEW,
     LIST_SET,
+    LIST_SIZE,
+    LIST_TYPE,
     NO,
     NONE,
     RELEASE,
@@ -60,6 +63,7 @@ from subwords.kernels.plan_layout import (
     FIRST_STAGE,
     HEADER,
     MOST_TEXTS,
+    MOST_WIDE,
     PLAN,
     SPARE,
     STAGE,
@@ -272,6 +276,10 @@ def every_address_kernel() -> list[Kernel]:
 # Of what a built-in function carries: a list whose item is (call plan, its owner), or None. A call that uses the plan
 # leaves it there and sets `busy`: to take it out and to put it back, with all references, took 10 ns of 250.
 SLOT = API + 1
+# What else the functions of texts carry. STRINGS: a text with one of them needs the general path; see `occurs`. AROUND:
+# how many ids come before those of a text, how many after, and these ids. Both are arrays of NumPy or of ctypes. Then
+# numpy.empty and the types of ids and of offsets.
+STRINGS, AROUND, NEW_ARRAY, OF_IDS, OF_OFFSETS = range(SLOT + 1, SLOT + 6)
 
 # ------------------------------------------------------------------ fields
 
@@ -418,6 +426,49 @@ def encode_texts(plan: Int) -> Int:
     return I64(0)
 
 
+# ------------------------------------------------------------------ strings that need the general path
+
+
+@helper
+def begins_one(group, address, size):
+    """Whether the text at an address begins with a string of a group: see `occurs`."""
+    same, record, length = load_at(group), group + 8, load_at(group + 8)
+    for k in range(1, min(same, size)):
+        if byte_at(record + 8 + k) != byte_at(address + k):
+            return False
+    while length != 0:
+        if length <= size:
+            k = same
+            while k < length and byte_at(record + 8 + k) == byte_at(address + k):
+                k += 1
+            if k >= length:
+                return True
+        record += 8 + ((length + 7) & -8)
+        length = load_at(record)
+    return False
+
+
+@helper
+def occurs(strings, address, size):
+    """Whether a string occurs in the text at an address.
+
+    strings: whether there are any; for each first byte the place of its group, or 0. A group: how many bytes all its
+    strings begin with, then for each string its length and its bytes, padded to words, and 0.
+    """
+    for k in range(size):
+        group = load_at(strings + 8 + 8 * byte_at(address + k))
+        if group != 0 and begins_one(strings + group, address + k, size - k):
+            return True
+    return False
+
+
+@inlined
+def is_refused(carried, address, size):
+    """Whether a text has one of the strings that need the general path."""
+    strings = data_of(item(carried, STRINGS))
+    return load_at(strings) != 0 and occurs(strings, address, size)
+
+
 # ------------------------------------------------------------------ one text
 
 
@@ -436,13 +487,36 @@ def held_in(carried):
     return held
 
 
+@helper
+def begin_again(plan):
+    """Make the counters those of a new text: encoding may have stopped halfway."""
+    counters = data_of(item(plan, PLAN.counters))
+    store_at(counters + 8 * layout.COUNTER.next_text, 0)
+    store_at(counters + 8 * layout.COUNTER.next_word, 0)
+    store_at(counters + 8 * layout.COUNTER.begin, 1)
+    return I64(0)
+
+
+@helper
+def put_ids(carried, fields, first, last):
+    """Append ids of AROUND to those in `out`: whether there was room."""
+    out, count, added = get(fields, FIELDS.out), get(fields, FIELDS.filled), last - first
+    if count + added > load_at(load_at(out + SIZES)):
+        return False
+    source, to = data_of(item(carried, AROUND)) + 8 * (2 + first), data_of(out) + 4 * count
+    for k in range(added):
+        store_id_at(to + 4 * k, load_at(source + 8 * k))
+    set_field(fields, FIELDS.filled, count + added)
+    return True
+
+
 @spliced
 def encode_one(carried, plan, text):
-    """Write the ids of a `str` to the plan's `out`: their number, or -1 if it needs the general path."""
-    fields, count = data_of(item(plan, PLAN.fields)), I64(-1)
+    """Write the ids of a `str`, and those around them, to the plan's `out`: their number; -1: use the general path."""
+    fields, count, around = data_of(item(plan, PLAN.fields)), I64(-1), data_of(item(carried, AROUND))
     address, owner = utf8_of(carried, text, layout.SHORT_TEXT, fields + 8 * FIELDS.size)
     size, marked = get(fields, FIELDS.size), get(fields, FIELDS.marked) != 0 and owner != 0
-    if address != 0 and not (marked and has_mark(address, size)):
+    if address != 0 and not (marked and has_mark(address, size)) and not is_refused(carried, address, size):
         spare, prefix = I64(0), I64(size > 0 and get(fields, FIELDS.prefixed) != 0)
         if prefix != 0 or get(fields, FIELDS.stages) != 0:
             to = data_of(item(plan, PLAN.buffer))
@@ -450,16 +524,17 @@ def encode_one(carried, plan, text):
             copy_bytes(to + prefix, address, size)
             address, size, spare = to, size + prefix, I64(SPARE)
         store_at(data_of(item(plan, PLAN.bounds)) + 8, size)  # the first bound is always 0
+        before, after = load_at(around), load_at(around + 8)
         set_field(fields, FIELDS.filled, 0)
-        if encode_at(plan, fields, address, I64(1), spare):
+        if before > 0:
+            put_ids(carried, fields, I64(0), before)
+        well = encode_at(plan, fields, address, I64(1), spare)
+        if well and (after == 0 or put_ids(carried, fields, before, before + after)):
             count = get(fields, FIELDS.filled)
     if owner != 0:
         call_at(api_of(carried, RELEASE), owner)
-    if count < 0:  # encoding may have stopped halfway: the counters become those of a new text
-        counters = data_of(item(plan, PLAN.counters))
-        store_at(counters + 8 * layout.COUNTER.next_text, 0)
-        store_at(counters + 8 * layout.COUNTER.next_word, 0)
-        store_at(counters + 8 * layout.COUNTER.begin, 1)
+    if count < 0:
+        begin_again(plan)
     return count
 
 
@@ -485,6 +560,115 @@ def count_text(carried: Int, text: Int) -> Int:
         return nothing(carried)
     count = encode_one(carried, item(held, 0), text)  # which runs no Python code: nothing sees the plan in use
     return nothing(carried) if count < 0 else call_at(api_of(carried, INT_NEW), count)
+
+
+# ------------------------------------------------------------------ arrays
+
+
+@helper
+def new_array(carried, fields, kind, n):
+    """A new array of n elements of the type that is item `kind`; 0 after an exception."""
+    number = call_at(api_of(carried, INT_NEW), n)
+    if number == 0:
+        return I64(0)
+    set_field(fields, FIELDS.argument, number)
+    set_field(fields, FIELDS.argument_type, item(carried, kind))
+    arguments = fields + 8 * FIELDS.argument
+    made = call_at(api_of(carried, CALL), item(carried, NEW_ARRAY), arguments, I64(2), I64(0))
+    call_at(api_of(carried, RELEASE), number)
+    return made
+
+
+@helper
+def array_of_ids(carried, fields, count):
+    """The array of the first ids in `out`; 0 after an exception."""
+    made = new_array(carried, fields, OF_IDS, count)
+    if made != 0:
+        copy_bytes(data_of(made), data_of(get(fields, FIELDS.out)), 4 * count)
+    return made
+
+
+@address_kernel
+def fast_array(carried: Int, text: Int) -> Int:
+    """The array of a text's ids; None if it needs the general path."""
+    held = held_in(carried)
+    if held == 0:
+        return nothing(carried)
+    fields = fields_held(held)
+    set_field(fields, FIELDS.busy, 1)
+    count = encode_one(carried, item(held, 0), text)
+    made = nothing(carried) if count < 0 else array_of_ids(carried, fields, count)
+    set_field(fields, FIELDS.busy, 0)
+    return made
+
+
+@spliced
+def gather_list(carried, plan, fields, texts, n):
+    """Copy the texts of a list into the buffer, with their bounds: whether all of them are for the fast path."""
+    to, bounds, filled, wide = data_of(item(plan, PLAN.buffer)), data_of(item(plan, PLAN.bounds)), I64(0), I64(0)
+    items, prefixed, marked = load_at(texts + LIST_ITEMS), get(fields, FIELDS.prefixed), get(fields, FIELDS.marked)
+    for i in range(n):
+        text = load_at(items + 8 * i)
+        address, owner = utf8_of(carried, text, BUFFER - 1 - filled, fields + 8 * FIELDS.size)
+        size, well = get(fields, FIELDS.size), address != 0
+        if owner != 0:
+            wide += size
+            well = well and wide <= MOST_WIDE and not (marked != 0 and has_mark(address, size))
+        if well and not is_refused(carried, address, size):
+            if size > 0 and prefixed != 0:
+                store_byte_at(to + filled, 32)
+                filled += 1
+            copy_bytes(to + filled, address, size)
+            filled += size
+            store_at(bounds + 8 * (i + 1), filled)
+        else:
+            well = False
+        if owner != 0:
+            call_at(api_of(carried, RELEASE), owner)
+        if not well:
+            return False
+    return True
+
+
+@helper
+def new_rows(carried, plan, fields, n):
+    """The list of two arrays: the ids of n texts, and where those of each begin and end; 0 after an exception."""
+    made, count = call_at(api_of(carried, LIST_NEW), I64(2)), get(fields, FIELDS.filled)
+    if made == 0:
+        return I64(0)
+    ids = array_of_ids(carried, fields, count)
+    offsets = I64(0)
+    if ids != 0:
+        set_item(made, 0, ids)
+        offsets = new_array(carried, fields, OF_OFFSETS, n + 1)
+    if offsets == 0:
+        call_at(api_of(carried, RELEASE), made)
+        return I64(0)
+    set_item(made, 1, offsets)
+    store_at(data_of(offsets), 0)
+    copy_bytes(data_of(offsets) + 8, data_of(item(plan, PLAN.text_ends)) + 8, 8 * n)
+    return made
+
+
+@address_kernel
+def fast_rows(carried: Int, texts: Int) -> Int:
+    """The ids of a list of `str` as two arrays, without ids around them: see `new_rows`; None: use the general path."""
+    held = held_in(carried)
+    if held == 0 or load_at(texts + TYPE) != api_of(carried, LIST_TYPE):
+        return nothing(carried)
+    n, plan, fields = call_at(api_of(carried, LIST_SIZE), texts), item(held, 0), fields_held(held)
+    if n == 0 or n > MOST_TEXTS:
+        return nothing(carried)
+    set_field(fields, FIELDS.busy, 1)
+    set_field(fields, FIELDS.filled, 0)
+    well, buffer = gather_list(carried, plan, fields, texts, n), data_of(item(plan, PLAN.buffer))
+    if well and encode_at(plan, fields, buffer, n, I64(SPARE)):
+        made = new_rows(carried, plan, fields, n)
+    else:
+        begin_again(plan)
+        made = nothing(carried)
+    set_field(fields, FIELDS.busy, 0)
+    return made
 
 
 @address_kernel

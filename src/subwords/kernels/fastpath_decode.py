@@ -15,7 +15,8 @@ from subwords.kernels.entry import (
     CLEAR,
     INT_TYPE,
     INT_VALUE,
-    LIST_GET,
+    LIST_ITEMS,
+    LIST_NEW,
     LIST_SIZE,
     LIST_TYPE,
     RELEASE,
@@ -35,6 +36,7 @@ from subwords.kernels.fastpath import (
     load_at,
     new_text,
     nothing,
+    set_item,
     store_id_at,
 )
 from subwords.kernels.jit import I64, Int, helper, inlined
@@ -74,11 +76,11 @@ def read_list(carried, ids, n, out):
     -1 for an item of another type than int, for one out of range, and if a break separates single bytes.
     """
     spans, count = data_of(item(carried, SPANS)), count_of(item(carried, SPANS))
-    get, value_of = api_of(carried, LIST_GET), api_of(carried, INT_VALUE)
+    items, value_of = load_at(ids + LIST_ITEMS), api_of(carried, INT_VALUE)
     kind = api_of(carried, INT_TYPE)
     total, run = I64(0), I64(0)
     for k in range(n):
-        number = call_at(get, ids, k)
+        number = load_at(items + 8 * k)
         if load_at(number + TYPE) != kind:
             return I64(-1)
         value = call_at(value_of, number)
@@ -127,8 +129,8 @@ def make_text(carried, ids, n, total):
     return text
 
 
-@address_kernel
-def decode_ids(carried: Int, ids: Int) -> Int:
+@helper
+def text_of(carried, ids):
     """The text of a list of ids; None if it needs the general path."""
     if load_at(ids + TYPE) != api_of(carried, LIST_TYPE):
         return nothing(carried)
@@ -149,6 +151,35 @@ def decode_ids(carried: Int, ids: Int) -> Int:
     return text
 
 
-def list_decoder(spans: NDArray[np.int64], tokens: NDArray[np.uint8]) -> Callable[[object], str | None]:
-    """Return the function that decodes lists of ids, whose bytes are these spans of the tokens' bytes."""
-    return built_in(decode_ids, (api(), spans, tokens, np.empty(4 * FEW + SHORT + layout.LANES, np.uint8)))
+@address_kernel
+def decode_ids(carried: Int, ids: Int) -> Int:
+    """The text of a list of ids; None if it needs the general path."""
+    return text_of(carried, ids)
+
+
+@address_kernel
+def decode_lists(carried: Int, lists: Int) -> Int:
+    """The texts of a list of lists of ids, None for those that need the general path; None for anything else."""
+    if load_at(lists + TYPE) != api_of(carried, LIST_TYPE):
+        return nothing(carried)
+    n = call_at(api_of(carried, LIST_SIZE), lists)
+    made = call_at(api_of(carried, LIST_NEW), n)
+    if made == 0:
+        return I64(0)
+    if call_at(api_of(carried, LIST_SIZE), lists) != n:  # garbage was collected, and Python code changed the list
+        call_at(api_of(carried, RELEASE), made)
+        return nothing(carried)
+    items = load_at(lists + LIST_ITEMS)
+    for k in range(n):
+        set_item(made, k, text_of(carried, load_at(items + 8 * k)))
+    return made
+
+
+Decodes = Callable[[object], str | None]
+DecodesMany = Callable[[object], list[str | None] | None]
+
+
+def list_decoders(spans: NDArray[np.int64], tokens: NDArray[np.uint8]) -> tuple[Decodes, DecodesMany]:
+    """Return the functions that decode a list of ids, and many, whose bytes are these spans of the tokens' bytes."""
+    carried = api(), spans, tokens, np.empty(4 * FEW + SHORT + layout.LANES, np.uint8)
+    return built_in(decode_ids, carried), built_in(decode_lists, carried)

@@ -438,6 +438,10 @@ INSERTED, FILLING = -1, -2
 SPECIAL, ATTENDED = 1, 2
 # A slot of a row: its first entry, the number of entries, and where the UTF-8 of its text begins.
 FILL = row("start size base width")
+# How rows are cut: how many ids of the texts remain, of which text, `Truncation.stride`, whether the left side is cut
+# off; then how often a row has each text, and how many ids its template adds.
+CUT = row("room strategy stride left first second added width")
+KEPT = row("start size width")  # of the ids of a text
 
 
 class IdWords(NamedTuple):
@@ -509,6 +513,16 @@ class Row(NamedTuple):
     types: U32s
     special: U8s
     attention: U8s
+
+
+class Filled(NamedTuple):
+    """What a model takes of encodings, one row after the other; row r has the entries bounds[r] to bounds[r + 1]."""
+
+    ids: I64s
+    types: I64s
+    special: I64s
+    attention: I64s
+    bounds: I64s
 
 
 # ------------------------------------------------------------------ counted words (table/words.py)

@@ -8,6 +8,9 @@ BUFFER = 60000  # bytes of texts at once: all their words have room
 SPARE = 128  # bytes after them that may be read
 MOST_TEXTS = 1024  # at once
 MOST_STAGES = 4  # of a normalizer
+MOST_AROUND = 64  # ids of a template around those of one text
+# Bytes of texts that are not ASCII, in one call: more of them may gain by safe cuts, see `engine/batch.py`.
+MOST_WIDE = 1 << 14
 
 
 class CallPlan(NamedTuple):
@@ -65,9 +68,11 @@ class Fields(NamedTuple):
     status: int
     filled: int
     busy: int  # whether a call uses the plan while it is in its slot
+    argument: int  # two arguments of a call of Python
+    argument_type: int
 
 
-PLAN, STAGE, FIELDS = CallPlan(*range(13)), StagePlan(*range(4)), Fields(*range(20))
+PLAN, STAGE, FIELDS = CallPlan(*range(13)), StagePlan(*range(4)), Fields(*range(22))
 # Arrays made up: a header, and then its length.
 HEADER = 6
 TEXT_ARRAY, BOUNDS_ARRAY, ENDS_ARRAY = range(len(FIELDS), len(FIELDS) + 3 * HEADER, HEADER)

@@ -86,6 +86,18 @@ class Template:
         single, pair = ([piece for piece in each if isinstance(piece, Slot)] for each in (self.single, self.pair))
         return Template(tuple(single), tuple(pair), self.trims)
 
+    @property
+    def around(self) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+        """The ids before and after those of a single text; None if it has not exactly one place."""
+        at = [place for place, piece in enumerate(self.single) if isinstance(piece, Slot)]
+        if len(at) != 1:
+            return None
+        parts = self.single[: at[0]], self.single[at[0] :]
+        before, after = (
+            tuple([index for piece in part if isinstance(piece, Inserted) for index in piece.ids]) for part in parts
+        )
+        return before, after
+
     def resolved(self, index_of: Callable[[str], int | None]) -> Template:
         """Return the template with the ids that its tokens have in a tokenizer; InputError for a missing token.
 

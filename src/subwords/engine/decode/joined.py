@@ -78,19 +78,43 @@ class Joined:
     @cached_property
     def fast_path(self) -> Callable[[Any], str | None]:
         """The function of a list of ids to text; None for any other object, and where this is not available."""
+        decode, rest = self._decoders[0], self._rest
+        return decode if rest is None else lambda ids: rest(decode(ids), ids)
+
+    @cached_property
+    def fast_paths(self) -> Callable[[Any], list[str | None] | None]:
+        """The same for a list of lists: each text, or None; None for any other object."""
+        decode, rest = self._decoders[1], self._rest
+        if rest is None:
+            return decode
+
+        def decode_all(lists: Any) -> list[str | None] | None:
+            found = decode(lists)
+            return None if found is None else [*map(rest, found, lists)]
+
+        return decode_all
+
+    @cached_property
+    def _decoders(self) -> tuple[Callable[[Any], str | None], Callable[[Any], list[str | None] | None]]:
         from subwords.kernels.entry import available
 
         if not available():
-            return lambda ids: None
-        from subwords.kernels.fastpath_decode import list_decoder
+            return lambda ids: None, lambda lists: None
+        from subwords.kernels.fastpath_decode import list_decoders
 
-        between = list_decoder(self.spans, self.tokens.data)
+        return list_decoders(self.spans, self.tokens.data)
+
+    @property
+    def _rest(self) -> Callable[[str | None, Any], str | None] | None:
+        """What changes the joined text of ids; None if nothing does."""
+        finish, at_end = self.finish, self.at_end
         if self.edge is None:
-            return between if self.finish is None else _followed(between, self.finish)
-        edges, ended, at_end, finish = self._edges, self._ended, self.at_end, self.finish
+            if finish is None:
+                return None
+            return lambda found, ids: None if found is None else finish(found)
+        edges, ended = self._edges, self._ended
 
-        def decode(ids: Any) -> str | None:
-            found = between(ids)
+        def rest(found: str | None, ids: Any) -> str | None:
             if found is None or not ids:
                 return found if found is None or finish is None else finish(found)
             size, text, goes_on = edges.get(ids[-1 if at_end else 0], NO_TEXT)
@@ -98,7 +122,7 @@ class Joined:
                 return ended(found, ids)
             return text + found[size:] if text else found[size:]
 
-        return decode
+        return rest
 
     def of_array(self, ids: NDArray[np.int64]) -> str | None:
         """Return the text of ids; InputError for an id out of range, with its position."""
@@ -234,14 +258,6 @@ def _of_steps(decoder: Decoder, tokens: Sequence[str]) -> Joined | None:
     if at_start or at_end:
         return Joined(vocab, spans, edge, at_end, finish)
     return Joined(vocab, spans, finish=finish, errors="replace" if is_letters else None)
-
-
-def _followed(between: Callable[[Any], str | None], finish: Callable[[str], str]) -> Callable[[Any], str | None]:
-    def decode(ids: Any) -> str | None:
-        found = between(ids)
-        return None if found is None else finish(found)
-
-    return decode
 
 
 def _is_alone(step: Any) -> bool:

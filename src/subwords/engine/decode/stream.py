@@ -22,9 +22,9 @@ from subwords.engine.decode.decoding import (
 )
 from subwords.engine.decode.stages import IdSource, TokenSource
 from subwords.spec.decoder import ByteDecoder, ByteFallback, Decoder, SentencePieceDecoder
-from subwords.spec.token_batch import MOST_AS_LIST
+from subwords.spec.token_batch import MOST_AS_LIST, TokenBatch
 from subwords.spec.vocab import Vocab
-from subwords.support.checks import check_flag
+from subwords.support.checks import as_list, check_flag
 from subwords.support.errors import InputError
 
 if TYPE_CHECKING:
@@ -215,10 +215,6 @@ Ids: TypeAlias = Iterable[int] | NDArray[np.integer[Any]]
 ERRORS = ("replace", "strict", "ignore", "backslashreplace", "surrogateescape")
 
 
-def _no_fast_path(ids: object) -> None:
-    """Always return None: the general path decodes."""
-
-
 class IdDecoder:
     """Decodes the ids of a tokenizer; its tables are built on first use."""
 
@@ -233,8 +229,27 @@ class IdDecoder:
 
     @cached_property
     def fast_path(self) -> Callable[[Any], str | None]:
-        """The fast decoder of a list of ids, errors replaced; it returns None for lists that it does not decode."""
-        return _no_fast_path if self._joined is None else self._joined.fast_path
+        """The decoder of a list of ids, errors replaced; it returns None for lists that it does not decode."""
+        return (lambda ids: None) if self._joined is None else self._joined.fast_path
+
+    @cached_property
+    def visible_path(self) -> Callable[[Any], str | None]:
+        """The same, with special tokens left out."""
+        return (lambda ids: None) if self._visible is None else self._visible.fast_path
+
+    def texts(self, batch: Iterable[Ids] | TokenBatch, errors: str, skip_special_tokens: bool) -> list[str]:
+        """Return the text of each list of ids; see `Tokenizer.decode_batch`."""
+        lists: list[Any] = batch.to_lists() if isinstance(batch, TokenBatch) else as_list(batch, "lists of ids")
+        found: list[str | None] | None = None
+        if errors == "replace" and isinstance(skip_special_tokens, bool):
+            joined = self._visible if skip_special_tokens else self._joined
+            found = None if joined is None else joined.fast_paths(lists)
+        if found is None:
+            found = [None] * len(lists)
+        return [
+            self.text(ids, errors, skip_special_tokens) if text is None else text
+            for text, ids in zip(found, lists, strict=True)
+        ]
 
     def text(self, ids: Ids, errors: str, skip_special_tokens: bool) -> str:
         """Return the text of ids; see `Tokenizer.decode`."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from subwords.kernels import layout
 from subwords.kernels.jit import I64, Int, helper, inlined, kernel, pointer
-from subwords.kernels.layout import Frame, I32s, I64s, IdSizes, IdWords, Origins, Placed, Row, Source, U8s, U32s
+from subwords.kernels.layout import Filled, Frame, I32s, I64s, IdSizes, IdWords, Origins, Placed, Row, Source, U8s, U32s
 from subwords.kernels.text.utf8 import decode_at
 
 NONE = -1
@@ -391,6 +391,116 @@ def frame_rows(frame: Frame, row: Row, out: Row, length: Int, names: Int, bounds
                         trim(trimmer, to_ids, to_names, to_bytes, to_spans, wide, base, n, k)
                 at = r * of_row + 2 * p[piece + layout.PIECE.text]
                 texts[at], texts[at + 1] = n - begin, n + size - begin
+            n += size
+        b[r + 1] = n
+    return n
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Rows of ids alone: the same as above without places, for those who want arrays for a model. Both leave what is invalid
+# or rare to `engine/rows.py`.
+
+LONGEST_FIRST, ONLY_FIRST, ONLY_SECOND = range(3)  # `STRATEGIES` of spec/padding.py
+
+
+@inlined
+def kept_of(first, second, room, strategy):
+    """How many ids of two texts remain, if they have more than `room` > 0; a negative number if they cannot be cut."""
+    total = first + second
+    if strategy == ONLY_FIRST:
+        return first - total + room, second
+    if strategy == ONLY_SECOND:
+        return first, second - total + room
+    short, long = min(first, second), max(first, second)
+    long = short if short > room else max(short, room - short)
+    if short + long > room:
+        short, long = room // 2, room // 2 + room % 2
+    return (long, short) if first > second else (short, long)
+
+
+@inlined
+def pieces_of(size, kept, stride):
+    """How many pieces a text becomes; 0 if nothing is left of it, or if pieces would share too much."""
+    if kept >= size:
+        return I64(1)
+    return I64(0) if kept <= 0 or stride >= kept else 1 + (size - stride - 1) // (kept - stride)
+
+
+@kernel
+def keep_ids(offsets: I64s, texts: Int, cut: I64s, kept: I64s) -> Int:
+    """Write which ids of each text remain, by row and text; the length of the longest row, or -1: not so simple.
+
+    offsets: of all first texts, then of second ones if `texts` is 2. cut: a row CUT. kept: rows KEPT, and then the
+    largest number of pieces that a row becomes, of one text or of all pairs of pieces.
+    """
+    o, c, k = pointer(offsets), pointer(cut), pointer(kept)
+    rows, longest, room, most = (len(offsets) - 1) // texts, I64(0), c[layout.CUT.room], I64(1)
+    for r in range(rows):
+        first, second = o[r + 1] - o[r], I64(0)
+        if texts == 2:
+            second = o[rows + r + 1] - o[rows + r]
+        a, b = first, second
+        if first + second > room:
+            if texts == 1 and c[layout.CUT.strategy] == ONLY_SECOND:
+                return -1
+            a, b = kept_of(first, second, room, c[layout.CUT.strategy]) if texts == 2 else (room, I64(0))
+            stride = c[layout.CUT.stride]
+            pieces = pieces_of(first, a, stride) * pieces_of(second, b, stride)
+            if pieces == 0:
+                return -1
+            most = max(most, pieces)
+        at = r * texts * layout.KEPT.width
+        k[at + layout.KEPT.start] = o[r] + (first - a if c[layout.CUT.left] else I64(0))
+        k[at + layout.KEPT.size] = a
+        if texts == 2:
+            at += layout.KEPT.width
+            k[at + layout.KEPT.start] = o[rows + r] + (second - b if c[layout.CUT.left] else I64(0))
+            k[at + layout.KEPT.size] = b
+        longest = max(longest, a * c[layout.CUT.first] + b * c[layout.CUT.second] + c[layout.CUT.added])
+    k[rows * texts * layout.KEPT.width] = most
+    return longest
+
+
+@inlined
+def fill_with(p, start, size, value):
+    """Write a value to p[start : start + size]."""
+    for k in range(start, start + size):
+        p[k] = value
+
+
+@kernel
+def fill_rows(pieces: I64s, ids: U32s, texts: Int, kept: I64s, length: Int, out: Filled) -> Int:
+    """Write the entries of rows, whose slots are filled by the ids that `keep_ids` kept; their number.
+
+    pieces, length: as in `frame_rows`.
+    """
+    p, i, k = pointer(pieces), pointer(ids), pointer(kept)
+    to, types, special, attention = pointer(out.ids), pointer(out.types), pointer(out.special), pointer(out.attention)
+    b, n, rows, of_row = pointer(out.bounds), I64(0), len(out.bounds) - 1, texts * layout.KEPT.width
+    b[0] = 0
+    for r in range(rows):
+        missing = length
+        for m in range(0, len(pieces), layout.PIECE.width):
+            slot = p[m + layout.PIECE.slot]
+            if slot == layout.INSERTED:
+                missing -= 1
+            elif slot >= 0:
+                missing -= k[r * of_row + p[m + layout.PIECE.text] * layout.KEPT.width + layout.KEPT.size]
+        for m in range(0, len(pieces), layout.PIECE.width):
+            slot, size = p[m + layout.PIECE.slot], I64(1)
+            if slot >= 0:
+                at = r * of_row + p[m + layout.PIECE.text] * layout.KEPT.width
+                size, first = k[at + layout.KEPT.size], k[at + layout.KEPT.start]
+                for j in range(size):
+                    to[n + j] = i[first + j]
+            else:
+                if slot == layout.FILLING:
+                    size = max(missing, I64(0))
+                fill_with(to, n, size, p[m + layout.PIECE.id])
+            flags = p[m + layout.PIECE.flags]
+            fill_with(types, n, size, p[m + layout.PIECE.type])
+            fill_with(special, n, size, flags & layout.SPECIAL)
+            fill_with(attention, n, size, flags >> 1 & 1)
             n += size
         b[r + 1] = n
     return n

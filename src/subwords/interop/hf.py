@@ -183,8 +183,11 @@ class HFShape:
         if pair is None and is_pretokenized is False and type(sequence) is str and len(sequence) <= MOST_QUICK:
             tok, special = self._tok, self._special
             if tok.spec.truncation is None and tok.spec.padding is None:
-                with suppress(InputError):  # the way below raises the error of HF's kind
+                try:  # `suppress` took 0.3 us
                     ids = tok.encode(sequence, special=special, template=add_special_tokens)
+                except InputError:
+                    pass  # the way below raises the error of HF's kind
+                else:
                     return HFEncoding(lambda: tok(sequence, special=special, template=add_special_tokens), ids)
         _check_whole(is_pretokenized)
         texts = [_checked_text(sequence), *([] if pair is None else [_checked_text(pair)])]

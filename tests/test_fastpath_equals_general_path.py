@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -162,6 +162,59 @@ def test_batches(family: str, threads: int, many: list[str]) -> None:
     batch = tok.encode_batch(many, threads=threads)
     assert batch.to_lists() == expected
     assert [ids.tolist() for ids in batch] == expected
+
+
+# ------------------------------------------------------------------ texts cut at added tokens where they are in memory
+
+SPECIAL: tuple[str | frozenset[str], ...] = ("text", "allow", "error", frozenset({"<s>"}), frozenset())
+BETWEEN = st.one_of(
+    texts(), st.sampled_from(["", " ", "▁", "a▁b", "low", "<s", "é"]), st.text(" ▁lowaé文", max_size=30)
+)
+WITH_TOKENS = st.lists(st.one_of(BETWEEN, st.sampled_from(["<s>", "<s>low", "[UNK]"])), max_size=8).map("".join)
+
+
+def outcome(tok: subwords.Tokenizer, texts: Sequence[str | bytes], **options: Any) -> list[list[int]] | str:
+    """The ids of texts, one text at a time if there is one; or what is wrong."""
+    try:
+        if len(texts) == 1:
+            return [tok.encode_to_numpy(texts[0], **options).tolist()]
+        return tok.encode_batch(texts, **options).to_lists()
+    except InputError as error:
+        return str(error)
+
+
+def check_cut(tok: subwords.Tokenizer, twin: subwords.Tokenizer, texts: Sequence[str | bytes], **options: Any) -> None:
+    engine_of(twin)._cut_in_place = lambda *_: None  # type: ignore[method-assign]
+    assert outcome(tok, texts, **options) == outcome(twin, texts, **options)
+
+
+TWINS = {name: cache(make) for name, make in MADE.items()}
+
+
+@pytest.mark.parametrize("special", SPECIAL, ids=str)
+@pytest.mark.parametrize("family", FAMILIES)
+@settings(max_examples=settings.default.max_examples // 4)
+@given(many=st.lists(WITH_TOKENS, min_size=1, max_size=5), times=st.sampled_from([1, 9000]), data=st.booleans())
+def test_cut_texts(family: str, special: str | frozenset[str], many: list[str], times: int, data: bool) -> None:
+    texts = [text * (1 + times // (1 + len(text))) for text in many]
+    try:
+        given = [text.encode() if data else text for text in texts]
+    except UnicodeEncodeError:
+        given = list(texts)
+    check_cut(FAMILIES[family](), TWINS[family](), given, special=special, threads=2)
+
+
+@pytest.mark.skipif(MODE != "compiled", reason="slow, and there is no fast path")
+@pytest.mark.parametrize("family", [name for name in FAMILIES if name not in ("unigram", "sentencepiece")])
+def test_long_texts_with_tokens(family: str) -> None:
+    """Threads share a text with short and long parts; the table of words and the output grow."""
+    lines = [f"word{i} é{i * i} " + "low " * (i % 7) + "<s>" * (i % 3) for i in range(20_000)]
+    text = "<s>" + "".join(lines) + "<s>" + "low é ab\n" * 300_000 + "<s><s>" + "".join(lines) + "x" * 70_000 + "<s>"
+    if by_python(MADE[family](), text) is None:
+        text = text.replace("é", "e")
+    for threads in (1, 2, 3):
+        check_cut(MADE[family](), MADE[family](), [text], special="allow", threads=threads)
+        check_cut(MADE[family](), MADE[family](), [text.encode()], special="allow", threads=threads)
 
 
 @given(many=st.lists(st.one_of(texts(), byte_texts()), max_size=12))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import subwords
-from inside import MOST_IN_REGEX, AddedTokens, StringSearch, TrieFinder, cut_out, ends_after
+from inside import MOST_IN_REGEX, AddedTokens, Pass, StringSearch, TextPlaces, TrieFinder, cut_out, ends_after
 from inside import kernels_layout as layout
 from subwords import AddedToken
 from subwords.reference.text import find_longest
@@ -49,6 +49,28 @@ def test_places_after_a_byte(text: str) -> None:
     assert ends_after(np.frombuffer(data, np.uint8), 10, ends) == len(expected)
     assert ends[: len(expected)].tolist() == expected
     assert (ends[len(expected) :] == -7).all()
+
+
+FLAGS = st.fixed_dictionaries({flag: st.booleans() for flag in ("lstrip", "rstrip", "single_word")})
+CONTENTS = st.lists(st.text("ab é\u2003<", min_size=1, max_size=4), min_size=1, max_size=6, unique=True)
+PARTS = st.text("ab é\u2003<\n😀_\udcff\udce2\udc80", max_size=40)
+
+
+@given(CONTENTS, st.lists(FLAGS, min_size=6, max_size=6), st.lists(PARTS, max_size=5), st.sampled_from(["", "b" * 99]))
+def test_tokens_of_any_flags(contents: list[str], flags: list[dict[str, bool]], parts: list[str], more: str) -> None:
+    tokens = {text: AddedToken(text, 7 * i, **flags[i]) for i, text in enumerate(contents)}
+    found, texts = Pass(tokens), [more + part + more + part for part in parts]
+    data = [text.encode("utf-8", "surrogateescape") for text in texts]
+    sizes = np.array([*map(len, data)], np.int64)
+    given = TextPlaces(np.cumsum(sizes) - sizes, sizes, np.arange(len(sizes)) % 2)  # an id 0 after every other text
+    cut, ends = found.in_bytes.cut(np.frombuffer(b"".join(data), np.uint8), given)
+    rows = [*zip(cut.begins.tolist(), (cut.begins + cut.sizes).tolist(), cut.after.tolist(), strict=True)]
+    for i, text in enumerate(texts):
+        shown = list[str | int]()
+        for begin, stop, after in rows[ends[i - 1] if i else 0 : ends[i]]:
+            piece = b"".join(data)[begin:stop].decode("utf-8", "surrogateescape")
+            shown += ([piece] if piece else []) + ([after - 1] if after else [])
+        assert shown == found.cut(text) + [0] * (i % 2)
 
 
 def test_both_routes_of_added_tokens_agree() -> None:

@@ -17,6 +17,7 @@ import subwords
 from pipelines import encoded
 from seeds import sweep_seed
 
+LONG = 5000  # characters of a text that is not a short one
 FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")
 NORMALIZERS: tuple[dict[str, Any] | None, ...] = (
     None,
@@ -103,6 +104,28 @@ def check(path: Path, data: str, documents: list[str]) -> None:
         assert list(got.file_tokens) == ref.tokens, (data[:600], text)
         assert [*map(tuple, got.spans.tolist())] == ref.offsets, (data[:600], text)
         assert list(got.word_ids) == ref.word_ids, (data[:600], text)
+
+
+def check_in_place(path: Path, data: str, documents: list[str]) -> None:
+    """Check texts that are cut where they are in memory: many, and a long one."""
+    path.write_text(data, encoding="utf-8")
+    tok, peer = subwords.load(path), tokenizers.Tokenizer.from_str(data)
+    found = [encoded(peer, text) for text in documents]
+    kept = [(text, each[0].ids) for text, each in zip(documents, found, strict=True) if each is not None]
+    texts, ids = [text for text, _ in kept], [ids for _, ids in kept]
+    assert tok.encode_batch(texts, special="allow").to_lists() == ids, data[:600]
+    assert tok.encode_batch([text.encode() for text in texts], special="allow", threads=2).to_lists() == ids, data[:600]
+    long = ("".join(documents) * (1 + LONG // sum(map(len, documents)))).strip()
+    expected = encoded(peer, long)
+    if expected is not None:
+        assert tok.encode_to_numpy(long, special="allow").tolist() == expected[0].ids, data[:600]
+        assert tok.encode_to_numpy(long.encode(), special="allow").tolist() == expected[0].ids, data[:600]
+
+
+def test_a_sample_of_the_grid_in_place(tmp_path: Path) -> None:
+    for number, data in enumerate(files()):
+        if number % 11 == sweep_seed() % 11:
+            check_in_place(tmp_path / "tok.json", data, [*texts(random.Random(number), 30)])
 
 
 def test_a_sample_of_the_grid(tmp_path: Path) -> None:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from functools import cached_property
+from functools import cache, cached_property
 from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from subwords.kernels import layout
+from subwords.kernels.layout import TextPlaces, TokenFinder
 from subwords.spec.added_token import AddedToken, check_added_tokens
-from subwords.spec.unicode import WHITESPACE, property_members
+from subwords.spec.unicode import WHITE_SPACE, WHITESPACE, property_members
 from subwords.support.errors import InputError
 from subwords.support.names import nearest
 
@@ -21,6 +23,9 @@ from subwords.support.names import nearest
 
 # Strings. 4 MB without any take the regex 2 ms, the trie 28 ms; but the regex may compare every string at every place.
 MOST_IN_REGEX = 256
+# Bytes of text, or more, for a place where a string begins; and places. If there are more, they are found again: to
+# touch larger arrays, which get huge pages, took as long as the search.
+USUAL, FEW_HITS = 16, 1 << 15
 MOST_SHORTEST = 4  # strings that are searched for one by one: 0.05 us each in a line, the regex of Phi-2's tokens 5 us
 
 
@@ -73,47 +78,100 @@ class StringSearch:
 class TrieFinder:
     """Finds any number of strings in time linear in the text; of those that begin first the longest.
 
+    tokens: whose strings these are, if their ids and flags matter to `cut`.
+
     >>> [*TrieFinder(["ab", "abc"]).ranges("xabcab")]
     [(1, 4), (4, 6)]
     """
 
-    def __init__(self, strings: Sequence[str]) -> None:
+    def __init__(self, strings: Sequence[str], tokens: Sequence[AddedToken] = ()) -> None:
         self._strings = [string.encode() for string in strings]
+        self._tokens = tokens
 
     @cached_property
-    def _trie(self) -> tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.int64]]:
+    def _finder(self) -> TokenFinder:
         from subwords.models.segmenter import units_of
         from subwords.spec.vocab import Vocab
 
-        units, links, _ = units_of(
-            Vocab([string[::-1] for string in self._strings]), np.arange(len(self._strings), dtype=np.int64)
+        count = len(self._strings)
+        assert count < 1 << layout.HIT, "a hit has room for the number of a string"
+        units, links, _ = units_of(Vocab([string[::-1] for string in self._strings]), np.arange(count, dtype=np.int64))
+        flags = np.array([*map(_flags, self._tokens)] or [0] * count, np.uint8)
+        return TokenFinder(
+            units,
+            links,
+            np.array([*map(len, self._strings)], np.int64),
+            np.array([token.id for token in self._tokens] or range(count), np.int64),
+            flags,
+            _end_ranges(self._strings),
+            _classes() if flags.any() else np.zeros(0, np.uint8),
         )
-        return units, links, np.array([*map(len, self._strings)], np.int64)
 
-    def _found(self, data: NDArray[np.uint8]) -> tuple[int, NDArray[np.int32]]:
-        from subwords.kernels.named import find_longest
+    def cut(self, data: NDArray[np.uint8], texts: TextPlaces) -> tuple[TextPlaces, NDArray[np.int64]]:
+        """Return the texts between the strings of texts, and for each text how many there are up to its end."""
+        from subwords.kernels.named import cut_tokens
 
-        units, links, lengths = self._trie
-        found = np.empty(len(data), np.int32)
-        return find_longest.by_size(len(data))(data, units, links, lengths, found), found
+        size, count = int(texts.sizes.sum()), len(texts.begins)
+        ends, most = np.empty(count, np.int64), size + count
+        room, found = min(FEW_HITS, size // USUAL + 1, most), -1
+        while found < 0:
+            hits, out = np.empty(room, np.uint64), TextPlaces(*np.empty((3, room + count), np.int64))
+            found = cut_tokens.by_size(size)(data, texts, self._finder, hits, out, ends)
+            room = min(8 * room, most)
+        return TextPlaces(*(array[:found] for array in out)), ends
+
+    def _found(self, data: NDArray[np.uint8]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return where the strings are."""
+        whole = np.array([[0], [len(data)], [0]], np.int64)
+        begins, sizes, after = self.cut(data, TextPlaces(*whole))[0]
+        starts = (begins + sizes)[after > 0]
+        return starts, starts + self._finder.lengths[after[after > 0] - 1]
 
     def occurs(self, text: str) -> bool:
         """Whether one of the strings occurs."""
-        count, _ = self._found(np.frombuffer(text.encode("utf-8", "surrogateescape"), np.uint8))
-        return count > 0
+        return len(self._found(np.frombuffer(text.encode("utf-8", "surrogateescape"), np.uint8))[0]) > 0
 
     def ranges(self, text: str) -> Iterator[tuple[int, int]]:
         """Yield where the strings are, in characters, in order, without overlaps."""
         data = np.frombuffer(text.encode("utf-8", "surrogateescape"), np.uint8)
-        count, found = self._found(data)
-        if not count:
+        starts, stops = self._found(data)
+        if not len(starts):
             return
-        starts = np.flatnonzero(found >= 0)
-        stops = starts + self._trie[2][found[starts]]
         if len(data) != len(text):
             characters = np.concatenate([np.zeros(1, np.int64), np.cumsum(_begins(text, data))])
             starts, stops = characters[starts], characters[stops]
         yield from zip(starts.tolist(), stops.tolist(), strict=True)
+
+
+def _flags(token: AddedToken) -> int:
+    found: int = token.lstrip * layout.STRIPS_LEFT | token.rstrip * layout.STRIPS_RIGHT
+    return found | token.single_word * layout.SINGLE_WORD
+
+
+@cache
+def _classes() -> NDArray[np.uint8]:
+    """Return what the flags of tokens ask of each code point."""
+    found = property_members("Word").astype(np.uint8) * layout.WORD_CHAR
+    found[[*WHITE_SPACE]] |= layout.SPACE_CHAR
+    return found
+
+
+def _end_ranges(strings: Sequence[bytes]) -> NDArray[np.uint8]:
+    """Return `TokenFinder.ranges`: at most RANGES / 2 ranges that have the last bytes, and those before them."""
+    before = set(range(256)) if min(map(len, strings)) == 1 else {string[-2] for string in strings}
+    return np.concatenate([_ranges({string[-1] for string in strings}), _ranges(before)])
+
+
+def _ranges(members: set[int]) -> NDArray[np.uint8]:
+    """Return few ranges that have all members: the widest gaps are left out."""
+    found = np.array(sorted(members), np.int64)
+    sizes = np.diff(found)
+    widest = np.argsort(-sizes, kind="stable")[: layout.RANGES // 2 - 1]
+    gaps = np.sort(widest[sizes[widest] > 1])
+    made = np.tile(np.array([1, 0], np.uint8), layout.RANGES // 2)  # ranges of nothing
+    made[0 : 2 * len(gaps) + 2 : 2] = found[[0, *(gaps + 1)]]
+    made[1 : 2 * len(gaps) + 2 : 2] = found[[*gaps, -1]]
+    return made
 
 
 def _begins(text: str, data: NDArray[np.uint8]) -> NDArray[np.bool_]:
@@ -288,6 +346,7 @@ class AddedTokenFinder:
                 contents[token.normalized].setdefault(text, token)
         self.literal, self.normalized = map(Pass, contents)
         self.refuses = refuse_special
+        self.refused = [token.id for token in tokens if token.special] if refuse_special else []
 
     def __bool__(self) -> bool:
         return bool(self.literal or self.normalized)
@@ -320,6 +379,11 @@ class Pass:
     def texts(self) -> Iterable[str]:
         """The texts of the tokens."""
         return self._tokens
+
+    @cached_property
+    def in_bytes(self) -> TrieFinder:
+        """What cuts UTF-8 at the tokens; as `parts`, which is its twin."""
+        return TrieFinder([*self._tokens], [*self._tokens.values()])
 
     def occurs(self, text: str) -> bool:
         """Whether the text of a token occurs, whatever characters surround it."""

@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from subwords.engine.encoder import LARGE_TEXT, THREAD_TEXT
 from subwords.engine.fast_path import text_of_words
 from subwords.kernels import layout
 from subwords.kernels.named import encode_texts
 from subwords.kernels.plan_layout import FIELDS, CallPlan
 from subwords.spec.token_batch import TokenBatch
-from subwords.split.routes import WordChunk, gains_by_cuts
+from subwords.split.routes import NO_OFFSETS, WordChunk, gains_by_cuts
 from subwords.support.errors import InputError
+from subwords.support.memory import memory_at
 from subwords.support.names import distinct
 from subwords.support.threads import check_stopped, in_threads, thread_count
 
@@ -52,11 +54,15 @@ def group_texts(texts: list[bytes]) -> list[list[bytes]]:
 
 
 class Places(NamedTuple):
-    """Where the UTF-8 of texts is in memory; `owners` keeps it there."""
+    """Where the UTF-8 of texts is in memory; `owners` keeps it there.
 
-    addresses: NDArray[np.int64]
-    lengths: NDArray[np.int64]
+    after: what comes after the ids of each text, 1 + an id or 0; empty if nothing does.
+    """
+
+    addresses: Offsets
+    lengths: Offsets
     owners: object
+    after: Offsets = NO_OFFSETS
 
 
 def read_places(texts: Sequence[object], *, marked: bool) -> Places | None:
@@ -86,6 +92,12 @@ def encode_in_place(encoder: Encoder, texts: Sequence[object], threads: int | No
     return None if places is None else encode_places(encoder, places, threads)
 
 
+def encode_cut(encoder: Encoder, places: Places, upto: Offsets, threads: int | None) -> TokenBatch:
+    """Return the ids of texts that are cut into others, `upto` of them up to the end of each, by the fast path."""
+    batch = encode_places(encoder, places, threads)
+    return TokenBatch(batch.ids, batch.offsets[np.concatenate([np.zeros(1, np.int64), upto])])
+
+
 def encode_places(encoder: Encoder, places: Places, threads: int | None) -> TokenBatch:
     """Return the ids of texts by the fast path, which the encoder must have."""
     ends = np.cumsum(places.lengths)
@@ -94,7 +106,7 @@ def encode_places(encoder: Encoder, places: Places, threads: int | None) -> Toke
     if total > PART:
         cuts = np.searchsorted(ends, np.arange(PART, total, PART)) + 1
         bounds = distinct(np.concatenate([cuts, bounds])).tolist()
-    tasks = [_Task(places, first, last) for first, last in pairwise(bounds)]
+    tasks = [_Task(places, *part) for part in pairwise(bounds)]
     count = min(len(tasks), thread_count(threads))
     encode = partial(_encode_task, encoder)
     if len(tasks) == 1:
@@ -104,69 +116,128 @@ def encode_places(encoder: Encoder, places: Places, threads: int | None) -> Toke
     return TokenBatch.join([TokenBatch(*part) for part in parts])
 
 
+def encode_segments(encoder: Encoder, places: Places, threads: int | None) -> NDArray[np.uint32]:
+    """Return the ids of one text that is cut into texts, by the fast path, which the encoder must have."""
+    size, count = int(places.lengths.sum()), 1
+    if size >= 2 * THREAD_TEXT and encoder.segmenter.apart:
+        count = min(thread_count(threads), size // THREAD_TEXT)
+    whole = _Task(places, 0, len(places.lengths))
+    if count > 1:
+        return encoder.in_crew(lambda state, task: _run(encoder, state, task)[0], _shares(encoder, whole, count), count)
+    ids, _ = _encode_task(encoder, whole)
+    return ids if len(ids) > 1 << 16 else ids.copy()
+
+
 class _Task(NamedTuple):
+    """The texts `first` to `last` - 1; begins, ends: whether the first one begins and the last one ends here."""
+
     places: Places
     first: int
     last: int
+    begins: bool = True
+    ends: bool = True
+
+
+def _shares(encoder: Encoder, task: _Task, count: int) -> list[_Task]:
+    """Return about equal parts of texts; a long one is cut where a cut changes no word (S4)."""
+    addresses, lengths, owners, after = task.places
+    stops = np.cumsum(lengths)
+    borders = {(task.first, 0), (task.last, 0)}
+    for at in (int(stops[-1]) * k // count for k in range(1, count)):
+        number = int(np.searchsorted(stops, at, side="right"))
+        address, size = int(addresses[number]), int(lengths[number])
+        inside = encoder.splitter.cut(memory_at(address, size), at - int(stops[number]) + size) if size > PART else 0
+        borders.add((number, inside))
+    tasks = []
+    for (first, begin), (last, end) in pairwise(sorted(borders)):
+        chosen = slice(first, last + (end > 0))
+        parts = Places(addresses[chosen].copy(), lengths[chosen].copy(), owners, after[chosen].copy())
+        if end > 0:
+            parts.lengths[-1], parts.after[-1:] = end, 0
+        parts.addresses[0] += begin
+        parts.lengths[0] -= begin
+        tasks.append(_Task(parts, 0, len(parts.lengths), begin == 0, end == 0))
+    return tasks
 
 
 def _encode_task(encoder: Encoder, task: _Task) -> Encoded:
     """Return the ids of some texts, and where those of each end."""
-    places, first, last = task
     state = encoder.take()
+    found = _run(encoder, state, task)
+    encoder.give(state)
+    return found
+
+
+def _run(encoder: Encoder, state: EncoderState, task: _Task) -> Encoded:
+    """Return the same with a state."""
+    places, first, last, begins, ends = task
     cuts = encoder.segmenter.has_cuts and gains_by_cuts(_sampled(task))
-    if cuts:
+    size = int(places.lengths[first:last].sum())
+    if size > LARGE_TEXT:
+        state.expect(size)
+    if cuts or size > PART:  # in a long text, each part of it decides
         state.use_cuts()
     plan, kernel = encoder.plan(state, cuts=cuts), encode_texts.without_gil()
-    numbers, size = plan.numbers, int(places.lengths[first:last].sum())
-    offsets, out = np.zeros(last - first + 1, np.int64), np.empty(size // BYTES_PER_ID + (1 << 12), np.uint32)
-    numbers[FIELDS.next], numbers[FIELDS.last], numbers[FIELDS.filled] = first, last, 0
+    numbers, offsets = plan.numbers, np.zeros(last - first + 1, np.int64)
+    out = np.empty(size // BYTES_PER_ID + (1 << 12) if size <= 2 * PART else 1 << 16, np.uint32)
+    numbers[FIELDS.next], numbers[FIELDS.last], numbers[FIELDS.filled] = first, last - (not ends), 0
     numbers[FIELDS.addresses], numbers[FIELDS.lengths] = places.addresses.ctypes.data, places.lengths.ctypes.data
+    numbers[FIELDS.after] = places.after.ctypes.data if len(places.after) else 0
     offsets_at = offsets.ctypes.data + 8
-    while True:
-        numbers[FIELDS.offsets] = offsets_at + 8 * (numbers[FIELDS.next] - first)
-        numbers[FIELDS.out], numbers[FIELDS.workspace] = id(out), id(state.workspace)
-        if kernel(id(plan)) == layout.DONE:
-            break
-        out = _encode_rest(encoder, state, plan, places, offsets[1 + numbers[FIELDS.next] - first :], out)
+    while (at := numbers[FIELDS.next]) < last:
+        numbers[FIELDS.status], numbers[FIELDS.upto] = 0, at
+        if (begins or at > first) and at < numbers[FIELDS.last]:
+            numbers[FIELDS.offsets] = offsets_at + 8 * (at - first)
+            numbers[FIELDS.out], numbers[FIELDS.workspace] = id(out), id(state.workspace)
+            if kernel(id(plan)) == layout.DONE:
+                continue
+        out = _encode_rest(encoder, state, plan, task, offsets[1 + numbers[FIELDS.next] - first :], out)
         check_stopped()
-    written = numbers[FIELDS.filled]
-    encoder.give(state)
-    return out[:written], offsets
+    written, numbers[FIELDS.after] = numbers[FIELDS.filled], 0
+    return out[:written] if written > len(out) // 2 or size <= 2 * PART else out[:written].copy(), offsets
 
 
 def _encode_rest(
-    encoder: Encoder, state: EncoderState, plan: CallPlan, places: Places, offsets: Offsets, out: NDArray[np.uint32]
+    encoder: Encoder, state: EncoderState, plan: CallPlan, task: _Task, offsets: Offsets, out: NDArray[np.uint32]
 ) -> NDArray[np.uint32]:
     """Encode the texts that the kernel did not; return the array of ids, which may be a new one."""
-    numbers, done = plan.numbers, 0
+    places, numbers, done = task.places, plan.numbers, 0
     first, upto, written = numbers[FIELDS.next], numbers[FIELDS.upto], numbers[FIELDS.filled]
+    before, total = (int(places.lengths[task.first : stop].sum()) for stop in (first, task.last))
     if numbers[FIELDS.status]:
         text_ends = plan.text_ends[1 : upto - first + 1]
         text, ends = text_of_words(plan)
-        chunk = WordChunk(text, 0, ends, text_ends, True)
-        written, out = encoder.resume(state, chunk, numbers[FIELDS.words], out, numbers[FIELDS.status])
+        chunk, status = WordChunk(text, 0, ends, text_ends, True), numbers[FIELDS.status]
+        written, out = encoder.resume(state, chunk, numbers[FIELDS.words], out, status, before=before, total=total)
         offsets[: upto - first] = text_ends
     else:
+        begins = ends_here = True
         if upto == first:
-            data = string_at(int(places.addresses[first]), int(places.lengths[first]))
-            text, upto = np.frombuffer(b" " + data if encoder.prefixed else data, np.uint8), first + 1
+            begins, ends_here = task.begins or first > task.first, task.ends or first < task.last - 1
+            text, upto = memory_at(int(places.addresses[first]), int(places.lengths[first])), first + 1
+            if encoder.prefixed and begins:
+                text = np.concatenate([np.full(1, ord(" "), np.uint8), text])
             bounds = np.array([0, len(text)], np.int64)
         else:
             text, bounds = plan.buffer[: numbers[FIELDS.size]], plan.bounds[: upto - first + 1]
-        for chunk in encoder.splitter.texts(text, bounds, state.buffers):
-            written, out = encoder.run(state, chunk, out, written)
+        for chunk in encoder.splitter.texts(text, bounds, state.buffers, begins=begins, ends=ends_here):
+            count = len(chunk.text_ends) if chunk.complete else len(chunk.text_ends) - 1
+            if len(places.after):
+                chunk.text_ends[:count] |= places.after[first + done : first + done + count] << layout.AFTER
+            known = total if chunk.text is text else 0
+            written, out = encoder.run(state, chunk, out, written, before=before, total=known)
             offsets[done : done + len(chunk.text_ends)] = chunk.text_ends
-            done += len(chunk.text_ends) if chunk.complete else 0
+            done += count
             state.counters[layout.COUNTER.begin] = chunk.complete
             check_stopped()
+        state.counters[layout.COUNTER.begin] = 1
     numbers[FIELDS.next], numbers[FIELDS.filled] = upto, written
     return out
 
 
 def _sampled(task: _Task) -> NDArray[np.uint8]:
     """Return the first bytes of some texts; none of few short ones, which gain nothing."""
-    places, first, last = task
+    places, first, last, *_ = task
     if places.lengths[first:last].sum() < LEAST_SAMPLED:
         return np.zeros(0, np.uint8)
     chosen = range(first, last, max(1, (last - first) // SAMPLED))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from subwords.corpus.blocks import CorpusPart, Cut, Specials, cut_blocks
+from subwords.engine.batch import Places
 from subwords.models.segmenter import TextError, UnknownSymbolError
 from subwords.spec.token_batch import TokenBatch, TokenBlock
 from subwords.support.errors import InputError
@@ -93,12 +94,22 @@ class PartEncoder:
         try:
             if self._streams:
                 return self._engine.encoder.encode_part(part.text, part.bounds, begins=part.begins, ends=part.ends)
-            batch = self._engine.encode_batch(self._texts(part), self._special, 1)
+            batch = self._in_place(part)
+            if batch is None:
+                batch = self._engine.encode_batch(self._texts(part), self._special, 1)
         except UnknownSymbolError as error:
             raise self._unknown(part, error) from None
         except TextError as error:
             raise InputError(f"document {part.number + error.number}: {error.message}") from None
         return TokenBatch(batch.ids, np.ascontiguousarray(batch.offsets))
+
+    def _in_place(self, part: CorpusPart) -> TokenBatch | None:
+        """Return the ids of texts read where they are; None if strings are faster, or needed."""
+        if self._engine.plain is not None:
+            return None
+        address = np.frombuffer(part.text, np.uint8).ctypes.data
+        places = Places(address + part.bounds[:-1], np.diff(part.bounds), part.text)
+        return self._engine.encode_places(places, self._special, 1)
 
     def _texts(self, part: CorpusPart) -> list[str]:
         return [part.text[start:stop].decode() for start, stop in pairwise(part.bounds.tolist())]

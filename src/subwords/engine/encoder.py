@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -149,6 +149,9 @@ CUT_TEXT = 1 << 14  # bytes of text for which the table of safe cuts is made
 SPARE = Spare()  # of all encoders, whose results are alike
 
 
+Part = TypeVar("Part")
+
+
 class Encoder:
     """Encodes text with one model and one source of words; any number of threads may share it (A4).
 
@@ -187,21 +190,28 @@ class Encoder:
         return self._encode(text, np.array([0, len(text)], np.int64)).ids
 
     def _encode_large(self, text: NDArray[np.uint8], threads: int) -> NDArray[np.uint32]:
-        """Encode one text on several threads, cut where a cut changes no word (S4).
-
-        The parts of equal number meet the same state in every call: it remembers their words.
-        """
+        """Encode one text on several threads, cut where a cut changes no word (S4)."""
         cuts = {self.splitter.cut(text, len(text) * k // threads) for k in range(1, threads)}
         places = [*sorted(cuts | {0}), len(text)]
-        states = self._crews.pop() if self._crews else []
-        states += [EncoderState(self.segmenter) for _ in range(len(places) - 1 - len(states))]
 
-        def encoded(part: tuple[EncoderState, tuple[int, int]]) -> NDArray[np.uint32]:
-            state, (start, stop) = part
+        def encoded(state: EncoderState, part: tuple[int, int]) -> NDArray[np.uint32]:
+            start, stop = part
             bounds = np.array([0, stop - start], np.int64)
             return self._ids_of(state, text[start:stop], bounds, begins=start == 0, ends=stop == len(text)).ids
 
-        arrays = in_threads(encoded, zip(states, pairwise(places), strict=False), threads)
+        ids = self.in_crew(encoded, [*pairwise(places)], threads)
+        return self.segmenter.joined(TokenBatch(ids, np.array([0, len(ids)], np.int64))).ids
+
+    def in_crew(
+        self, encoded: Callable[[EncoderState, Part], NDArray[np.uint32]], parts: Sequence[Part], threads: int
+    ) -> NDArray[np.uint32]:
+        """Return the ids of the parts of one text, each encoded by a thread with a state of its own.
+
+        The parts of equal number meet the same state in every call: it remembers their words.
+        """
+        states = self._crews.pop() if self._crews else []
+        states += [EncoderState(self.segmenter) for _ in range(len(parts) - len(states))]
+        arrays = in_threads(lambda each: encoded(*each), zip(states, parts, strict=False), threads)
         self._crews.append(states)
         stops = np.cumsum([len(array) for array in arrays])
         ids = SPARE.empty(int(stops[-1]) + layout.OUT_PADDING, np.uint32)[: stops[-1]]
@@ -210,7 +220,7 @@ class Encoder:
             ids[stops[number] - len(arrays[number]) : stops[number]] = arrays[number]
 
         in_threads(copied, range(len(arrays)), threads)
-        return self.segmenter.joined(TokenBatch(ids, np.array([0, len(ids)], np.int64))).ids
+        return ids
 
     def _encode_short(self, data: bytes) -> NDArray[np.uint32]:
         """Encode a short text with as little Python as possible."""
@@ -316,7 +326,7 @@ class Encoder:
             state.use_cuts()
         written, done = 0, 1
         for chunk in self.splitter.texts(text, bounds, state.buffers, begins=begins, ends=ends):
-            written, out = self.run(state, chunk, out, written, whole=chunk.text is text)
+            written, out = self.run(state, chunk, out, written, total=len(text) if chunk.text is text else 0)
             offsets[done : done + len(chunk.text_ends)] = chunk.text_ends
             done += len(chunk.text_ends) if chunk.complete else 0
             state.counters[layout.COUNTER.begin] = chunk.complete
@@ -334,14 +344,17 @@ class Encoder:
         out: NDArray[np.uint32],
         written: int,
         *,
-        whole: bool = False,
+        before: int = 0,
+        total: int = 0,
         short: bool = False,
     ) -> tuple[int, NDArray[np.uint32]]:
         """Append the ids of a chunk to `out`; see `resume`. short: keep the GIL."""
         text, base, ends, text_ends, _ = chunk
-        words, kernel = int(text_ends[-1]), self.kernel_with_gil if short else self._kernel
+        words, kernel = int(text_ends[-1]) & layout.WORDS, self.kernel_with_gil if short else self._kernel
         status = kernel(text, base, ends, words, text_ends, len(text_ends), out, written, state.workspace)
-        return (status, out) if status >= 0 else self.resume(state, chunk, words, out, -status, whole=whole)
+        if status >= 0:
+            return status, out
+        return self.resume(state, chunk, words, out, -status, before=before, total=total)
 
     def resume(
         self,
@@ -351,22 +364,21 @@ class Encoder:
         out: NDArray[np.uint32],
         status: int,
         *,
-        whole: bool = False,
+        before: int = 0,
+        total: int = 0,
     ) -> tuple[int, NDArray[np.uint32]]:
         """Resume the kernel until it is done, and provide what it asks for.
 
-        Returns the number of ids and the array, which may be a new one. `whole`: the chunk is the whole input.
+        Returns the number of ids and the array, which may be a new one. total: the bytes of all text whose ids the
+        array is for, if that is known; `before` of them come before the text of the chunk.
         """
         counters = state.counters
         text, base, ends, text_ends, _ = chunk
         while status > 0:
             if status == layout.NEED_OUT:
-                read = base + (
-                    int(ends[counters[layout.COUNTER.next_word] - 1] & layout.PLACE)
-                    if counters[layout.COUNTER.next_word]
-                    else 0
-                )
-                expansion = len(text) / read if whole and read else 2.0
+                next_word = counters[layout.COUNTER.next_word]
+                read = before + base + (int(ends[next_word - 1] & layout.PLACE) if next_word else 0)
+                expansion = total / read if total and read else 2.0
                 out = self._larger(
                     out, int(counters[layout.COUNTER.written]), int(counters[layout.COUNTER.needed]), expansion
                 )

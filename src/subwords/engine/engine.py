@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from subwords.engine.added_tokens import MOST_IN_REGEX, AddedTokens, StringSearch, alternation, shortest_within
 from subwords.engine.encoder import THREAD_TEXT, Encoder
 from subwords.engine.fast_path import NOTHING_AROUND, Around, FastPath, FastPaths, between, changed_first
+from subwords.kernels import layout
 from subwords.models.families import family_of, need, segmenter_of
 from subwords.models.segmenter import Segmenter, TextError, UnknownSymbolError, WordSource
 from subwords.spec.added_token import Input
@@ -27,6 +28,7 @@ from subwords.support.checks import encode_text, refuse_given
 from subwords.support.errors import InputError
 
 if TYPE_CHECKING:
+    from subwords.engine.batch import Places
     from subwords.engine.spans import SpanFinder, SpanSizes, Spelling
     from subwords.engine.text_parts import TextParts, TextSegment, TokenSegments
     from subwords.models.bpe.model import BPE
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 
 
 _PLAIN = {str, bytes}
+LITTLE = 1 << 15  # characters in all texts, which one search shows to have no tokens sooner than kernels find them
 FEW_TEXTS = 8  # that are encoded one by one: a batch takes 30 us more
 
 
@@ -127,8 +130,12 @@ class Engine:
         try:
             if not isinstance(text, str | bytes):
                 return self._encode_parts(text, special, threads)
-            if self._always_whole and isinstance(special, str) and special == "text":
+            if self._reads_all(special):
                 return self._encode_whole(text, threads)
+            if len(text) > layout.SHORT_TEXT and (cut := self._cut_in_place([text], special)) is not None:
+                from subwords.engine.batch import encode_segments
+
+                return encode_segments(*cut[:2], threads)
             if isinstance(text, str) and self.is_whole(text, special):
                 return self._encode_whole(text, threads)
             return self._encode_parts(text, special, threads)
@@ -197,23 +204,44 @@ class Engine:
 
     def _encode_parts(self, text: Input, special: str | AbstractSet[str], threads: int | None) -> NDArray[np.uint32]:
         segments = self._segments(special) if isinstance(text, str | bytes) else None
-        if segments is not None and isinstance(text, str | bytes):
+        if segments is not None and not segments.refuses and isinstance(text, str | bytes):
             segments.add(text)
             return self._encode_segments(segments, threads).ids
         arrays = [self._encode_part(part, threads) for part in self.parts.cut(text, special)]
         return np.concatenate(arrays) if arrays else np.zeros(0, np.uint32)
 
     def _segments(self, special: str | AbstractSet[str]) -> TokenSegments | None:
-        """Return what cuts texts at added tokens; None if it matters where the parts are, or for an error."""
+        """Return what cuts texts at added tokens; None if it matters where the parts are, or for a wrong `special`."""
         if self.splitter.inside is not self.splitter:
             return None
         with suppress(InputError):
             finder = self.added.finder(special)
-            if not finder.refuses:
-                from subwords.engine.text_parts import TokenSegments
+            from subwords.engine.text_parts import TokenSegments
 
-                return TokenSegments(finder, self.normalizer if finder.normalized else None)
+            return TokenSegments(finder, self.normalizer if finder.normalized else None)
         return None
+
+    def _cut_in_place(
+        self, texts: Sequence[str | bytes], special: str | AbstractSet[str]
+    ) -> tuple[Encoder, Places, NDArray[np.int64]] | None:
+        """Return texts, cut at added tokens where they are in memory, with their encoder, and the end of each text.
+
+        None if the encoder has no fast path, if it matters where the segments are, or for an error.
+        """
+        segments, plain = self._segments(special), self.plain
+        if segments is None:
+            return None
+        if segments.normalizer is not None:
+            encoder = self._normalized
+        else:
+            encoder = plain.encoder_of(texts) if plain is not None and all_plain(texts) else self.encoder
+        if not encoder.has_fast_path:
+            return None
+        from subwords.engine.batch import read_places
+
+        places = read_places(texts, marked=encoder.marked)
+        cut = None if places is None else segments.cut(places)
+        return None if cut is None else (encoder, *cut)
 
     def _encode_segments(self, segments: TokenSegments, threads: int | None) -> TokenBatch:
         """Return the ids of the given texts."""
@@ -258,7 +286,15 @@ class Engine:
         return InputError(str(error))
 
     def _encode_batch(self, texts: Sequence[Input], special: str | AbstractSet[str], threads: int | None) -> TokenBatch:
-        if not has_parts(texts) and self._all_whole(texts, special):
+        parts = has_parts(texts)
+        whole = self._reads_all(special)
+        if not parts and not whole and sum(map(len, texts)) <= LITTLE:
+            whole = self._all_whole(texts, special)
+        if not parts and not whole and (cut := self._cut_in_place(texts, special)) is not None:  # type: ignore[arg-type]
+            from subwords.engine.batch import encode_cut
+
+            return encode_cut(*cut, threads)
+        if not parts and (whole or self._all_whole(texts, special)):
             plain = self.plain
             if plain is not None and all_plain(texts):
                 with suppress(InputError):  # a lone surrogate: the error below names its text
@@ -267,8 +303,8 @@ class Engine:
                 return batch
             data = [as_bytes(text, i) for i, text in enumerate(texts)]  # type: ignore[arg-type]
             return self.encoder.encode_batch(data, threads)
-        segments = None if has_parts(texts) else self._segments(special)
-        if segments is not None:
+        segments = None if parts else self._segments(special)
+        if segments is not None and not segments.refuses:
             for i, text in enumerate(texts):
                 try:
                     segments.add(text)  # type: ignore[arg-type]
@@ -296,23 +332,37 @@ class Engine:
 
     def encode_arrow(self, texts: object, special: str | AbstractSet[str], threads: int | None) -> TokenBatch:
         """Return the ids of an Arrow array of strings."""
-        from subwords.engine.batch import arrow_places, arrow_texts, encode_places
+        from subwords.engine.batch import arrow_places, arrow_texts
 
         with arrow_places(texts) as places:
-            whole = self._always_whole and isinstance(special, str) and special == "text"
-            if whole and self.encoder.has_fast_path and not self.encoder.marked:
-                try:
-                    return encode_places(self.encoder, places, threads)
-                except UnknownSymbolError as error:
-                    raise self.unknown_among(arrow_texts(places), special, error) from None
-            return self.encode_batch(arrow_texts(places), special, threads)
+            try:
+                batch = self.encode_places(places, special, threads)
+            except UnknownSymbolError as error:
+                raise self.unknown_among(arrow_texts(places), special, error) from None
+            return self.encode_batch(arrow_texts(places), special, threads) if batch is None else batch
+
+    def encode_places(self, places: Places, special: str | AbstractSet[str], threads: int | None) -> TokenBatch | None:
+        """Return the ids of texts read where they are in memory; None if they need the general path."""
+        from subwords.engine.batch import encode_cut, encode_places
+
+        if self._reads_all(special):
+            fast = self.encoder.has_fast_path and not self.encoder.marked
+            return encode_places(self.encoder, places, threads) if fast else None
+        segments = self._segments(special)
+        encoder = self.encoder if segments is None or segments.normalizer is None else self._normalized
+        if segments is None or not encoder.has_fast_path or encoder.marked:
+            return None
+        cut = segments.cut(places)
+        return None if cut is None else encode_cut(encoder, *cut, threads)
+
+    def _reads_all(self, special: str | AbstractSet[str]) -> bool:
+        """Whether every text is a single part, whatever is in it."""
+        return self._always_whole and isinstance(special, str) and special == "text"
 
     def _all_whole(self, texts: Sequence[Input], special: str | AbstractSet[str]) -> bool:
         """Whether one search shows that every text is a single part."""
         if not isinstance(special, str) or special not in ("text", "allow"):
             return False
-        if special == "text" and self._always_whole:
-            return True
         try:
             return self.is_whole("\n".join(texts), special)  # type: ignore[arg-type]
         except TypeError:  # bytes
@@ -430,10 +480,14 @@ class PlainSpaces:
 
     def encode_batch(self, texts: Sequence[str], threads: int | None) -> TokenBatch:
         """Return the ids of many texts."""
-        encoder = self._encoder_of("\n".join(texts) if self._symbols else "")
+        encoder = self.encoder_of(texts)
         if (batch := encoder.encode_in_place(texts, threads)) is not None:
             return batch
         return encoder.encode_batch([self._prefix + encode_text(text) if text else b"" for text in texts], threads)
+
+    def encoder_of(self, texts: Sequence[str]) -> Encoder:
+        """Return the encoder of some texts."""
+        return self._encoder_of("\n".join(texts) if self._symbols else "")
 
     def _encoder_of(self, text: str) -> Encoder:
         return self._encoder if self._symbols is not None and self._symbols.occurs(text) else self.quick

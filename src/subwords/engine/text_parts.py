@@ -10,17 +10,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.engine.added_tokens import AddedTokenFinder, AddedTokens
+from subwords.kernels import layout
+from subwords.kernels.layout import TextPlaces
 from subwords.normalize.normalizer import NormalizerEngine
 from subwords.spec.added_token import Input, Special, Text, input_bytes, input_parts
 from subwords.spec.token_batch import TokenBatch
 from subwords.split.word_spans import WordSpans
 from subwords.support.checks import encode_text
 from subwords.support.errors import InputError
+from subwords.support.memory import memory_at
 
 if TYPE_CHECKING:
+    from subwords.engine.batch import Places
     from subwords.models.segmenter import WordSource
 
 
+END = np.iinfo(np.int64).max
 _Origin = NDArray[np.int64]
 
 
@@ -220,6 +225,46 @@ class TokenSegments:
                 self._ids.append(part)
             else:
                 self.texts.append(part.encode("utf-8", "surrogateescape"))
+
+    @property
+    def refuses(self) -> bool:
+        """Whether a special token is an error, which `TextParts` raises."""
+        return self._finder.refuses
+
+    def cut(self, places: Places) -> tuple[Places, NDArray[np.int64]] | None:
+        """Return texts cut where they are in memory, and for each text how many there are up to its end.
+
+        None if they have a token that is refused.
+        """
+        base = int(places.addresses.min(initial=END))
+        stop = int((places.addresses + places.lengths).max(initial=0))
+        data, owners = memory_at(base, max(stop - base, 0)), places.owners
+        texts = TextPlaces(places.addresses - base, places.lengths, np.zeros(len(places.lengths), np.int64))
+        upto = np.arange(1, len(places.lengths) + 1)
+        for tokens in (self._finder.literal, self._finder.normalized):
+            if tokens is self._finder.normalized and self.normalizer is not None:
+                data, texts = self._normalized(data, texts, self.normalizer)
+                base, owners = data.ctypes.data, data
+            if tokens:
+                texts, ends = tokens.in_bytes.cut(data, texts)
+                upto = np.concatenate([np.zeros(1, np.int64), ends])[upto]
+        if self.refuses and np.isin(texts.after - 1, self._finder.refused).any():
+            return None
+        return places._replace(
+            addresses=texts.begins + base, lengths=texts.sizes, after=texts.after, owners=owners
+        ), upto
+
+    def _normalized(
+        self, data: NDArray[np.uint8], texts: TextPlaces, normalizer: NormalizerEngine
+    ) -> tuple[NDArray[np.uint8], TextPlaces]:
+        """Return the normalized texts."""
+        from subwords.kernels.named import join_texts
+
+        bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(texts.sizes)])
+        joined = np.empty(bounds[-1] + layout.LANES, np.uint8)
+        join_texts(data, texts, joined)
+        data, bounds = normalizer.apply(joined[: bounds[-1]], bounds)
+        return data, TextPlaces(bounds[:-1], np.diff(bounds), texts.after)
 
     def filled(self, batch: TokenBatch) -> TokenBatch:
         """Return the ids of the given texts, given those of `texts`."""

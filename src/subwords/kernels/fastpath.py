@@ -387,6 +387,16 @@ def split(plan, fields, address, bounds, texts, spare):
     return True
 
 
+@inlined
+def mark_ends(fields, marks, texts):
+    """Write what comes after each text to its number of words; see `table.encode.encode_all`."""
+    after = get(fields, FIELDS.after)
+    if after != 0:
+        after += 8 * get(fields, FIELDS.next)
+        for k in range(texts):
+            store_at(marks + 8 * k, load_at(marks + 8 * k) | load_at(after + 8 * k) << layout.AFTER)
+
+
 @spliced
 def encode_at(plan, fields, address, texts, spare):
     """Append the ids of the texts at an address, with the bounds of the plan: whether all went well."""
@@ -397,6 +407,7 @@ def encode_at(plan, fields, address, texts, spare):
         return False
     ends, zero = item(plan, PLAN.kept_ends if get(fields, FIELDS.keep) != 0 else PLAN.word_ends), I64(0)
     array, marks, words = fields + 8 * TEXT_ARRAY, fields + 8 * ENDS_ARRAY, get(fields, FIELDS.words)
+    mark_ends(fields, data_of(marks), texts)
     out, count, workspace = get(fields, FIELDS.out), get(fields, FIELDS.filled), get(fields, FIELDS.workspace)
     count = call_at(get(fields, FIELDS.encode), array, zero, ends, words, marks, texts, out, count, workspace)
     if count < 0:

@@ -73,6 +73,8 @@ KEY_ROW = 3  # of a key: low, high, and the slot to begin the search at
 ODD_WORDS = KEY_ROW * BLOCK  # after the keys: the indices of the words whose keys need a second look, at most BLOCK
 ODD_COUNT = ODD_WORDS + 2 * BLOCK  # the number of these words; the second BLOCK before it is used for gaps in the ids
 KEYS = ODD_COUNT + 1  # elements of the whole scratch
+AFTER = 32  # bits of the number of words of a text; above them is 1 + the id that comes after its ids, or 0
+WORDS = (1 << AFTER) - 1
 OUT_PADDING = 4  # elements of the output after the ids that may be overwritten
 CHAR_ROW = 2  # the ids of a character, at most three, and their number: 32 bits each
 SEEDS = 8  # random numbers at the front of `seeds`; KEY_MASKS follow
@@ -263,6 +265,32 @@ class Children(NamedTuple):
 
     first: I64s
     last: I64s
+
+
+HIT = 24  # bits of the number of a string that is found
+RANGES = 8  # bytes: the first and last ones of the ranges of bytes that a string ends with; then of those before them
+STRIPS_LEFT, STRIPS_RIGHT, SINGLE_WORD = 1, 2, 4  # flags of a token
+WORD_CHAR, SPACE_CHAR = 1, 2  # bits of a code point
+
+
+class TokenFinder(NamedTuple):
+    """The trie of some strings read backwards; by string its size, the id and the flags of its token; characters."""
+
+    units: U64s
+    links: I32s
+    lengths: I64s
+    ids: I64s
+    flags: U8s
+    ranges: U8s
+    classes: U8s  # by code point; empty if no token has flags
+
+
+class TextPlaces(NamedTuple):
+    """Texts by place and size, and what comes after each: 1 + the id of a token, or 0."""
+
+    begins: I64s
+    sizes: I64s
+    after: I64s
 
 
 # ------------------------------------------------------------------ splitting (split/)

@@ -43,8 +43,9 @@ class StagePlan(NamedTuple):
 class Fields(NamedTuple):
     """The places of numbers in a call plan.
 
-    The texts `next` to `last` - 1 remain. `addresses`, `lengths`: of the arrays of all texts. `offsets`: where the
-    number of ids up to the end of text `next` goes. `filled`: the number of ids in `out`. After a return: the texts
+    The texts `next` to `last` - 1 remain. `addresses`, `lengths`, `after`: of the arrays of all texts; what comes after
+    each is 1 + an id, or 0, and `after` may be 0. `offsets`: where the number of ids up to the end of text `next` goes.
+    `filled`: the number of ids in `out`. After a return: the texts
     up to `upto` are in the buffer, `size` bytes, with `words`. `status`: of the encoding kernel, or 0.
     """
 
@@ -61,6 +62,7 @@ class Fields(NamedTuple):
     last: int
     addresses: int
     lengths: int
+    after: int
     offsets: int
     upto: int
     size: int
@@ -72,7 +74,7 @@ class Fields(NamedTuple):
     argument_type: int
 
 
-PLAN, STAGE, FIELDS = CallPlan(*range(13)), StagePlan(*range(4)), Fields(*range(22))
+PLAN, STAGE, FIELDS = CallPlan(*range(13)), StagePlan(*range(4)), Fields(*range(23))
 # Arrays made up: a header, and then its length.
 HEADER = 6
 TEXT_ARRAY, BOUNDS_ARRAY, ENDS_ARRAY = range(len(FIELDS), len(FIELDS) + 3 * HEADER, HEADER)

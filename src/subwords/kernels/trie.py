@@ -10,9 +10,12 @@ record (uint64) is the length of a piece (low half) and 1 + the id of the longes
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from subwords.kernels import layout
-from subwords.kernels.jit import I64, U64, Int, helper, inlined, kernel, mix, pointer
-from subwords.kernels.layout import Children, I32s, I64s, TrieNodes, U8s, U64s
+from subwords.kernels.jit import I64, U64, ZERO, Int, helper, inlined, kernel, leading_zeros, mix, pointer, range_mask
+from subwords.kernels.layout import Children, I32s, I64s, TextPlaces, TokenFinder, TrieNodes, U8s, U64s
+from subwords.kernels.text.utf8 import decode_at
 
 ROOT = 0
 PRESENT = U64(1 << 8)
@@ -198,31 +201,174 @@ def build_edges(
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Finding strings in a text: of those that begin first the longest, then the next after its end.
+# Finding strings in texts: of those that begin first the longest, then the next after its end.
+#
+# The trie is that of the strings read backwards, so that one pass over a text from its end meets, at each byte, the
+# longest string that begins there. These places are kept from the end of `hits` on, each as place and string, and read
+# again in the order of the text. At the root, bytes that end no string are skipped 64 at a time: 12 GB/s.
+
+HIT = U64(layout.HIT)
+STRING = (U64(1) << HIT) - U64(1)
+
+
+@inlined
+def may_end(p, at, ranges):
+    """Bit k is set if a string may end at p[at + k], for 64 bytes: so says that byte, and the one before it."""
+    last, before = ZERO, ZERO
+    for k in range(0, layout.RANGES, 2):
+        if ranges[k] <= ranges[k + 1]:
+            last |= range_mask(p, at, ranges[k], ranges[k + 1])
+    if last != ZERO:
+        for k in range(layout.RANGES, 2 * layout.RANGES, 2):
+            if ranges[k] <= ranges[k + 1]:
+                before |= range_mask(p, at - 1, ranges[k], ranges[k + 1])
+    return last & before
+
+
+@helper
+def collect_hits(p, begin, stop, units, links, ranges, hits, room):
+    """Write the longest string that begins at each place of p[begin:stop], from the end of `hits` on; the first entry.
+
+    -1 if there is no room.
+    """
+    top, slot, unit, i = room, I64(ROOT), units[ROOT], stop - 1
+    while i >= begin:
+        if slot == ROOT and i - layout.LANES >= begin:
+            found = may_end(p, i - layout.LANES + 1, ranges)
+            i -= leading_zeros(found)
+            if found == ZERO:
+                continue
+        after = I64((unit >> BASE & BASE_BITS) ^ U64(p[i]))
+        if units[after] & LABEL != PRESENT | U64(p[i]):
+            after = next_slot(units, links, slot, p[i])
+        slot, unit = after, units[after]
+        string = piece_of(unit)
+        if string >= 0:
+            if top == 0:
+                return I64(-1)
+            top -= 1
+            hits[top] = U64(i - begin) << HIT | U64(string)
+        i -= 1
+    return I64(top)
+
+
+@helper
+def kind_before(p, begin, at, classes):
+    """The class of the character before p[at], and where it begins; 0 for a byte that is no character."""
+    i = at - 1
+    while i > begin and p[i] >> 6 == 2 and at - i < 4:
+        i -= 1
+    code, size = decode_at(p, i, at)
+    if code >= 0 and size == at - i:
+        return I64(classes[code]), i
+    return I64(0), at - 1
+
+
+@helper
+def kind_after(p, at, stop, classes):
+    """The class of the character at p[at], and where it ends; 0 for a byte that is no character."""
+    code, size = decode_at(p, at, stop)
+    return (I64(classes[code]) if code >= 0 else I64(0)), at + size
+
+
+@helper
+def beside_word(p, begin, start, end, stop, classes):
+    """Whether a character of a word is beside p[start:end]."""
+    if start > begin and kind_before(p, begin, start, classes)[0] & layout.WORD_CHAR != 0:
+        return True
+    return end < stop and kind_after(p, end, stop, classes)[0] & layout.WORD_CHAR != 0
+
+
+@helper
+def whitespace_begin(p, begin, at, classes):
+    """Where the whitespace before p[at] begins."""
+    while at > begin:
+        kind, place = kind_before(p, begin, at, classes)
+        if kind & layout.SPACE_CHAR == 0:
+            break
+        at = place
+    return at
+
+
+@helper
+def whitespace_end(p, at, stop, classes):
+    """Where the whitespace from p[at] on ends."""
+    while at < stop:
+        kind, place = kind_after(p, at, stop, classes)
+        if kind & layout.SPACE_CHAR == 0:
+            break
+        at = place
+    return at
+
+
+class PlacePointers(NamedTuple):
+    """The pointers of `TextPlaces`."""
+
+    begins: object
+    sizes: object
+    after: object
+
+
+@inlined
+def put_text(out, n, begin, size, after):
+    """Write the entry n."""
+    out.begins[n], out.sizes[n], out.after[n] = begin, size, after
+    return n + 1
+
+
+@helper
+def cut_text(p, begin, stop, finder, hits, top, room, out, n):
+    """Write the texts between tokens of p[begin:stop], but for the last one: (number of entries, where that begins)."""
+    done = upto = spaced = begin
+    for k in range(top, room):
+        i, string = begin + I64(hits[k] >> HIT), I64(hits[k] & STRING)
+        if i < upto:  # a string that begins inside a found one
+            continue
+        start, end, flags = i, i + I64(finder.lengths[string]), I64(finder.flags[string])
+        upto = end
+        if flags & layout.SINGLE_WORD != 0 and beside_word(p, begin, start, end, stop, finder.classes):
+            continue
+        if flags & layout.STRIPS_LEFT != 0:
+            start = whitespace_begin(p, done, start, finder.classes) if done < start else done
+        if flags & layout.STRIPS_RIGHT != 0:
+            if end > spaced:  # what is known of a run of whitespace holds for its other tokens
+                spaced = whitespace_end(p, end, stop, finder.classes)
+            end = spaced
+        if start < end:
+            n = put_text(out, n, done, max(start - done, I64(0)), I64(finder.ids[string]) + 1)
+            done = end
+    return n, done
+
+
+class FinderPointers(NamedTuple):
+    """The pointers of `TokenFinder` that `cut_text` takes."""
+
+    lengths: object
+    ids: object
+    flags: object
+    classes: object
 
 
 @kernel
-def find_longest(text: U8s, units: U64s, links: I32s, lengths: I64s, found: I32s) -> Int:
-    """Write the string that begins at each byte, or -1; the number of strings found.
+def cut_tokens(data: U8s, texts: TextPlaces, finder: TokenFinder, hits: U64s, out: TextPlaces, ends: I64s) -> Int:
+    """Cut texts at the tokens in them; the number of texts between tokens, or -1 if there is no room.
 
-    units, links: the trie of the strings read backwards, so that one pass over the text from its end meets, at each
-    byte, the longest string that begins there. found: as long as the text. Linear in the text.
+    A text is data[begin : begin + size]; `after` is 1 + the id of the token after it, or 0. ends: the number of entries
+    of `out` up to the end of each given text, of which an empty one at the end is left out. Linear in the texts. As in
+    HF, a token that begins in whitespace that the token before it stripped is found too.
     """
-    p, t, link, size, chosen = pointer(units), pointer(text), pointer(links), pointer(lengths), pointer(found)
-    slot = I64(ROOT)
-    for k in range(len(text)):
-        i = len(text) - 1 - k
-        slot = next_slot(p, link, slot, t[i])
-        chosen[i] = piece_of(p[slot])
-    count, i = I64(0), I64(0)
-    while i < len(text):
-        if chosen[i] < 0:
-            i += 1
-            continue
-        count += 1
-        stop = i + size[chosen[i]]
-        i += 1
-        while i < stop:  # strings that begin inside a found one are skipped
-            chosen[i] = -1
-            i += 1
-    return count
+    p, units, links, ranges = pointer(data), pointer(finder.units), pointer(finder.links), pointer(finder.ranges)
+    found, room, n, e = pointer(hits), len(hits), I64(0), pointer(ends)
+    begins, sizes, after = pointer(texts.begins), pointer(texts.sizes), pointer(texts.after)
+    to = PlacePointers(pointer(out.begins), pointer(out.sizes), pointer(out.after))
+    of = FinderPointers(pointer(finder.lengths), pointer(finder.ids), pointer(finder.flags), pointer(finder.classes))
+    for t in range(len(texts.begins)):
+        begin, stop = begins[t], begins[t] + sizes[t]
+        top = collect_hits(p, begin, stop, units, links, ranges, found, room)
+        if top < 0 or n + room - top + 1 > len(out.begins):
+            return I64(-1)
+        n, done = cut_text(p, begin, stop, of, found, top, room, to, n)
+        if done < stop or after[t] != 0:
+            n = put_text(to, n, done, stop - done, after[t])
+        e[t] = n
+    return n

@@ -113,12 +113,26 @@ def never_fleeting(model, text, at):
 
 
 @inlined
-def end_texts(text_ends, texts, i, word, count):
-    """Write the number of ids of the texts that end before a word, from text i on; the next text."""
-    while i < texts and text_ends[i] == word:
+def ids_after(text_ends, texts, i, word):
+    """How many ids come after texts that end up to a word, from text i on."""
+    n = I64(0)
+    while i < texts and text_ends[i] & layout.WORDS <= word:
+        n += I64(text_ends[i] >> layout.AFTER != 0)
+        i += 1
+    return n
+
+
+@inlined
+def end_texts(text_ends, texts, i, word, out, count):
+    """Write what comes after texts that end before a word, from text i on, and their ids: (next text, new count)."""
+    while i < texts and text_ends[i] & layout.WORDS == word:
+        after = text_ends[i] >> layout.AFTER
+        if after != 0:
+            out[count] = after - 1
+            count += 1
         text_ends[i] = count
         i += 1
-    return i
+    return i, count
 
 
 @inlined
@@ -141,7 +155,7 @@ def encode_block(family, model, table, text, start, ends, first, last, runs, key
     if not family.mingled:
         texts = I64(0)
     if i < texts:
-        stop = min(block, layout.KEY_ROW * (text_ends[i] - first))
+        stop = min(block, layout.KEY_ROW * ((text_ends[i] & layout.WORDS) - first))
     while status == layout.DONE:
         if alone:
             pass
@@ -155,10 +169,10 @@ def encode_block(family, model, table, text, start, ends, first, last, runs, key
             far += more
         w = first + k // layout.KEY_ROW
         if k == stop:
-            i = end_texts(text_ends, texts, i, w, count)
+            i, count = end_texts(text_ends, texts, i, w, out, count)
             if k == block:
                 break
-            stop = min(block, layout.KEY_ROW * (text_ends[i] - first)) if i < texts else block
+            stop = min(block, layout.KEY_ROW * ((text_ends[i] & layout.WORDS) - first)) if i < texts else block
             continue
         at = start + begin_of(ends, w)
         length, key = start + end_of(ends, w) - at, advance(keys, k)
@@ -199,6 +213,8 @@ def next_block(family, model, table, text, size, start, ends, words, keys, out, 
     st[layout.COUNTER.needed] = (
         st[layout.COUNTER.written] + end_of(ends, last - 1) - begin_of(ends, first) + layout.OUT_PADDING
     )
+    if family.mingled:
+        st[layout.COUNTER.needed] += ids_after(text_ends, texts, I64(st[layout.COUNTER.next_text]), last)
     if st[layout.COUNTER.needed] > room:
         return layout.NEED_OUT
     runs = any_run(ends, first, last)
@@ -227,28 +243,34 @@ def encode_all(family, model, table, text, size, start, ends, words, text_ends, 
     """Append the ids of words to the `filled` ids in `out`; the new number of ids, or minus a status.
 
     Word w is text[start + ends[w - 1] : start + ends[w]]. text_ends[i], for `texts` texts, is the number of words up to
-    the end of text i; it is replaced by the number of ids. With texts = 0 all words are one text. After a status the
-    caller makes room and calls again with counters[COUNTER.written] as `filled`.
+    the end of text i, and what comes after it (layout.AFTER); it is replaced by the number of ids. With texts = 0 all
+    words are one text. After a status the caller makes room and calls again with counters[COUNTER.written] as `filled`.
     """
     st = table.counters
     st[layout.COUNTER.written] = filled
     if st[layout.COUNTER.next_text] == 0 and st[layout.COUNTER.next_word] == 0:
         st[layout.COUNTER.summed] = filled
     while True:
-        last_word = words if texts == 0 or family.mingled else text_ends[st[layout.COUNTER.next_text]]
+        alone = texts > 0 and not family.mingled
+        last_word = text_ends[st[layout.COUNTER.next_text]] & layout.WORDS if alone else words
         while st[layout.COUNTER.next_word] < last_word:
             status = next_block(
                 family, model, table, text, size, start, ends, last_word, keys, out, room, text_ends, texts
             )
             if status != layout.DONE:
                 return -status
-        if family.mingled:  # texts without words are left
-            st[layout.COUNTER.next_text] = end_texts(
-                text_ends, texts, st[layout.COUNTER.next_text], words, st[layout.COUNTER.written]
+        if texts > 0:  # this one, or those without words that are left
+            i = I64(st[layout.COUNTER.next_text])
+            upto = i + 1 if alone else texts
+            st[layout.COUNTER.needed] = (
+                st[layout.COUNTER.written] + ids_after(text_ends, upto, i, words) + layout.OUT_PADDING
             )
-        elif texts > 0:
-            text_ends[st[layout.COUNTER.next_text]] = st[layout.COUNTER.written]
-            st[layout.COUNTER.next_text] += 1
+            if st[layout.COUNTER.needed] > room:
+                return I64(-layout.NEED_OUT)
+            st[layout.COUNTER.next_text], st[layout.COUNTER.written] = end_texts(
+                text_ends, upto, i, last_word, out, I64(st[layout.COUNTER.written])
+            )
+            st[layout.COUNTER.summed] = st[layout.COUNTER.written]
         if st[layout.COUNTER.joined] == 0:
             st[layout.COUNTER.begin] = 1
         if st[layout.COUNTER.next_text] >= texts:

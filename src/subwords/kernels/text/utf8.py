@@ -17,7 +17,7 @@ from subwords.kernels.jit import (
     range_mask,
     trailing_zeros,
 )
-from subwords.kernels.layout import I64s, U8s, U32s
+from subwords.kernels.layout import I64s, TextPlaces, U8s, U32s
 
 NOT_UTF8 = -1
 
@@ -237,6 +237,21 @@ def cut_out(text: U8s, needle: U8s, out: U8s, ends: I64s) -> Int:
         e[places] = written
         places += 1
         at = found + length
+
+
+@kernel
+def join_texts(data: U8s, texts: TextPlaces, out: U8s) -> Int:
+    """Write texts one after another; the number of their bytes. out: room for them and LANES bytes, overwritten."""
+    p, begins, sizes, o, written = pointer(data), pointer(texts.begins), pointer(texts.sizes), pointer(out), I64(0)
+    for t in range(len(texts.begins)):
+        at, stop = begins[t], begins[t] + sizes[t]
+        while at + layout.LANES <= stop:
+            copy64(o, written, p, at)
+            at, written = at + layout.LANES, written + layout.LANES
+        while at < stop:
+            o[written] = p[at]
+            at, written = at + 1, written + 1
+    return written
 
 
 @kernel

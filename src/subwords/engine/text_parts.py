@@ -258,11 +258,11 @@ class TokenSegments:
         self, data: NDArray[np.uint8], texts: TextPlaces, normalizer: NormalizerEngine
     ) -> tuple[NDArray[np.uint8], TextPlaces]:
         """Return the normalized texts."""
-        from subwords.kernels.named import join_texts
+        from subwords.kernels.named import join_places
 
         bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(texts.sizes)])
         joined = np.empty(bounds[-1] + layout.LANES, np.uint8)
-        join_texts(data, texts, joined)
+        join_places(data, texts, joined)
         data, bounds = normalizer.apply(joined[: bounds[-1]], bounds)
         return data, TextPlaces(bounds[:-1], np.diff(bounds), texts.after)
 

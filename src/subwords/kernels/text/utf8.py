@@ -240,7 +240,7 @@ def cut_out(text: U8s, needle: U8s, out: U8s, ends: I64s) -> Int:
 
 
 @kernel
-def join_texts(data: U8s, texts: TextPlaces, out: U8s) -> Int:
+def join_places(data: U8s, texts: TextPlaces, out: U8s) -> Int:
     """Write texts one after another; the number of their bytes. out: room for them and LANES bytes, overwritten."""
     p, begins, sizes, o, written = pointer(data), pointer(texts.begins), pointer(texts.sizes), pointer(out), I64(0)
     for t in range(len(texts.begins)):

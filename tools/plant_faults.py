@@ -133,8 +133,8 @@ FAULTS = (
     ),
     Fault(
         "many added tokens: what begins inside a token is found too",
-        "stop = i + size[chosen[i]]",
-        "stop = i + 1",
+        "        upto = end\n",
+        "        upto = start + 1\n",
         "tests/test_find_equals_reference.py",
     ),
     Fault(

@@ -118,11 +118,9 @@ def encode_places(encoder: Encoder, places: Places, threads: int | None) -> Toke
 
 def encode_segments(encoder: Encoder, places: Places, threads: int | None) -> NDArray[np.uint32]:
     """Return the ids of one text that is cut into texts, by the fast path, which the encoder must have."""
-    size, count = int(places.lengths.sum()), 1
-    if size >= 2 * THREAD_TEXT and encoder.segmenter.apart:
-        count = min(thread_count(threads), size // THREAD_TEXT)
+    size, count = int(places.lengths.sum()), thread_count(threads)
     whole = _Task(places, 0, len(places.lengths))
-    if count > 1:
+    if size >= 2 * THREAD_TEXT and encoder.segmenter.apart and (count := min(count, size // THREAD_TEXT)) > 1:
         return encoder.in_crew(lambda state, task: _run(encoder, state, task)[0], _shares(encoder, whole, count), count)
     ids, _ = _encode_task(encoder, whole)
     return ids if len(ids) > 1 << 16 else ids.copy()

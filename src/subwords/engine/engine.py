@@ -286,14 +286,15 @@ class Engine:
         return InputError(str(error))
 
     def _encode_batch(self, texts: Sequence[Input], special: str | AbstractSet[str], threads: int | None) -> TokenBatch:
-        parts = has_parts(texts)
-        whole = self._reads_all(special)
-        if not parts and not whole and sum(map(len, texts)) <= LITTLE:
-            whole = self._all_whole(texts, special)
-        if not parts and not whole and (cut := self._cut_in_place(texts, special)) is not None:  # type: ignore[arg-type]
-            from subwords.engine.batch import encode_cut
+        parts, whole = has_parts(texts), self._reads_all(special)
+        if not parts and not whole:
+            size = sum(map(len, texts))
+            whole = size <= LITTLE and self._all_whole(texts, special)
+            few = len(texts) <= FEW_TEXTS and size <= layout.SHORT_TEXT
+            if not whole and not few and (cut := self._cut_in_place(texts, special)) is not None:  # type: ignore[arg-type]
+                from subwords.engine.batch import encode_cut
 
-            return encode_cut(*cut, threads)
+                return encode_cut(*cut, threads)
         if not parts and (whole or self._all_whole(texts, special)):
             plain = self.plain
             if plain is not None and all_plain(texts):

@@ -164,7 +164,7 @@ def test_batches(family: str, threads: int, many: list[str]) -> None:
     assert [ids.tolist() for ids in batch] == expected
 
 
-# ------------------------------------------------------------------ texts cut at added tokens where they are in memory
+# ------------------------------------------------------------------ texts cut at added tokens where they are (D4)
 
 SPECIAL: tuple[str | frozenset[str], ...] = ("text", "allow", "error", frozenset({"<s>"}), frozenset())
 BETWEEN = st.one_of(

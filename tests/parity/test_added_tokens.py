@@ -107,7 +107,7 @@ def check(path: Path, data: str, documents: list[str]) -> None:
 
 
 def check_in_place(path: Path, data: str, documents: list[str]) -> None:
-    """Check texts that are cut where they are in memory: many, and a long one."""
+    """Check texts that are cut where they are in memory (D4): many, and a long one."""
     path.write_text(data, encoding="utf-8")
     tok, peer = subwords.load(path), tokenizers.Tokenizer.from_str(data)
     found = [encoded(peer, text) for text in documents]

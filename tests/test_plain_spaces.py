@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inside import BPE, Prepend, Rule, SentencePiece, Split, Steps, engine_of, plain_spaces
+from inside import BPE, Encoder, Prepend, Rule, SentencePiece, Split, Steps, engine_of, plain_spaces
 from inside import normalizer_Replace as Replace
 from subwords import Tokenizer, TokenizerSpec
 
@@ -43,6 +43,9 @@ def test_same_ids(name: str, crossing: bool, byte_fallback: bool, texts: list[st
     general = [engine.encoder.encode(text.encode()).tolist() for text in texts]
     assert [tok.encode(text) for text in texts] == general
     assert tok.encode_batch(texts).to_lists() == general
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Encoder, "encode_in_place", lambda *_: None)  # as without the fast path
+        assert tok.encode_batch(texts).to_lists() == general
     assert [tok(text).ids.tolist() for text in texts] == general
     for text in texts:
         (whole,) = tok([text])

@@ -58,6 +58,12 @@ def test_words_longer_than_the_limit(tokens: list[str], most: int, words: list[s
     check_words(model_of([*tokens, "文", "##文", "😀", "##😀", "##a", "##b"], "##", most), words)
 
 
+@pytest.mark.parametrize("letter", ["a", "é", "文", "😀"])
+def test_the_longest_allowed_word(letter: str) -> None:
+    for most in range(1, 9):
+        check_words(model_of([letter, f"##{letter}"], "##", most), [letter * (most + k) for k in (-1, 0, 1)])
+
+
 @given(byte_texts())
 def test_any_bytes(data: bytes) -> None:
     check_words(model_of(["a", "##a", "b", "##é", " ", "## "], "##"), [data.decode("utf-8", "surrogateescape")])

@@ -62,6 +62,14 @@ def test_cut_words_have_the_same_ids(model: BPE, words: list[bytes]) -> None:
     assert found[0] == found[1]
 
 
+def test_models_that_look_words_up_find_them_in_counts(model: BPE) -> None:
+    from dataclasses import replace
+
+    held = replace(model, whole_words=True, merges=model.merges[:1])  # most tokens are only found as words
+    words = [token for token in model.vocab if token]
+    assert word_ids(held, counts_of(words)).to_lists() == [[model.vocab.ids[word]] for word in words]
+
+
 def test_models_that_look_words_up_are_not_cut(model: BPE) -> None:
     from dataclasses import replace
 

@@ -27,7 +27,7 @@ ZEN4 = SKYLAKE | dict.fromkeys(
 def names(
     monkeypatch: pytest.MonkeyPatch, features: dict[str, bool], machine: str = "x86_64", system: str = "linux"
 ) -> list[str]:
-    monkeypatch.setattr(machine_code.platform, "machine", lambda: machine)
+    monkeypatch.setattr(machine_code, "processor_kind", lambda: machine)
     monkeypatch.setattr(machine_code.sys, "platform", system)
     monkeypatch.setattr(machine_code, "processor_features", lambda: features)
     return [name.removeprefix("linux-x86_64-") for name in machine_code._names()]

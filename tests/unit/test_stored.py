@@ -179,7 +179,20 @@ def test_a_loaded_spec_equals_the_one_that_was_read(
         subwords.load(tmp_path / "a.json")
 
 
-KINDS = {"kept", "spec", "route", "machine", "scanner", "stages", "trie", "spaces", "links", "merges", "plain"}
+KINDS = {
+    "kept",
+    "spec",
+    "route",
+    "machine",
+    "scanner",
+    "stages",
+    "trie",
+    "spaces",
+    "links",
+    "merges",
+    "plain",
+    "wordpiece",
+}
 PATTERN = r"\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+|\s+"
 
 

@@ -221,7 +221,7 @@ def _encode_rest(
         for chunk in encoder.splitter.texts(text, bounds, state.buffers, begins=begins, ends=ends_here):
             count = len(chunk.text_ends) if chunk.complete else len(chunk.text_ends) - 1
             if len(places.after):
-                chunk.text_ends[:count] |= places.after[first + done : first + done + count] << layout.AFTER
+                chunk.text_ends[:count] |= places.after[first + done : first + done + count] << layout.FOLLOWED
             known = total if chunk.text is text else 0
             written, out = encoder.run(state, chunk, out, written, before=before, total=known)
             offsets[done : done + len(chunk.text_ends)] = chunk.text_ends

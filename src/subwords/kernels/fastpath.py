@@ -394,7 +394,7 @@ def mark_ends(fields, marks, texts):
     if after != 0:
         after += 8 * get(fields, FIELDS.next)
         for k in range(texts):
-            store_at(marks + 8 * k, load_at(marks + 8 * k) | load_at(after + 8 * k) << layout.AFTER)
+            store_at(marks + 8 * k, load_at(marks + 8 * k) | load_at(after + 8 * k) << layout.FOLLOWED)
 
 
 @spliced

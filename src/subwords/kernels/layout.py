@@ -73,8 +73,8 @@ KEY_ROW = 3  # of a key: low, high, and the slot to begin the search at
 ODD_WORDS = KEY_ROW * BLOCK  # after the keys: the indices of the words whose keys need a second look, at most BLOCK
 ODD_COUNT = ODD_WORDS + 2 * BLOCK  # the number of these words; the second BLOCK before it is used for gaps in the ids
 KEYS = ODD_COUNT + 1  # elements of the whole scratch
-AFTER = 31  # bits of the number of words of a text; above them is 1 + the id that comes after its ids, or 0
-WORDS = (1 << AFTER) - 1
+FOLLOWED = 31  # bits of the number of words of a text; above them is 1 + the id that comes after its ids, or 0
+WORDS = (1 << FOLLOWED) - 1
 OUT_PADDING = 4  # elements of the output after the ids that may be overwritten
 CHAR_ROW = 2  # the ids of a character, at most three, and their number: 32 bits each
 SEEDS = 8  # random numbers at the front of `seeds`; KEY_MASKS follow
@@ -365,7 +365,7 @@ class Literals(NamedTuple):
 PROGRESS = row("text byte out spaced begun filled width")
 GRAPHEMES = row("last lost alone_upto", 3)
 
-NEAR, FAR = 0x3000, 0xFF  # a table of what characters become: of those below, unless it has more than three bytes
+NEAR_CODES, FAR = 0x3000, 0xFF  # a table of what characters become: of those below, unless it has more than three bytes
 ENTRY_SHIFT, LONGEST_ENTRY = 8, 255  # an entry is place << ENTRY_SHIFT | length; the most bytes or characters of one
 PAIR_SHIFT = 21  # a pair that composes is first << PAIR_SHIFT | second
 STOP = (1 << 32) - 1  # the entry of a character that the table cannot replace
@@ -400,7 +400,7 @@ class Replacements(NamedTuple):
     """What each character becomes."""
 
     shifts: U8s  # ranges of ASCII, three elements each: first, last, and what is added; 0: they are no ASCII byte
-    near: U32s  # by code point below NEAR: up to three bytes of the result, and their number as a fourth, or FAR
+    near: U32s  # by code point below NEAR_CODES: up to three bytes of the result, and their number as a fourth, or FAR
     entries: U32s  # by code point: place in `arena` << 8 | length, STOP, or 0 for no change
     arena: U8s
 

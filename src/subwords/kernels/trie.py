@@ -207,8 +207,8 @@ def build_edges(
 # longest string that begins there. These places are kept from the end of `hits` on, each as place and string, and read
 # again in the order of the text. At the root, bytes that end no string are skipped 64 at a time: 12 GB/s.
 
-HIT = U64(layout.HIT)
-STRING = (U64(1) << HIT) - U64(1)
+PLACED = U64(layout.HIT)
+STRING = (U64(1) << PLACED) - U64(1)
 
 
 @inlined
@@ -247,7 +247,7 @@ def collect_hits(p, begin, stop, units, links, ranges, hits, room):
             if top == 0:
                 return I64(-1)
             top -= 1
-            hits[top] = U64(i - begin) << HIT | U64(string)
+            hits[top] = U64(i - begin) << PLACED | U64(string)
         i -= 1
     return I64(top)
 
@@ -321,7 +321,7 @@ def cut_text(p, begin, stop, finder, hits, top, room, out, n):
     """Write the texts between tokens of p[begin:stop], but for the last one: (number of entries, where that begins)."""
     done = upto = spaced = begin
     for k in range(top, room):
-        i, string = begin + I64(hits[k] >> HIT), I64(hits[k] & STRING)
+        i, string = begin + I64(hits[k] >> PLACED), I64(hits[k] & STRING)
         if i < upto:  # a string that begins inside a found one
             continue
         start, end, flags = i, i + I64(finder.lengths[string]), I64(finder.flags[string])

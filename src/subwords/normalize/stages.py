@@ -133,7 +133,7 @@ class CharStage(Stage):
 
     def _near(self) -> NDArray[np.uint32]:
         """Return what the characters below NEAR become, as `Replacements` has it."""
-        codes, entries = np.arange(layout.NEAR), self._entries[: layout.NEAR]
+        codes, entries = np.arange(layout.NEAR_CODES), self._entries[: layout.NEAR_CODES]
         sizes = np.searchsorted(WIDER, codes, side="right") + 1
         leads = np.select([sizes == 1, sizes == 2], [codes, 0xC0 | codes >> 6], 0xE0 | codes >> 12)
         last = 0x80 | codes & 0x3F

@@ -34,7 +34,7 @@ from subwords.kernels.layout import CharacterRuns, I64s, Normalized, Replacement
 from subwords.kernels.split.masks import low_bits, not_characters
 from subwords.kernels.text.utf8 import decode_at
 
-FAR_LEAD = 0xE3  # the first byte of the characters from layout.NEAR on
+FAR_LEAD = 0xE3  # the first byte of the characters from layout.NEAR_CODES on
 
 
 class Output(NamedTuple):

@@ -117,7 +117,7 @@ def ids_after(text_ends, texts, i, word):
     """How many ids come after texts that end up to a word, from text i on."""
     n = I64(0)
     while i < texts and text_ends[i] & layout.WORDS <= word:
-        n += I64(text_ends[i] >> layout.AFTER != 0)
+        n += I64(text_ends[i] >> layout.FOLLOWED != 0)
         i += 1
     return n
 
@@ -126,7 +126,7 @@ def ids_after(text_ends, texts, i, word):
 def end_texts(text_ends, texts, i, word, out, count):
     """Write what comes after texts that end before a word, from text i on, and their ids: (next text, new count)."""
     while i < texts and text_ends[i] & layout.WORDS == word:
-        after = text_ends[i] >> layout.AFTER
+        after = text_ends[i] >> layout.FOLLOWED
         if after != 0:
             out[count] = after - 1
             count += 1
@@ -243,7 +243,7 @@ def encode_all(family, model, table, text, size, start, ends, words, text_ends, 
     """Append the ids of words to the `filled` ids in `out`; the new number of ids, or minus a status.
 
     Word w is text[start + ends[w - 1] : start + ends[w]]. text_ends[i], for `texts` texts, is the number of words up to
-    the end of text i, and what comes after it (layout.AFTER); it is replaced by the number of ids. With texts = 0 all
+    the end of text i, and what follows it (layout.FOLLOWED); it is replaced by the number of ids. With texts = 0 all
     words are one text. After a status the caller makes room and calls again with counters[COUNTER.written] as `filled`.
     """
     st = table.counters

@@ -166,7 +166,7 @@ def test_options_and_the_switch(data: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def test_memory_is_given_back_in_any_order(data: Path) -> None:
     path = file_of(data, FILES[0])
     made, _ = twice(path)
-    for number in range(60):
+    for number in range(12):
         tok = subwords.load(path)
         encode, count = vars(tok)["_fast_encode"], vars(tok)["_fast_count"]
         vars(tok)["self"] = tok  # a cycle: the garbage collector takes it apart

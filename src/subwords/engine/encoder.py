@@ -451,7 +451,7 @@ class Encoder:
     def slot(self) -> FastPathSlot | None:
         """Where built-in functions find what they need; None if the encoder has no fast path."""
         if self._slot is None and self.has_fast_path:
-            self._slot = new_slot()
+            self._slot = new_slot(len(self.segmenter.model.vocab))
         return self._slot
 
     def plan(self, state: EncoderState, *, cuts: bool = False) -> CallPlan:

@@ -108,9 +108,10 @@ class FastPath:
             return _nothing
         from subwords.kernels.entry import api, built_in
 
-        return built_in(
-            kernel, (api(), self._slot.held, *self._arrays, np.empty, *map(np.dtype, (np.uint32, np.int64)))
-        )
+        held, ints = self._slot.held, self._slot.ints
+        kinds = map(np.dtype, (np.uint32, np.int64))
+        # The last item is there for its end, which is that of the last function.
+        return built_in(kernel, (api(), held, *self._arrays, ints.array, np.empty, *kinds, ints))
 
     def count(self, text: object) -> int | None:
         """Return how many ids a text has."""
@@ -204,18 +205,34 @@ class FastPathSlot(NamedTuple):
     """Where built-in functions of one encoder find its call plan and its state, and the functions around that."""
 
     held: list[Any]
+    ints: Ints
     take: Callable[[], tuple[CallPlan, EncoderState] | None]
     put: Callable[[tuple[CallPlan, EncoderState]], bool]
 
 
-def new_slot() -> FastPathSlot:
-    """Return a new slot."""
+class Ints:
+    """The int of each id below `size`, made when a list first has it: `array` has the size, then addresses or 0."""
+
+    def __init__(self, size: int) -> None:
+        from subwords.kernels.entry import api, built_in
+        from subwords.kernels.named import release_ints
+
+        self.array = np.zeros(size + 1, np.int64)
+        self.array[0] = size
+        self._release = built_in(release_ints, (api(),))
+
+    def __del__(self) -> None:
+        self._release(self.array[1:])
+
+
+def new_slot(size: int) -> FastPathSlot:
+    """Return a new slot; size: of the vocabulary."""
     from subwords.kernels.entry import api, built_in
     from subwords.kernels.named import put_plan, take_plan
 
     held: list[Any] = [None]
     carried = api(), held
-    return FastPathSlot(held, built_in(take_plan, carried, argument=False), built_in(put_plan, carried))
+    return FastPathSlot(held, Ints(size), built_in(take_plan, carried, argument=False), built_in(put_plan, carried))
 
 
 def has_fast_path(segmenter: Segmenter, splitter: WordSource) -> SplitCall | None:

@@ -55,8 +55,8 @@ class Kept:
         for at, kind, what in zip(*[iter(places)] * 3, strict=True):
             words[at] = codes[what] if kind == KERNEL else bases[kind] + what
         self._stored = view[spec_at:].toreadonly()
-        nothing = (ctypes.c_int64 * 2)()  # no strings to look for here, and no ids around those of a text
-        carried = api(), [_slot(bases[WORDS] + plan)], nothing, nothing, (data, blank)
+        nothing = (ctypes.c_int64 * 2)()  # no strings to look for here, no ids around those of a text, no ints kept
+        carried = api(), [_slot(bases[WORDS] + plan)], nothing, nothing, nothing, (data, blank)
         self.encode: Callable[[object], list[int] | None] = built_in(entry_kernel("fast_encode"), carried)
         self.count_ids: Callable[[object], int | None] = built_in(entry_kernel("count_text"), carried)
         if strings or pattern:

@@ -794,7 +794,7 @@ def load(
     """
     from subwords.engine.kept import kept_at, read_kept
 
-    usual = splitter is None and special_ids is None and revision is None and not download
+    usual = splitter is None and special_ids is None and revision is None and download is False
     place = kept_at(path) if usual else None
     if place is not None and (found := read_kept(place)) is not None:
         tok = Tokenizer.__new__(Tokenizer)

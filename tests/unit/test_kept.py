@@ -9,6 +9,7 @@ import pickle
 import shutil
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -154,6 +155,19 @@ def test_a_vocabulary_whose_merges_are_beside_it_has_none(data: Path, tmp_path: 
     subwords.load(file_of(data, FILES[0])).save(tmp_path / "vocab.json")
     assert not kept_of(twice(tmp_path / "vocab.json")[1])
     assert kept_of(twice(tmp_path)[1])
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
+def test_a_pipe_is_read_once(data: Path, tmp_path: Path) -> None:
+    content = file_of(data, FILES[0]).read_bytes()
+    for _ in range(2):
+        pipe = tmp_path / "tokenizer.json"
+        os.mkfifo(pipe)
+        writer = threading.Thread(target=pipe.write_bytes, args=(content,))
+        writer.start()
+        assert subwords.load(pipe).encode("low")
+        writer.join()
+        pipe.unlink()
 
 
 def test_options_and_the_switch(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -149,9 +149,9 @@ class Engine:
 
     @property
     def quick(self) -> tuple[Encoder, list[str], str] | None:
-        """The encoder whose call plan alone encodes short texts, special tokens read as text; None if there is none.
+        """The encoder of short texts whose special tokens are read as text, if its call plan alone encodes them.
 
-        With it strings, or a regex, of texts that need more.
+        With it come strings, or a regex: a text that has one of them needs the general path.
         """
         finder, encoder = self.added.finder("text"), self.encoder if self.plain is None else self.plain.quick
         if self.sees_start or (finder.normalized and self.normalizer is not None) or not encoder.has_fast_path:

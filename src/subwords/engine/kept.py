@@ -114,11 +114,13 @@ def kept_at(path: object) -> str | None:
         return None
     try:
         place, state = os.fspath(path), hashlib.sha256()  # type: ignore[call-overload]
-        for name in _files_in(place) if os.path.isdir(place) else [place]:
+        names = _files_in(place) if os.path.isdir(place) else [place] if os.path.isfile(place) else []
+        # A pipe can be read only once, and the tensors of a model are gigabytes: neither is opened here.
+        if not names or sum(map(os.path.getsize, names)) > LARGEST:
+            return None
+        for name in names:
             with open(name, "rb") as file:
-                data = file.read(LARGEST)
-            if len(data) == LARGEST:
-                return None
+                data = file.read()
             state.update(f"{len(data)} {os.path.basename(name)}".encode() + b"\0" + data)
         return table_path("kept", state.digest())
     except (OSError, TypeError, ValueError):
@@ -134,7 +136,7 @@ def _files_in(folder: str) -> list[str]:
 
 
 def read_kept(path: str) -> Kept | None:
-    """Return what a kept file holds; None if there is none, or none that can be used."""
+    """Return the content of a kept file; None if it is missing or damaged, or if others may have written it."""
     try:
         if not os.path.isfile(path) or not private(path):
             return None

@@ -53,3 +53,24 @@ def test_every_way(name: str, way: str) -> None:
         assert fields(WAYS[way](tok, text)) == expected
         assert tok.encode(text) == tok.encode_batch([text])[0].tolist() == expected["ids"]
         assert tok.tokenize(text) == list(expected["tokens"])
+
+
+@pytest.mark.filterwarnings("ignore::subwords.SubwordsWarning")
+@pytest.mark.parametrize("lines", [["naïve 文字 ĳ it's lowest"], ["文字龜"], ["some words, lower"]])
+@pytest.mark.parametrize("name", TOKENIZERS)
+def test_a_long_text_has_the_spans_of_its_lines(name: str, lines: list[str]) -> None:
+    """Longer than what one call of a kernel splits, and than the parts in which long texts are split."""
+    tok = made(name)
+    line = lines[0] + "\n"
+    count = 800_000 // len(line)
+    twice, long = tok(line * 2), tok(line * count)
+    # The first and last line of a text may have other ids, so the second of three is what is repeated.
+    thrice = tok(line * 3)
+    size = len(thrice) - len(twice)
+    before = len(thrice) - 2 * size
+    assert len(long) == len(thrice) + (count - 3) * size
+    spans, part = long.spans, thrice.spans[before : before + size]
+    for k in (1, 2, count // 3, count // 2, count - 2):
+        at = before + (k - 1) * size
+        assert (spans[at : at + size] == part + (k - 1) * len(line)).all(), k
+    assert spans[-1].tolist() == (thrice.spans[-1] + (count - 3) * len(line)).tolist()

@@ -624,14 +624,14 @@ class KindsRoute(DroppingRoute):
         while first < every:
             last = int(np.searchsorted(bounds, bounds[first] + AT_ONCE, side="right")) - 1
             if last == first:
-                yield from self._long_text(text, int(bounds[first]), int(bounds[first + 1]), buffers)
+                yield from self._parts_of_long(text, int(bounds[first]), int(bounds[first + 1]), buffers)
                 last += 1
             else:
                 last = min(last, first + CHUNK_TEXTS, every)
                 yield self._words(text, bounds[first : last + 1], buffers, True)
             first = last
 
-    def _long_text(self, text: Bytes, start: int, stop: int, buffers: SplitBuffers) -> Iterator[WordChunk]:
+    def _parts_of_long(self, text: Bytes, start: int, stop: int, buffers: SplitBuffers) -> Iterator[WordChunk]:
         while start < stop:
             size, place = AT_ONCE, stop
             while start + size < stop and (place := start + self.cut(text[start:stop], size)) == start:

@@ -117,7 +117,9 @@ NAMES = {
         cased_classes categories first_names gpt2_classes property_members
     """,
     "spec.vocab": "Vocab tokens_from_text tokens_to_text",
-    "split.automaton": "Automaton DEAD automaton merged_classes merged_states partition",
+    "split.automaton": """
+        Automaton DEAD automaton compose_machines machine merged_classes merged_states partition unsplit
+    """,
     "split.fallback": "behaved compiled find_matches",
     "split.finders": """
         DroppingRoute GroupsStepSplitter KindsRoute MachineStepSplitter NumbersRoute PrefixingRoute RegexStepSplitter
@@ -129,7 +131,7 @@ NAMES = {
         TracedChunk WordChunk much_is_odd
     """,
     "split.splitter": "Splitter SplitterEngine route_of",
-    "split.transducer": "Machine compose_machines machine unsplit",
+    "split.transducer": "Machine",
     "split.word_spans": "put_bytes_back whole_text write_byte_chars",
     "study.checks": "RULES",
     "study.evaluation": "NO_SPACES SPACELESS_CHARACTERS WORDS measured word_classes",
@@ -227,7 +229,6 @@ MODULES = {
     "split_fallback": "split.fallback",
     "split_finders": "split.finders",
     "split_routes": "split.routes",
-    "split_transducer": "split.transducer",
     "support_memory": "support.memory",
     "training_count": "training.count",
 }

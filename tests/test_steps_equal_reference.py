@@ -124,7 +124,7 @@ def test_invented_patterns(name: str) -> None:
 @given(small_patterns(), st.sampled_from(BEHAVIORS), st.booleans(), st.integers(0, 2**32))
 def test_small_patterns_on_texts_of_many_groups(pattern: str, behavior: str, invert: bool, seed: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("subwords.split.transducer.MOST_STATES", 100)
+        patch.setattr("subwords.split.automaton.MOST_MACHINE_STATES", 100)
         patch.setattr("subwords.split.automaton.MOST_STATES", 100)
         step = Split(pattern, behavior, invert)  # type: ignore[arg-type]
         made = splitter(step)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from inside import DIGIT, PATTERNS, SIGN, Machine, Outside, Split, compose_machines, machine, unsplit
 from inside import kernels_layout as layout
-from inside import split_transducer as machines
+from inside import split_automaton as automata
 from inside import splitter_NAMED as NAMED
 from patterns import (
     BEHAVIORS,
@@ -71,7 +71,7 @@ def test_words_are_those_of_regex(name: str) -> None:
 def test_words_of_every_behavior(behavior: str, invert: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     print(f"seed {SEED}")
     rng = random.Random(SEED)
-    monkeypatch.setattr(machines, "MOST_STATES", 300)
+    monkeypatch.setattr(automata, "MOST_MACHINE_STATES", 300)
     done = 0
     for pattern in (*INVENTED.values(), PATTERNS["o200k"], DIGIT, SIGN, " ", "ab|b", r"\s"):
         step = Split(pattern, behavior, invert)  # type: ignore[arg-type]
@@ -100,7 +100,7 @@ def test_ends_of_matches_alone() -> None:
 def test_words_of_any_small_pattern(pattern: str, behavior: str, invert: bool, seed: int) -> None:
     step = Split(pattern, behavior, invert)  # type: ignore[arg-type]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(machines, "MOST_STATES", 100)
+        patch.setattr(automata, "MOST_MACHINE_STATES", 100)
         found = machine_or_none(step)
     assume(found)
     assert found

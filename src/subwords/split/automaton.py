@@ -1,4 +1,4 @@
-"""A pattern as a deterministic automaton: leftmost-first matching with one character of look-ahead.
+"""A pattern as a deterministic automaton, leftmost-first with one character of look-ahead; its transducer.
 
 A state is an ordered list of positions in the pattern, the preferred one first. A position may depend on the next
 character (look-ahead, end of text), so a match is detected one step later, when the character after it is known.
@@ -15,7 +15,9 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from subwords.kernels import layout
 from subwords.split.pattern import Chars, Either, End, Look, Node, Outside, Repeat, Then
+from subwords.split.transducer import Machine
 
 T = TypeVar("T", bound=Hashable)
 
@@ -236,3 +238,299 @@ def _numbered(rows: NDArray[np.generic]) -> NDArray[np.int64]:
     _, first, inverse = np.unique(rows, axis=0, return_index=True, return_inverse=True)
     number: NDArray[np.int64] = np.argsort(np.argsort(first))[inverse.ravel()]
     return number
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The boundary transducer of an automaton, and of several steps.
+
+FAR = 1 << 20  # distance that represents the saved position
+MOST_MACHINE_STATES = 3000
+# What a machine emits: all borders of matches, only the ends of matches, or only their starts.
+EMITS = {"borders": ("end", "after gap"), "ends": ("end",), "starts": ("start", "after gap")}
+
+
+class _Config(NamedTuple):
+    """A state under construction: the automaton's state, the start of its match if not emitted, and the alternative.
+
+    Distances are in characters, counted backwards from the next one.
+    """
+
+    state: int
+    start: int | None
+    after_gap: bool
+    since: _Since | None
+
+
+class _Since(NamedTuple):
+    """The outcome if the match ended at its last possible `end`; None: no match, and its first character is a gap."""
+
+    end: int | None
+    borders: tuple[tuple[str, int], ...]
+    config: _Config | None  # None: a match ends here or later, whatever follows
+
+
+_Emitted = tuple[tuple[str, int], ...]
+_FRESH = _Config(0, 0, False, None)
+_FRESH_GAP = _Config(0, 0, True, None)
+_SURE = _Since(0, (), None)
+
+
+class _Maker:
+    """Transitions between the configurations of an automaton."""
+
+    def __init__(self, automaton: Automaton, kinds: tuple[str, ...]) -> None:
+        self.kinds = kinds
+        self.moves = automaton.moves.tolist()
+        self.matches = automaton.matches.tolist()
+        self.sure = _sure(automaton).tolist()
+        self.done: dict[tuple[_Config, int], tuple[_Emitted, _Config]] = {}
+
+    def step(self, config: _Config, c: int) -> tuple[_Emitted, _Config]:
+        """Return the borders that a character of class c emits, as distances back from it, and the next one."""
+        if (config, c) not in self.done:
+            self.done[config, c] = self._step(config, c)
+        return self.done[config, c]
+
+    def _matched(self, config: _Config, c: int) -> tuple[_Emitted, _Config]:
+        if not self.matches[config.state][c]:
+            return (), config
+        return self._start(config), config._replace(start=None, since=_Since(0, (), _FRESH))
+
+    def _step(self, config: _Config, c: int) -> tuple[_Emitted, _Config]:
+        emitted, config = self._matched(config, c)
+        goes, since = self.moves[config.state][c], config.since
+        if goes == DEAD:
+            if since is None:
+                return emitted, _FRESH_GAP
+            assert since.config is not None
+            more, after = self.step(since.config, c)
+            return emitted + self._ended(since) + more, after
+        if self.sure[goes]:
+            return emitted + self._start(config), _Config(goes, None, config.after_gap, _SURE)
+        if since is None:
+            since = _Since(None, (), _FRESH_GAP)
+        else:
+            assert since.config is not None
+            more, inner = self.step(since.config, c)
+            borders = tuple((kind, at + 1) for kind, at in since.borders + more)
+            since = _Since(None if since.end is None else since.end + 1, borders, inner)
+        start = None if config.start is None else config.start + 1
+        return emitted, _Config(goes, start, config.after_gap, since)
+
+    def finish(self, config: _Config) -> _Emitted:
+        """Return the borders emitted at the end of the text."""
+        emitted, config = self._matched(config, -1)
+        if config.since is None:
+            return emitted
+        assert config.since.config is not None
+        return emitted + self._ended(config.since) + self.finish(config.since.config)
+
+    def _start(self, config: _Config) -> _Emitted:
+        kind = "after gap" if config.after_gap else "start"
+        return () if config.start is None or kind not in self.kinds else ((kind, config.start),)
+
+    def _ended(self, since: _Since) -> _Emitted:
+        return since.borders if since.end is None or "end" not in self.kinds else (("end", since.end), *since.borders)
+
+
+def _sure(automaton: Automaton) -> NDArray[np.bool_]:
+    """Return the states from which a match always ends, at the next character or later, whatever follows."""
+    sure = np.ones(len(automaton.moves), np.bool_)
+    while True:
+        later = np.pad(sure[automaton.moves] & (automaton.moves != DEAD), ((0, 0), (0, 1)))
+        still = (automaton.matches | later).all(axis=1)
+        if (still == sure).all():
+            return sure
+        sure = still
+
+
+def _bounded(config: _Config) -> tuple[bool, _Config]:
+    """Return whether the match's end must be saved now; raises Outside if any other distance exceeds REACH."""
+    kept = False
+    since = config.since
+    if since is not None and since.end is not None and since.end > layout.REACH:
+        kept = since.end == layout.REACH + 1
+        since = since._replace(end=FAR)
+        config = config._replace(since=since)
+    inner = config._replace(since=since and since._replace(end=0))
+    while inner.since is not None:
+        distances = [inner.start or 0, inner.since.end or 0, *(at for _, at in inner.since.borders)]
+        if max(distances) > layout.REACH:
+            raise Outside("words depend on characters too far after them")
+        if inner.since.config is None:
+            break
+        inner = inner.since.config
+    return kept, config
+
+
+def unsplit() -> Machine:
+    """Return the machine that does not split: the whole text is one word."""
+    classes, no = np.zeros(layout.CODE_POINTS + 1, np.uint8), np.zeros((1, 2), np.bool_)
+    return Machine(classes, np.zeros((1, 2), np.int32), np.array([[0, 1]], np.uint32), no, no)
+
+
+def machine(automaton: Automaton, emits: str = "borders", *, last: bool = True) -> Machine:
+    """Return the machine of an automaton; raises `Outside` if there is none within the limits.
+
+    It also emits the end of the text; with last=False only if that is a border of the requested kind.
+    """
+    kinds = EMITS[emits]
+    maker = _Maker(automaton, kinds)
+    count = automaton.moves.shape[1]
+    numbers = Numbers(_FRESH._replace(start=None))  # the start of the text is not emitted
+    rows = []
+    for config in numbers.items:
+        row = []
+        for c in range(count):
+            emitted, after = maker.step(config, c)
+            saves, after = _bounded(after)
+            row.append((numbers(after), emitted, saves))
+        row.append((0, maker.finish(config), False))
+        rows.append(row)
+        if len(numbers.items) > MOST_MACHINE_STATES:
+            raise Outside(f"splitting needs more than {MOST_MACHINE_STATES} states")
+    bits = [[sum(1 << at for _, at in emitted if at <= layout.REACH) for _, emitted, _ in row] for row in rows]
+    emits_far = [[any(at > layout.REACH for _, at in emitted) for _, emitted, _ in row] for row in rows]
+    made = Machine(
+        automaton.classes,
+        np.array([[goes for goes, _, _ in row] for row in rows], np.int32),
+        np.array(bits, np.uint32),
+        np.array([[saves for _, _, saves in row] for row in rows], np.bool_),
+        np.array(emits_far, np.bool_),
+    )
+    if last:
+        made.borders[:, -1] |= 1
+    if emits != "borders" and made.emits.any():
+        raise Outside("words depend on characters too far after them")
+    return _smallest_machine(made)
+
+
+def compose_machines(first: Machine, second: Machine) -> Machine:
+    """Return the machine that splits the words of `first` by `second`; raises `Outside` if there is none small enough.
+
+    If `first` may still emit a border before some of the last characters, `second` reads these later.
+    """
+    if first.saves.any():
+        raise Outside("a step before another saves word ends")
+    late = _lateness(first)
+    if late.any() and second.saves.any():
+        raise Outside("a step saves word ends, and one before it emits them late")
+    pairs = first.classes.astype(np.int64) * second.count + second.classes
+    found, where, classes = np.unique(pairs, return_index=True, return_inverse=True)
+    if len(found) > MOST_CLASSES:
+        raise Outside(f"splitting needs more than {MOST_CLASSES} classes")
+    order = np.argsort(np.argsort(where))
+    maker = _Composer(first, second, late.tolist())
+    numbers = Numbers(_Composed(0, 0, ()))
+    rows = []
+    for state in numbers.items:
+        row = []
+        for pair in found[np.argsort(where)].tolist():
+            after, borders, saves, emits = maker.step(state, *divmod(pair, second.count))
+            row.append((numbers(after), borders, saves, emits))
+        row.append((0, *maker.finish(state)))
+        rows.append(row)
+        if len(numbers.items) > MOST_MACHINE_STATES:
+            raise Outside(f"splitting needs more than {MOST_MACHINE_STATES} states")
+    columns = [np.array([[cell[k] for cell in row] for row in rows]) for k in range(4)]
+    return _smallest_machine(
+        Machine(
+            order[classes.ravel()].astype(np.uint8),
+            columns[0].astype(np.int32),
+            columns[1].astype(np.uint32),
+            columns[2].astype(np.bool_),
+            columns[3].astype(np.bool_),
+        )
+    )
+
+
+def _lateness(made: Machine) -> NDArray[np.int64]:
+    """Return for each state before how many of the last characters a border may still be emitted."""
+    own = np.zeros(len(made.moves), np.int64)
+    for d in range(1, layout.REACH + 1):
+        own[(made.borders >> np.uint32(d) & np.uint32(1)).any(axis=1)] = d
+    late = own
+    while True:
+        more = np.maximum(own, late[made.moves[:, :-1]].max(axis=1) - 1)
+        if np.array_equal(more, late):
+            return late
+        late = more
+
+
+class _Composed(NamedTuple):
+    """A state of two machines: `waiting`, classes of the second's next characters, and whether a word begins there."""
+
+    first: int
+    second: int
+    waiting: tuple[tuple[int, bool], ...]
+
+
+class _Composer:
+    """Transitions of two machines; the second splits the words of the first."""
+
+    def __init__(self, first: Machine, second: Machine, late: list[int]) -> None:
+        self.late = late
+        self.first = first.moves.tolist(), first.borders.tolist()
+        self.second = second.moves.tolist(), second.borders.tolist(), second.saves.tolist(), second.emits.tolist()
+
+    def step(self, state: _Composed, c: int, d: int) -> tuple[_Composed, int, bool, bool]:
+        """Return the state after a character of these classes, its borders, and whether it saves and emits."""
+        moves, borders = self.first
+        after = moves[state.first][c]
+        waiting = _begun([*state.waiting, (d, False)], borders[state.first][c])
+        ready = max(0, len(waiting) - self.late[after])
+        b, found, saves, emits = self._read(state.second, waiting[:ready], len(waiting) - 1)
+        return _Composed(after, b, tuple(waiting[ready:])), found, saves, emits
+
+    def finish(self, state: _Composed) -> tuple[int, bool, bool]:
+        """Return the borders at the end of the text, and whether it saves and emits."""
+        waiting = _begun([*state.waiting, (0, False)], self.first[1][state.first][-1])[:-1]
+        b, found, _, emits = self._read(state.second, waiting, len(waiting))
+        return found | self.second[1][b][-1], False, emits or self.second[3][b][-1]
+
+    def _read(self, b: int, waiting: list[tuple[int, bool]], ago: int) -> tuple[int, int, bool, bool]:
+        """Let the second machine read characters, the first of them `ago` characters back."""
+        moves, borders, saving, emitting = self.second
+        found, saves, emits = 0, False, False
+        for d, begins in waiting:
+            if begins:
+                found |= (borders[b][-1] | 1) << ago
+                emits |= emitting[b][-1]
+                b = 0
+            found |= borders[b][d] << ago
+            saves, emits = saving[b][d], emits or emitting[b][d]
+            b = moves[b][d]
+            ago -= 1
+        if found >> layout.REACH + 1:
+            raise Outside("words depend on characters too far after them")
+        return b, found, saves, emits
+
+
+def _begun(waiting: list[tuple[int, bool]], borders: int) -> list[tuple[int, bool]]:
+    """Return the characters with the borders that the last one emits."""
+    if borders >> len(waiting):
+        raise Outside("a border before the text")
+    return [(d, begins or borders >> len(waiting) - 1 - k & 1 > 0) for k, (d, begins) in enumerate(waiting)]
+
+
+def _smallest_machine(big: Machine) -> Machine:
+    """Return the minimal machine; states are numbered by first visit, so that equivalent machines are equal."""
+    n = big.count
+    part = merged_states(big.moves, np.concatenate([big.borders, big.saves, big.emits], axis=1))
+    first = np.unique(part, return_index=True)[1]
+    moves, borders = part[big.moves[first]].astype(np.int32), big.borders[first]
+    saves, emits = big.saves[first], big.emits[first]
+    columns = np.concatenate([moves, borders.astype(np.int64), saves, emits])[:, :n]
+    classes, kept = merged_classes(big.classes, columns)
+    kept = [*kept, n]
+    order = [0]
+    seen = {0}
+    for state in order:  # grows during the loop
+        for goes in moves[state, kept[:-1]].tolist():
+            if goes not in seen:
+                seen.add(goes)
+                order.append(goes)
+    number = np.zeros(len(moves), np.int32)
+    number[order] = np.arange(len(order))
+    rows = np.ix_(order, kept)
+    return Machine(classes, number[moves][rows], borders[rows], saves[rows], emits[rows])

@@ -16,7 +16,7 @@ from subwords.kernels import layout
 from subwords.kernels.layout import Kinds, Literals, Transducer
 from subwords.spec.splitter import ByteChars, Prefix, Replace, Rule, Split
 from subwords.spec.unicode import UNICODE_VERSION
-from subwords.split.automaton import automaton
+from subwords.split.automaton import automaton, machine
 from subwords.split.pattern import Chars, Look, Outside, Repeat, Then, parse_pattern
 from subwords.split.routes import (
     CHUNK_TEXTS,
@@ -31,7 +31,7 @@ from subwords.split.routes import (
     WordChunk,
     word_bounds,
 )
-from subwords.split.transducer import Machine, machine
+from subwords.split.transducer import Machine
 from subwords.split.word_spans import (
     WordSpans,
     add_prefix,

@@ -13,6 +13,7 @@ from subwords.kernels import layout
 from subwords.kernels.stored import stored
 from subwords.spec.splitter import PATTERNS, ByteChars, Prefix, Replace, Rule, Split, escape
 from subwords.spec.vocab import tokens_to_text
+from subwords.split.automaton import compose_machines, unsplit
 from subwords.split.finders import (
     DroppingRoute,
     KindsRoute,
@@ -25,7 +26,7 @@ from subwords.split.finders import (
 )
 from subwords.split.pattern import Chars, Either, Node, Outside, Repeat, Then, parse_pattern
 from subwords.split.routes import MachineRoute, MaskRoute, SplitRoute
-from subwords.split.transducer import Machine, compose_machines, unsplit
+from subwords.split.transducer import Machine
 from subwords.support.value import digest_of
 
 DIGITS = slice(ord("0"), ord("9") + 1)

@@ -54,6 +54,7 @@ NAMES = {
     "interop.sentencepiece": "SentencePieceShape",
     "interop.tiktoken": "TiktokenShape",
     "interop.verify": "PROBES",
+    "kernels.arithmetic": "sum_words",
     "kernels.bpe.index": "run_at",
     "kernels.bpe.pairs": "fill_pairs",
     "kernels.entry": "KNOWN Kernel available entry_kernel",

@@ -1,4 +1,4 @@
-"""Rows of JSON: the kernel gives the texts that Python's json gives, and leaves to Python only what it may."""
+"""Rows of JSON: the kernel gives the texts that json gives, and leaves to Python only what it may. Sums of words."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from inside import field_texts
+from inside import field_texts, sum_words
 from inside import kernels_layout as layout
 from inside import rows_DEEPEST as DEEPEST
 from seeds import seed_of_run
@@ -207,3 +207,14 @@ def test_time_is_linear(row: bytes) -> None:
         if seconds(large) < 32 * 4 * max(seconds(small), 20e-6):
             return
     pytest.fail(f"32 times the row takes {seconds(large) / seconds(small):.0f} times as long")
+
+
+def test_sums_of_words() -> None:
+    """Of the words of a kept file: see `engine/kept.py`."""
+    words = np.random.default_rng(5).integers(0, 1 << 32, 3000, np.uint32)
+    for count in (0, 1, 7, 2999, 3000):
+        expected = sum(word * (2 * k + 1) for k, word in enumerate(words[:count].tolist())) % (1 << 64)
+        assert sum_words(words, count) % (1 << 64) == expected
+    changed = words.copy()
+    changed[[5, 2000]] = words[[2000, 5]]
+    assert sum_words(changed, 3000) != sum_words(words, 3000)

@@ -795,7 +795,7 @@ def load(
     from subwords.engine.kept import kept_at, read_kept
 
     usual = splitter is None and special_ids is None and revision is None and download is False
-    place = kept_at(path) if usual else None
+    place, contents = kept_at(path) if usual else (None, {})
     if place is not None and (found := read_kept(place)) is not None:
         tok = Tokenizer.__new__(Tokenizer)
         tok.__dict__.update(_kept=found, _fast_encode=found.encode, _fast_count=found.count_ids)
@@ -809,7 +809,8 @@ def load(
         from subwords.normalize.resolve import splitter as resolved
 
         rule = resolved(splitter).rule
-    tok = Tokenizer(read_tokenizer(path, splitter=rule, special_ids=special_ids, revision=revision, download=download))
+    options: Any = {"splitter": rule, "special_ids": special_ids, "revision": revision, "download": download}
+    tok = Tokenizer(read_tokenizer(path, **options, contents=contents))
     if place is not None and kind_at(Path(path)) not in ("merges", "vocab.json"):
         tok.__dict__["_kept_at"] = place  # of those two, a file beside is read too
     return tok

@@ -143,7 +143,7 @@ def peak(lines: int, *arguments: object) -> int:
         for _ in range(lines // 10_000):
             process.stdin.write(block)
         process.stdin.close()
-        return int(process.stderr.read())
+        return int(process.stderr.read().split()[-1])  # after what is said about compiling
 
 
 @posix

@@ -17,7 +17,6 @@ import hashlib
 import marshal
 import mmap
 import os
-import zlib
 
 from subwords.kernels.entry import DATA, HEADS, SIZES, address_of, api, available, built_in, entry_kernel
 from subwords.kernels.stored import SWITCH, padded, private, table_path, write_table
@@ -37,7 +36,8 @@ if TYPE_CHECKING:
 WORDS, FILLED, EMPTY, KERNEL = range(4)
 HEADER = SIZES + 16  # bytes of an array that is made up; the last eight are its size
 LANES = 64  # bytes after an array that kernels may read (`layout.LANES`: to import that file takes 4 ms)
-HEAD = 24  # bytes: checksum, size of the list, place of the spec
+HEAD_SUM = 8  # bytes of the checksum of all that follows it
+HEAD = HEAD_SUM + 16  # bytes: checksum, size of the list, place of the spec
 LARGEST = 1 << 26  # bytes of the files of a tokenizer
 READ = (".json", ".txt", ".model", ".jinja", ".tiktoken", ".spm", ".bpe", ".vocab")  # that a tokenizer is read from
 
@@ -108,23 +108,29 @@ def _unless(call: Callable[[object], Any], strings: list[str], pattern: str) -> 
     return checked
 
 
-def kept_at(path: object) -> str | None:
-    """Return the kept file of the tokenizer at a path, which need not exist; None if it can have none."""
+def kept_at(path: object) -> tuple[str | None, dict[str, tuple[bytes, bytes]]]:
+    """Return the kept file of the tokenizer at a path, which need not exist; None if it can have none.
+
+    Also return what was read: the content of each file, with its SHA-256.
+    """
+    contents: dict[str, tuple[bytes, bytes]] = {}
     if os.environ.get(SWITCH) == "off" or not available():
-        return None
+        return None, contents
     try:
         place, state = os.fspath(path), hashlib.sha256()  # type: ignore[call-overload]
         names = _files_in(place) if os.path.isdir(place) else [place] if os.path.isfile(place) else []
         # A pipe can be read only once, and the tensors of a model are gigabytes: neither is opened here.
         if not names or sum(map(os.path.getsize, names)) > LARGEST:
-            return None
+            return None, contents
         for name in names:
             with open(name, "rb") as file:
                 data = file.read()
-            state.update(f"{len(data)} {os.path.basename(name)}".encode() + b"\0" + data)
-        return table_path("kept", state.digest())
+            digest = hashlib.sha256(data).digest()
+            contents[os.path.normpath(name)] = data, digest
+            state.update(os.path.basename(name).encode() + b"\0" + digest)
+        return table_path("kept", state.digest()), contents
     except (OSError, TypeError, ValueError):
-        return None
+        return None, {}
 
 
 def _files_in(folder: str) -> list[str]:
@@ -142,12 +148,19 @@ def read_kept(path: str) -> Kept | None:
             return None
         with open(path, "rb") as file:
             data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
-        if zlib.crc32(memoryview(data)[8:]) != int.from_bytes(data[:8], "little"):
+        if checksum(data, HEAD_SUM) != int.from_bytes(data[:HEAD_SUM], "little"):
             return None
         os.utime(path)
         return Kept(data)
     except Exception:  # whatever damaged content raises
         return None
+
+
+def checksum(content: bytearray | mmap.mmap, start: int) -> int:
+    """Return the sum of the whole words after `start`; see `sum_words`, which reads 23 MB in 0.5 ms (CRC-32: 6 ms)."""
+    words = (ctypes.c_uint32 * 0).from_buffer(content, start)
+    found = entry_kernel("sum_words").by_size(len(content))(words, (len(content) - start) // 4)
+    return found % (1 << 64)
 
 
 # ------------------------------------------------------------------ making one
@@ -210,7 +223,7 @@ class _Image:
             self._found[id(thing)] = self._tuple(thing) if isinstance(thing, tuple) else self._array(thing, inner)
         return self._found[id(thing)]
 
-    def packed(self, plan: int, strings: list[str], pattern: str, spec: bytes) -> bytes:
+    def packed(self, plan: int, strings: list[str], pattern: str, spec: bytes) -> bytearray:
         """Return the content of a kept file."""
         from array import array
 
@@ -222,7 +235,9 @@ class _Image:
         parts += [bytes(padded(size) - size), *self._data, spec]
         at = first + padded(size) + self._size
         content = len(described).to_bytes(8, "little") + at.to_bytes(8, "little") + b"".join(parts)
-        return zlib.crc32(content).to_bytes(8, "little") + content
+        made = bytearray(HEAD_SUM) + content + bytes(-len(content) % 4)
+        made[:HEAD_SUM] = checksum(made, HEAD_SUM).to_bytes(HEAD_SUM, "little")
+        return made
 
     def _object(self, size: int) -> int:
         self._words += [0] * (size // 8)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import re
 from collections.abc import Mapping
 from os import PathLike
@@ -18,6 +20,8 @@ from subwords.support.names import install_hint, nearest
 from subwords.support.value import digest_of
 
 Kind: TypeAlias = Literal["ranks", "merges", "vocab.json", "vocab.txt", "sentencepiece", "tokenizer.json"]
+
+Contents: TypeAlias = Mapping[str, tuple[bytes, bytes]]  # of files by path, as os.path.normpath has it: with SHA-256
 
 # What transformers reads beside tokenizer.json.
 BESIDE = ("tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja", "added_tokens.json")
@@ -63,6 +67,7 @@ def kind_at(path: Path) -> Kind | Literal["folder"] | None:
 
 
 LEAST_STORED = 1 << 16  # bytes of a file; a smaller one is read in less time than its stored spec
+NO_CONTENTS: Contents = {}
 _KNOWN = (
     "tokenizer.json (HF tokenizers), a SentencePiece .model, a rank file of tiktoken, vocab.json with merges.txt, "
     "a BERT vocab.txt, a GGUF file, or a folder that holds one"
@@ -77,11 +82,13 @@ def read_tokenizer(
     special_ids: Mapping[str, int] | None = None,
     revision: str | None = None,
     download: bool = False,
+    contents: Contents = NO_CONTENTS,
 ) -> TokenizerSpec:
     """Read a tokenizer file, a folder that holds one, or OpenAI's encoding or a repository by name; see `load`.
 
     The format is detected from the content; only vocab.txt, which has no signature, is recognized by its suffix.
-    splitter, special_ids: for formats without them, which are rank files and vocab.json with merges.txt.
+    splitter, special_ids: for formats without them, which are rank files and vocab.json with merges.txt. contents: of
+    files that were read already, by path.
     """
     file = place_of(path, local=True)
     check_flag("download", download)
@@ -99,21 +106,24 @@ def read_tokenizer(
             beside = {name: (folder / name).read_bytes() for name in names}
         elif encoding:
             return _read_encoding(encoding, splitter, special_ids)
-        with file.open("rb") as stream:
-            data = stream.read(len(GGUF))
-            if data == GGUF:  # gigabytes of tensors follow
-                _refuse(str(file), splitter, special_ids)
-                from subwords.formats.gguf import read as gguf
+        found = contents.get(os.path.normpath(file))
+        if found is None or found[0].startswith(GGUF):
+            with file.open("rb") as stream:
+                data = stream.read(len(GGUF))
+                if data == GGUF:  # gigabytes of tensors follow
+                    _refuse(str(file), splitter, special_ids)
+                    from subwords.formats.gguf import read as gguf
 
-                return gguf.read_gguf(stream, str(file))
-            data += stream.read()
+                    return gguf.read_gguf(stream, str(file))
+                data += stream.read()
+            found = data, hashlib.sha256(data).digest()
     except OSError as error:
         if isinstance(path, str) and len(file.parts) == 1 and not file.suffix and not file.exists():
             known = f"; names are {', '.join(ENCODINGS)}, those of OpenAI's models, and org/name of the Hub"
             hint = nearest(path, [*ENCODINGS, *MODELS]) or known
             raise FormatError(f"no file, folder or name {path!r} here{hint}") from None
         raise FormatError(f"expected a tokenizer file ({_KNOWN}); {file}: {error.strerror}") from None
-    spec = _read_bytes(data, file, splitter, special_ids)
+    spec = _read_bytes(*found, file, splitter, special_ids)
     if not beside:
         return spec
     from subwords.formats.hf import folder as hf_folder
@@ -121,21 +131,23 @@ def read_tokenizer(
     return hf_folder.read_folder_files(spec, beside, str(file.parent), complete=file.name == _NAMES[0])
 
 
-def _read_bytes(data: bytes, file: Path, splitter: Rule | None, special_ids: Mapping[str, int] | None) -> TokenizerSpec:
+def _read_bytes(
+    data: bytes, digest: bytes, file: Path, splitter: Rule | None, special_ids: Mapping[str, int] | None
+) -> TokenizerSpec:
     kind = kind_of(data, file)
     if kind is not None and kind not in ("ranks", "merges", "vocab.json"):
         _refuse(str(file), splitter, special_ids)
     if len(data) < LEAST_STORED or kind in (None, "merges", "vocab.json") or not _can_be_stored(splitter, special_ids):
         return read_as(kind, data, file, splitter, special_ids)
     options = splitter, None if special_ids is None else tuple(special_ids.items())
-    source = digest_of((kind, data, *options)).encode()
+    source = digest_of((kind, digest, *options)).encode()
 
     def made() -> tuple[TokenizerSpec, str]:
         spec = read_as(kind, data, file, splitter, special_ids)
         return spec, spec.model.digest
 
-    spec, digest = stored("spec", source, made)
-    vars(spec.model)["digest"] = digest  # names all that is stored of the model: 12 ms for 200,000 tokens
+    spec, of_model = stored("spec", source, made)
+    vars(spec.model)["digest"] = of_model  # names all that is stored of the model: 12 ms for 200,000 tokens
     return spec
 
 

@@ -227,7 +227,7 @@ def _write_table(path: str, table: object) -> None:
         write_table(path, packed(table))
 
 
-def write_table(path: str, content: bytes) -> None:
+def write_table(path: str, content: bytes | bytearray) -> None:
     """Write a file of the folder of tables, whole, if it can be written and is not too large."""
     import tempfile
     from pathlib import Path

@@ -29,6 +29,8 @@ from subwords.kernels.trie import ROOT, child, next_piece, next_slot, piece_leng
 # Tried and dropped: the record and the score of a piece side by side in one array: 0.92 to 1.02 of the speed.
 # Searching from each place to later ones, one step for a character of three bytes and a set of the pairs of characters
 # that begin a piece: 0.99 of the speed in Chinese, 1.1 in Japanese, for tables of 3 MB.
+# The same with a hash table of the edges by character (4 MB), read level by level for 32 places and prefetched: 1.1 in
+# Chinese, 1.25 in Japanese, 1.0 in Korean. Branches that nothing predicts are left, about four a character.
 
 NO_PIECE, UNREACHED = layout.MISSING, -1
 LEAST, HUGE = F64(-1e300), F64(1e300)

@@ -8,6 +8,7 @@ from dataclasses import fields, is_dataclass
 from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
+from unicodedata import combining, east_asian_width
 
 from subwords.support.errors import InputError
 
@@ -113,18 +114,29 @@ def shown(value: object) -> str:
 
 
 def markdown(columns: Sequence[str], rows: Sequence[Row]) -> str:
-    r"""Return a table in Markdown; numbers are aligned to the right.
+    r"""Return a table in Markdown whose columns also align as text; numbers are aligned to the right.
 
     >>> print(markdown(["a", "b"], [["x|y", 1.5]]))
-    | a | b |
-    |---|--:|
+    | a    |   b |
+    |------|----:|
     | x\|y | 1.5 |
     """
-    cells = [[shown(value).replace("|", "\\|").replace("\n", " ") for value in row] for row in rows]
+    cells = [[shown(value).replace("|", "\\|").replace("\n", " ") for value in row] for row in (columns, *rows)]
     right = [all(not isinstance(row[k], str) for row in rows) for k in range(len(columns))]
-    rule = "|".join("--:" if is_right else "---" for is_right in right)
-    lines = [f"| {' | '.join(columns)} |", f"|{rule}|", *(f"| {' | '.join(row)} |" for row in cells)]
-    return "\n".join(lines)
+    widths = [max(3, *(_width(row[k]) for row in cells)) for k in range(len(columns))]
+    lines = [f"| {' | '.join(map(_padded, row, widths, right))} |" for row in cells]
+    rule = "|".join("-" * (width + 1) + ("-", ":")[to_right] for width, to_right in zip(widths, right, strict=True))
+    return "\n".join([lines[0], f"|{rule}|", *lines[1:]])
+
+
+def _width(text: str) -> int:
+    """Return how many columns of a terminal a text takes."""
+    return len(text) if text.isascii() else sum((east_asian_width(c) in "WF") + (combining(c) == 0) for c in text)
+
+
+def _padded(text: str, width: int, to_right: bool) -> str:
+    blank = " " * (width - _width(text))
+    return blank + text if to_right else text + blank
 
 
 def latex(columns: Sequence[str], rows: Sequence[Row], caption: str = "", label: str = "", by_row: bool = False) -> str:

@@ -8,8 +8,9 @@ from typing import Any
 
 from benchmarks.adversarial import adversarial_summary
 from benchmarks.definition import read_folder
-from benchmarks.front import front_page
+from benchmarks.front import figures, front_page
 from benchmarks.inputs import ROOT
+from benchmarks.picture import picture
 from benchmarks.record import caption, latest, versions_of
 from benchmarks.report import engine_label, notes, peers_of, per_byte, rate, report, seconds, versus
 from benchmarks.summary import SHOWN
@@ -23,6 +24,7 @@ Row = dict[str, Any]
 
 PAGE = ROOT / "BENCHMARKS.md"
 README = ROOT / "README.md"
+PICTURE = ROOT / "docs" / "pictures" / "speed.svg"
 RECORDS = ROOT / "benchmarks" / "records"
 RESULTS = ROOT / "benchmarks" / "results"
 TEMPLATE = ROOT / "benchmarks" / "page.md"
@@ -44,6 +46,8 @@ def pages(records: dict[str, Record]) -> dict[Path, str]:
             parts.append(f"Not measured since this table was defined: {', '.join(missing)}.")
         text = text.replace(marker, "\n\n".join(parts))
     made = {PAGE: text, README: front_page(README.read_text("utf-8"), records)}
+    if rows := figures(records):
+        made[PICTURE] = picture(rows)
     for name, record in records.items():
         head = "<!-- Made from the records by `python -m benchmarks page`. -->"
         made[RESULTS / f"{name}.md"] = f"{head}\n\n{report(record)}\n\n{caption(record)}\n"
@@ -59,8 +63,8 @@ def measured() -> dict[str, Record]:
 
 def write_pages() -> None:
     """Write every page again."""
-    RESULTS.mkdir(exist_ok=True)
     for path, text in pages(measured()).items():
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, "utf-8")
 
 

@@ -29,7 +29,7 @@ from benchmarks.engines.tiktoken import Tiktoken
 from benchmarks.engines.tokenizers import Tokenizers
 from benchmarks.engines.tokenizers_rc import TokenizersRc
 from benchmarks.inputs import LANGUAGES, Inputs, MissingDataError, cut
-from benchmarks.page import PAGE, README, RECORDS, TABLES, measured, pages
+from benchmarks.page import PAGE, PICTURE, README, RECORDS, TABLES, measured, pages
 from benchmarks.process import Launcher, without_folders
 from benchmarks.ranks import document_of_ranks, merges_of, read_ranks
 from benchmarks.record import caption, latest, save, slug
@@ -195,10 +195,10 @@ def test_pages_are_those_that_the_records_make() -> None:
     records = measured()
     made = pages(records)
     assert PAGE in made
-    found = {path.name for path in (ROOT / "benchmarks" / "results").iterdir()}
-    assert found >= {path.name for path in made} - {PAGE.name, README.name}
+    found, others = {path.name for path in (ROOT / "benchmarks" / "results").iterdir()}, {PAGE, README, PICTURE}
+    assert found >= {path.name for path in made.keys() - others}
     if len(records) == len(read_folder(ROOT / "benchmarks" / "definitions")):  # tables go when those after them come
-        assert found == {path.name for path in made} - {PAGE.name, README.name}
+        assert found == {path.name for path in made.keys() - others}
         assert set(latest(RECORDS)) == set(records)
     for path, text in made.items():
         assert path.read_text("utf-8") == text, f"{path.name}: run python -m benchmarks page"
@@ -669,7 +669,7 @@ def test_page_with_every_table_is_short() -> None:
     assert len(made[PAGE].splitlines()) <= 196  # adversarial files may add lines
     assert "Not measured" not in made[PAGE]
     assert "<!-- table" not in made[PAGE]
-    assert {path.stem for path in made} == {*found, PAGE.stem, README.stem}
+    assert {path.stem for path in made} == {*found, PAGE.stem, README.stem, PICTURE.stem}
 
 
 def test_page_without_a_record_says_what_is_missing() -> None:

@@ -17,6 +17,8 @@ __all__ = ["ROOT", "Inputs", "MissingDataError", "cut"]
 ROOT = Path(__file__).resolve().parents[1]
 OPTICKS = ROOT / "examples" / "opticks.txt"
 MULTILINGUAL = "multilingual.model"
+BETWEEN_TOKENS = 100_000  # bytes
+ADDED = " with added tokens"
 LANGUAGES = "ar+de+english+es+fr+hi+ja+ko+my+ru+th+tr+vi+zh"
 
 
@@ -31,6 +33,7 @@ class Inputs:
         self.data = data
         self.work = work
         self.launcher = launcher
+        self._alphabets: dict[Path, int] = {}
 
     def cases(self, definition: Definition) -> list[Case]:
         """Return the definition's cases; one that names a folder becomes one for each of its files."""
@@ -47,14 +50,26 @@ class Inputs:
         return found
 
     def file(self, corpus: str, limit: int | None = None) -> Path:
-        """Return the path of a corpus, or of several joined by "+". At most `limit` bytes of each are used."""
-        path = self._joined(corpus) if "+" in corpus else self._corpus(corpus)
+        """Return the path of a corpus, or of several joined by "+". At most `limit` bytes of each are used.
+
+        "fresh/code with <|endoftext|>" is a corpus with that special token in it, every 100 KB.
+        """
+        if " with " in corpus:
+            path = self._with_token(*corpus.split(" with "))
+        else:
+            path = self._joined(corpus) if "+" in corpus else self._corpus(corpus)
         if limit is None or path.stat().st_size <= limit:
             return path
         made = self.work / f"{path.parent.name}-{path.stem}-{limit}.txt"
         if not made.exists():
             made.write_bytes(cut(path.read_bytes(), limit))
         return made
+
+    def alphabet(self, path: Path) -> int:
+        """Return how many different bytes a file has."""
+        if path not in self._alphabets:
+            self._alphabets[path] = len({*path.read_bytes()})
+        return self._alphabets[path]
 
     def _joined(self, corpus: str, each: int | None = None) -> Path:
         """Several corpora in one file, of each at most `each` bytes."""
@@ -66,16 +81,31 @@ class Inputs:
                     file.write(path.read_bytes())
         return made
 
+    def _with_token(self, corpus: str, token: str) -> Path:
+        """A corpus with a special token after the line in which each 100 KB of it end."""
+        made = self.work / f"tokens-{hashlib.sha256(f'{corpus} {token}'.encode()).hexdigest()[:8]}.txt"
+        if not made.exists():
+            rest, parts = self.file(corpus).read_bytes(), []
+            while rest:
+                parts.append(cut(rest, BETWEEN_TOKENS))
+                rest = rest[len(parts[-1]) :]
+            made.write_bytes(token.encode().join(parts))
+        return made
+
     def tokenizer(self, name: str) -> Path:
-        """Return a tokenizer.json without added tokens, so that all text is text to all; or a .model as it is."""
+        """Return a tokenizer.json without added tokens, so that all text is text to all; or a .model as it is.
+
+        "gpt2 with added tokens" keeps them.
+        """
+        name, added, _ = name.partition(ADDED)
         if (model := self.data / "tokenizers" / name).is_file():
             return model
         if name == MULTILINGUAL:
             return self._multilingual()
-        made = self.work / f"{name.replace('/', '-')}.tokenizer.json"
+        made = self.work / f"{name.replace('/', '-')}{added.replace(' ', '-')}.tokenizer.json"
         if not made.exists():
             document = self._document(name)
-            document["added_tokens"] = []
+            document["added_tokens"] = document["added_tokens"] if added else []
             made.write_text(json.dumps(document, ensure_ascii=False), "utf-8")
         return made
 

@@ -29,6 +29,7 @@ RECORDS = ROOT / "benchmarks" / "records"
 RESULTS = ROOT / "benchmarks" / "results"
 TEMPLATE = ROOT / "benchmarks" / "page.md"
 DEFINITIONS = ROOT / "benchmarks" / "definitions"
+SPECIAL = ("calls_special",)
 CALLS = ("calls", "calls_batch", "calls_load", "calls_cold")
 PASSES = (("fresh", "fresh"), ("remembered", "warm"))
 FAMILIES = {"encode_gpt2": "GPT-2", "encode_cl100k": "cl100k", "encode_o200k": "o200k"}
@@ -108,10 +109,13 @@ def _models(records: Record) -> str:
         record = records[name]
         for case, peers, row, first in _rows(record):
             if first:
-                theirs = [_rate(peers[0], per_byte("encode", key)) if peers else "n/a" for _, key in PASSES]
+                costs = [per_byte("encode", key) for _, key in PASSES]
+                best = min(peers, key=lambda row: costs[0](row).median, default=None)  # type: ignore[union-attr]
+                peer = "–" if best is None else engine_label(best)
+                theirs = [_rate(best, cost) if best else "n/a" for cost in costs]
                 cells = [_against(peers, row, key) for _, key in PASSES]
                 shown = f"BERT, {case}" if name == "encode_bert" else case
-                rows.append([shown, record["peer"], *cells, *theirs, row["verified"]])
+                rows.append([shown, peer, *cells, *theirs, row["verified"]])
     columns = [f"{title}, MB/s" for title, _ in PASSES] + [f"peer, {title}" for title, _ in PASSES]
     return table(["model and text", "peer", *columns, "ids"], rows)
 
@@ -124,6 +128,10 @@ def _calls(records: Record) -> str:
     return calls_table([records[name] for name in _known(CALLS, records)])
 
 
+def _special(records: Record) -> str:
+    return calls_table([records[name] for name in _known(SPECIAL, records)])
+
+
 def _split(records: Record) -> str:
     record = records["split"]
     found: dict[str, dict[str, tuple[list[Row], Row]]] = {}
@@ -132,11 +140,16 @@ def _split(records: Record) -> str:
             rule, text = case.split(", ", 1)
             found.setdefault(text, {})[rule] = peers, row
     rules = [*dict.fromkeys(rule for cases in found.values() for rule in cases)]
-    rows = [
-        [text, *(_against(*cases[rule], "warm", "split") if rule in cases else "" for rule in rules)]
-        for text, cases in found.items()
-    ]
-    return _with_notes(table(["MB/s", *(rule.replace(" (invented)", "\u00b9") for rule in rules)], rows), [record])
+    tables = []
+    for kind in (False, True):
+        some = [rule for rule in rules if ("(invented)" in rule) == kind]
+        rows = [
+            [text, *(_against(*cases[rule], "warm", "split") if rule in cases else "" for rule in some)]
+            for text, cases in found.items()
+            if cases.keys() & {*some}
+        ]
+        tables.append(table(["MB/s", *(rule.replace(" (invented)", "\u00b9") for rule in some)], rows))
+    return _with_notes("\n\n".join(tables), [record])
 
 
 def _startup(records: Record) -> str:
@@ -166,6 +179,7 @@ TABLES: dict[str, tuple[Callable[[dict[str, Record]], str], tuple[str, ...]]] = 
     "memory": (_memory, tuple(FAMILIES)),
     "models": (_models, ("encode_sentencepiece", "encode_bert")),
     "calls": (_calls, CALLS),
+    "special": (_special, SPECIAL),
     "train": (_train, ("train", "train_languages", "train_wordpiece", "train_unigram")),
     "split": (_split, ("split",)),
     "startup": (_startup, ("startup_encode", "startup_train")),

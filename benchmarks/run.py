@@ -180,6 +180,8 @@ class _CaseRun:
         job = {**self.parameters, "task": self.definition.task, "file": str(file), "output": str(output)}
         if "tokenizer" in job:
             job["tokenizer"] = str(self.inputs.tokenizer(job["tokenizer"]))
+        if "documents" in job:
+            job["alphabet"] = self.inputs.alphabet(file)
         if "baseline" in job:
             job["baseline"] = str(self.inputs.file(job["baseline"], file.stat().st_size))
         return job

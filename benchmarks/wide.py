@@ -14,79 +14,95 @@ __all__ = ["brief_table", "calls_table", "encode_table", "memory_table", "startu
 
 Record = dict[str, Any]
 Row = dict[str, Any]
+MOST_COLUMNS = 8
 UNITS = {"µs": 1e6, "ms": 1e3, "s": 1.0}
 
 
 def encode_table(record: Record) -> str:
-    """Return MB/s of a fresh text by every engine; of the same text again by the first engine and the best other."""
+    """Return a table of MB/s of a fresh text by every engine, and one of the same text again by the first of them."""
     fresh, again = per_byte("encode", "fresh"), per_byte("encode", "warm")
     names = _names([record])
-    rows = []
+    rows, remembered = [], []
     for case in record["cases"]:
         peers, found = peers_of(record, case), {row["name"]: row for row in case["engines"]}
         own = case["engines"][0]
         cells = [_cell(found.get(name), lambda row: spread(rate(fresh(row)))) for name in names]
         cells.insert(1, _ratio(own, peers, fresh))
-        remembered = _cell(own, lambda row: spread(rate(again(row))))
-        rows.append([case["name"], *cells, remembered, _ratio(own, peers, again)])
+        rows.append([case["name"], *cells])
+        remembered.append([case["name"], *_own_and_best(own, peers, again)])
     labels = [_label([record], name) for name in names]
-    headers = [
-        "MB/s",
-        labels[0],
-        "times the fastest other",
-        *labels[1:],
-        f"{names[0]}, remembered",
-        "times the fastest",
-    ]
-    return _with_problems(table(headers, rows), [record])
+    first = table(["MB/s", labels[0], "times the fastest other", *labels[1:]], rows)
+    second = table(["MB/s, remembered", labels[0], "times the fastest other", "fastest other"], remembered)
+    return _with_problems(f"{first}\n\n{second}", [record])
+
+
+def _own_and_best(own: Row, peers: Sequence[Row], cost: Times) -> list[str]:
+    """The rate of the first engine, the ratio, and the rate and name of the fastest other."""
+    measured = [row for row in peers if cost(row) is not None]
+    best = min(measured, key=lambda row: cost(row).median, default=None)  # type: ignore[union-attr]
+    other = "–" if best is None else f"{spread(rate(cost(best)))}, {best['name']}"
+    return [_cell(own, lambda row: spread(rate(cost(row)))), _ratio(own, peers, cost), other]
 
 
 def brief_table(records: Sequence[Record], titles: Sequence[str]) -> str:
-    """Return MB/s of the first engine, fresh and remembered, and beside it the fastest other by name."""
+    """Return a table for each record: MB/s of the first engine, and beside it the fastest other by name."""
     fresh, again = per_byte("encode", "fresh"), per_byte("encode", "warm")
-    rows: dict[str, list[str]] = {}
-    for record in records:
+    tables = []
+    for record, title in zip(records, titles, strict=True):
+        rows = []
         for case in record["cases"]:
             own, peers = case["engines"][0], peers_of(record, case)
-            best = min(peers, key=lambda row: fresh(row).median, default=None)  # type: ignore[union-attr]
-            other = "–" if best is None else f"{_cell(best, lambda row: spread(rate(fresh(row))))}, {best['name']}"
-            cells = [_cell(own, lambda row: spread(rate(fresh(row)))), _ratio(own, peers, fresh), other]
-            cells += [_cell(own, lambda row: spread(rate(again(row)))), _ratio(own, peers, again)]
-            rows.setdefault(case["name"], []).extend(cells)
-    columns = ("fresh", "times the fastest other", "fastest other", "remembered", "times the fastest")
-    headers = ["MB/s", *(f"{title}, {column}" for title in titles for column in columns)]
-    return _with_problems(table(headers, [[name, *cells] for name, cells in rows.items()]), records)
+            rows.append([case["name"], *_own_and_best(own, peers, fresh), *_own_and_best(own, peers, again)[:2]])
+        columns = ("fresh", "times the fastest other", "fastest other", "remembered", "times the fastest")
+        tables.append(table([f"{title}, MB/s", *columns], rows))
+    return _with_problems("\n\n".join(tables), records)
 
 
 def calls_table(records: Sequence[Record]) -> str:
-    """Return what every call costs every engine; a case's name ends in its unit. "a / b" is fresh and remembered."""
+    """Return what every call costs every engine; a case's name ends in its unit. "a / b" is fresh and remembered.
+
+    Calls of engines that are too many for one table are in a second one.
+    """
+    cases = [(record, case) for record in records for case in record["cases"]]
     names = _names(records)
+    most = MOST_COLUMNS - 2  # one column is the call, one the ratio
+    first = [(record, case) for record, case in cases if _has(case, names[1:most])] if len(names) > most else cases
+    second = [one for one in cases if one not in first]
+    tables = [_calls_of(first, names[:most])]
+    if second:
+        tables.append(_calls_of(second, [name for name in names if any(_has(case, [name]) for _, case in second)]))
+    return _with_problems("\n\n".join(tables), records)
+
+
+def _has(case: Row, names: Sequence[str]) -> bool:
+    """Whether one of these engines has the call of a case."""
+    return any(row["name"] in names and row["status"] == "ok" for row in case["engines"])
+
+
+def _calls_of(cases: Sequence[tuple[Record, Row]], names: Sequence[str]) -> str:
     rows = []
-    for record in records:
-        for case in record["cases"]:
-            unit = case["name"].rpartition(", ")[2]
-            found = {row["name"]: row for row in case["engines"]}
-            own, peers = case["engines"][0], peers_of(record, case)
-            kinds = [kind for kind in SHOWN["calls"] if any(seconds("calls", kind)(row) for row in found.values())]
-            cells = [_cell(found.get(name), _shown(kinds, unit)) for name in names]
-            cells.insert(1, " / ".join(_ratio(own, peers, seconds("calls", kind)) for kind in kinds) or "n/a")
-            rows.append([case["name"], *cells])
-    headers = ["call", names[0], "times the fastest other", *names[1:]]
-    return _with_problems(table(headers, rows), records)
+    for record, case in cases:
+        unit = case["name"].rpartition(", ")[2]
+        found = {row["name"]: row for row in case["engines"]}
+        own, peers = case["engines"][0], peers_of(record, case)
+        kinds = [kind for kind in SHOWN["calls"] if any(seconds("calls", kind)(row) for row in found.values())]
+        cells = [_cell(found.get(name), _shown(kinds, unit)) for name in names]
+        cells.insert(1, " / ".join(_ratio(own, peers, seconds("calls", kind)) for kind in kinds) or "n/a")
+        rows.append([case["name"], *cells])
+    return table(["call", names[0], "times the fastest other", *names[1:]], rows)
 
 
 def memory_table(records: Sequence[Record], titles: Sequence[str], case: str) -> str:
     """Return the memory of a process with a new object, after a text, and at most."""
-    rows: dict[str, list[str]] = {}
-    for record in records:
+    rows = []
+    names = _names(records)
+    for record, title in zip(records, titles, strict=True):
         found = {row["name"]: row for row in next(one for one in record["cases"] if one["name"] == case)["engines"]}
-        for name in _names(records):
-            row = found.get(name)
-            sizes = ("new_mb", "after_mb", "peak_mb")
-            cells = [_cell(row, lambda row, size=size: _median(seconds("encode", size)(row))) for size in sizes]
-            rows.setdefault(_label([record], name), []).extend(cells)
-    columns = [f"{title}, {when}" for title in titles for when in ("new object", "after the text", "most")]
-    return table(["MB", *columns], [[name, *cells] for name, cells in rows.items()])
+        for when, size in (("new object", "new_mb"), ("after the text", "after_mb"), ("most", "peak_mb")):
+            cost = seconds("encode", size)
+            cells = [_cell(found.get(name), lambda row, cost=cost: _median(cost(row))) for name in names]
+            rows.append([f"{title}, {when}", *cells])
+    return table(["MB", *(_label(records, name) for name in names)], rows)
 
 
 def startup_table(records: Sequence[Record], titles: Sequence[str]) -> str:

@@ -4,6 +4,10 @@ An engine's `calls` gives those that it has, by these names:
 
 - encode: a str to a list of ids. count: a str to the number of its tokens. text: bytes to an array of ids.
 - spans, spans_batch: a str, or a list of str, to (ids, where each token starts, in characters), as the engine has them.
+- array: a str to an array of ids. template: a str to a list of ids with the tokens of the template.
+- allow, allow_array, allow_text: as encode, array and text, but special tokens in a text are taken as such.
+- hf: a str to a list of ids, by the methods of HF tokenizers with their defaults.
+- padded: a list of str to the arrays that a model takes, each of int64: at most 256 ids a text, padded to the longest.
 - arrays, lists: a list of str to the ids of each, as arrays or as lists of int.
 - decode, decode_array: a list of ids, or an array, to str. decode_batch: a list of lists of ids to a list of str.
 
@@ -75,11 +79,11 @@ def _arguments(engine: Engine, tokenizer: Any, job: Answer, text: str) -> list[A
     else:
         most = (len(text) - job["length"]) // 2
         texts = strings_of(text, min(job["count"], most), job["length"])
-    if job["call"] == "text":
+    if job["call"] in ("text", "allow_text"):
         return [one.encode() for one in texts]
     if not job["call"].startswith("decode"):
         return [texts] if job["of"] == "batch" else list(texts)
-    rows = [engine.encode(tokenizer, one.encode()) for one in texts]
+    rows = [engine.encode(tokenizer, one.encode())[: job.get("ids")] for one in texts]
     if job["call"] == "decode_array":
         return rows
     lists = [row.tolist() for row in rows]

@@ -6,9 +6,11 @@ from benchmarks.engines.protocol import Engine, serve
 
 
 class Gigabpe(Engine):
-    """It takes files and the number of threads, and reads a file as lines or as documents as it likes."""
+    """A document is a line, and its alphabet is the bytes that occur, where that of the others is all 256."""
 
     packages = ("gigabpe",)
+    documents = ("line",)
+    own_alphabet = True
 
     def train(self, file: str, output: str, *, vocab_size: int, special_tokens: list[str], threads: int) -> None:
         options = {"special_tokens": special_tokens, "threads": threads, "pretokenizer": "bytelevel"}

@@ -36,6 +36,11 @@ class Gigatoken(Engine):
             "encode": lambda text: tokenizer.encode(text).tolist(),
             "count": lambda text: len(tokenizer.encode(text)),
             "text": tokenizer.encode,
+            "array": tokenizer.encode,
+            # Added tokens are always taken.
+            "allow": lambda text: tokenizer.encode(text).tolist(),
+            "allow_array": tokenizer.encode,
+            "allow_text": tokenizer.encode,
             "arrays": lambda texts: tokenizer.encode_batch(texts, parallel=parallel),
             "lists": lambda texts: tokenizer.encode_batch_list(texts, parallel=parallel),
             "decode": lambda ids: tokenizer.decode(ids).decode("utf-8", "replace"),

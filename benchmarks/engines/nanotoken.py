@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks.engines.protocol import Engine, serve
+from benchmarks.engines.protocol import Engine, model_arrays, serve
 
 
 class Nanotoken(Engine):
@@ -29,6 +29,9 @@ class Nanotoken(Engine):
             "encode": lambda text: self.encode_list(tokenizer, text),
             "count": lambda text: len(tokenizer.encode(text, add_special_tokens=False)),
             "text": lambda data: self.encode(tokenizer, data),
+            "array": lambda text: tokenizer.encode(text, add_special_tokens=False),
+            "template": lambda text: tokenizer.encode(text).tolist(),
+            "padded": lambda texts: tokenizer.encode_batch_padded(texts, max_length=256, parallel=threads > 1),
             "arrays": lambda texts: tokenizer.encode_batch(texts, **plain),
             "lists": lambda texts: tokenizer.encode_batch_list(texts, **plain),
             "decode": tokenizer.decode,
@@ -37,6 +40,8 @@ class Nanotoken(Engine):
         }
 
     def plain(self, call: str, found: Any) -> Any:
+        if call == "padded":
+            return model_arrays(found)
         return found.to_list() if call == "arrays" else found
 
 

@@ -21,7 +21,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Engine", "NoSuchCallError", "RefusedError", "digest_and_save", "other_text", "serve", "strings_of", "timed"]
+__all__ = [
+    "Engine",
+    "NoSuchCallError",
+    "RefusedError",
+    "digest_and_save",
+    "model_arrays",
+    "other_text",
+    "serve",
+    "strings_of",
+    "timed",
+]
 
 Answer = dict[str, Any]
 
@@ -39,6 +49,9 @@ class Engine:
 
     packages: tuple[str, ...] = ()
     reads: tuple[str, ...] = ()  # the endings of the tokenizer files that it loads itself
+
+    documents: tuple[str, ...] = ("file",)  # what training may take as a document: the file, each "line"
+    own_alphabet = False  # whether its alphabet is the bytes that occur, not all 256
 
     def __init__(self, library: Any) -> None:
         self.library = library
@@ -83,7 +96,7 @@ class Engine:
         raise RefusedError("does not split")
 
     def train(self, file: str, output: str, *, vocab_size: int, special_tokens: list[str], threads: int) -> None:
-        """Train on a file taken as one document and save the result."""
+        """Train on a file and save the result; an engine with two kinds of `documents` takes one as another option."""
         raise RefusedError("does not train")
 
     def train_wordpiece(
@@ -125,6 +138,11 @@ def strings_of(text: str, count: int, length: int) -> list[str]:
     if step < 1:
         raise ValueError(f"expected a text of more than {count + length} characters, not {len(text)}")
     return [text[start : start + length] for start in range(0, step * count, step)]
+
+
+def model_arrays(found: dict[str, Any]) -> list[list[list[int]]]:
+    """Return the arrays that a model takes as lists."""
+    return [found[name].tolist() for name in ("input_ids", "token_type_ids", "attention_mask")]
 
 
 def other_text() -> str:
@@ -201,6 +219,11 @@ def _prepare(engine: Engine, job: Answer) -> Answer:
 
 def _train(engine: Engine, job: Answer) -> Answer:
     options = {key: job[key] for key in ("vocab_size", "special_tokens", "threads")}
+    if "documents" in job:
+        if job["documents"] not in engine.documents:
+            raise RefusedError(f"takes no {job['documents']} as a document")
+        options |= {"documents": job["documents"]} if len(engine.documents) > 1 else {}
+        options["vocab_size"] -= 256 - job["alphabet"] if engine.own_alphabet else 0
     train = engine.train_unigram if job.get("algorithm") == "unigram" else engine.train
     if "score" in job:
         train, options["score"] = engine.train_wordpiece, job["score"]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
-from benchmarks.engines.protocol import Engine, serve
+from benchmarks.engines.protocol import Engine, model_arrays, serve
 
 
 class Subwords(Engine):
@@ -13,6 +14,7 @@ class Subwords(Engine):
 
     packages = ("subwords", "numpy", "numba")
     reads = (".json", ".model", ".tiktoken")
+    documents = ("file", "line")
 
     def prepare(self) -> None:
         self.library.warmup()
@@ -41,6 +43,16 @@ class Subwords(Engine):
             "decode_array": tokenizer.decode,
             "decode_batch": tokenizer.decode_batch,
         }
+        shape = cache(tokenizer.as_hf)
+        found |= {
+            "array": tokenizer.encode_to_numpy,
+            "template": lambda text: tokenizer.encode(text, template=True),
+            "allow": lambda text: tokenizer.encode(text, special="allow"),
+            "allow_array": lambda text: tokenizer.encode_to_numpy(text, special="allow", **shared),
+            "allow_text": lambda data: tokenizer.encode_to_numpy(data, special="allow", **shared),
+            "hf": lambda text: shape().encode(text).ids,
+            "padded": lambda texts: tokenizer(texts, padding=True, truncation=256, threads=threads).to_numpy(),
+        }
         if hasattr(tokenizer, "count_tokens"):
             found["count"] = tokenizer.count_tokens
         return found
@@ -48,6 +60,8 @@ class Subwords(Engine):
     def plain(self, call: str, found: Any) -> Any:
         if call == "arrays":
             return found.to_lists()
+        if call == "padded":
+            return model_arrays(found)
         if call == "spans":
             return found[0], found[1][:, 0]
         return [(ids, spans[:, 0]) for ids, spans in found] if call == "spans_batch" else found
@@ -67,9 +81,19 @@ class Subwords(Engine):
         found = [base + ends[: int(upto[-1])].astype(np.int64) for _, base, ends, upto, _ in _chunks(splitter, data)]
         return np.concatenate(found)
 
-    def train(self, file: str, output: str, *, vocab_size: int, special_tokens: list[str], threads: int) -> None:
+    def train(
+        self,
+        file: str,
+        output: str,
+        *,
+        vocab_size: int,
+        special_tokens: list[str],
+        threads: int,
+        documents: str = "file",
+    ) -> None:
+        reading = {} if documents == "file" else {"reading": self.library.Reading(documents=documents)}
         tokenizer = self.library.train(
-            file, vocab_size=vocab_size, special_tokens=special_tokens, threads=threads, progress=False
+            file, vocab_size=vocab_size, special_tokens=special_tokens, threads=threads, progress=False, **reading
         )
         tokenizer.save(output)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.engines.protocol import Engine, RefusedError, serve
+from benchmarks.engines.protocol import Engine, RefusedError, model_arrays, serve
 
 
 class Tokenizers(Engine):
@@ -14,6 +14,7 @@ class Tokenizers(Engine):
 
     packages = ("tokenizers", "numpy")
     reads = (".json",)
+    documents = ("file", "line")
 
     def __init__(self, library: Any) -> None:
         super().__init__(library)
@@ -38,7 +39,31 @@ class Tokenizers(Engine):
         def ids_of(texts: list[str]) -> list[Any]:
             return tokenizer.encode_batch_fast(texts, add_special_tokens=False)  # type: ignore[no-any-return]
 
+        def allow_array(text: str) -> Any:
+            import numpy as np
+
+            return np.array(ids_of([text])[0].ids, np.uint32)
+
+        def padded(texts: list[str]) -> dict[str, Any]:
+            import numpy as np
+
+            tokenizer.enable_padding()
+            tokenizer.enable_truncation(256)
+            rows = tokenizer.encode_batch_fast(texts)
+            columns = {
+                "input_ids": [row.ids for row in rows],
+                "token_type_ids": [row.type_ids for row in rows],
+                "attention_mask": [row.attention_mask for row in rows],
+            }
+            return {name: np.array(column, np.int64) for name, column in columns.items()}
+
         return {
+            "template": lambda text: tokenizer.encode_batch_fast([text])[0].ids,
+            "allow": lambda text: ids_of([text])[0].ids,
+            "allow_array": allow_array,
+            "allow_text": lambda data: self.encode(tokenizer, data),
+            "hf": lambda text: tokenizer.encode(text).ids,
+            "padded": padded,
             "encode": lambda text: ids_of([text])[0].ids,
             "count": lambda text: len(ids_of([text])[0]),
             "text": lambda data: self.encode(tokenizer, data),
@@ -51,11 +76,22 @@ class Tokenizers(Engine):
         }
 
     def plain(self, call: str, found: Any) -> Any:
+        if call == "padded":
+            return model_arrays(found)
         if call == "spans":
             return found[0], [start for start, _ in found[1]]
         return [self.plain("spans", one) for one in found] if call == "spans_batch" else found
 
-    def train(self, file: str, output: str, *, vocab_size: int, special_tokens: list[str], threads: int) -> None:
+    def train(
+        self,
+        file: str,
+        output: str,
+        *,
+        vocab_size: int,
+        special_tokens: list[str],
+        threads: int,
+        documents: str = "file",
+    ) -> None:
         from tokenizers import models, pre_tokenizers, trainers
 
         tokenizer = self.library.Tokenizer(models.BPE())
@@ -66,7 +102,10 @@ class Tokenizers(Engine):
             initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
             show_progress=False,
         )
-        tokenizer.train_from_iterator([Path(file).read_bytes().decode()], trainer)
+        if documents == "line":
+            tokenizer.train([file], trainer)
+        else:
+            tokenizer.train_from_iterator([Path(file).read_bytes().decode()], trainer)
         tokenizer.save(output)
 
     def train_wordpiece(

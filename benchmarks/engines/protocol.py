@@ -31,6 +31,7 @@ __all__ = [
     "serve",
     "strings_of",
     "timed",
+    "timed_training",
 ]
 
 Answer = dict[str, Any]
@@ -217,12 +218,14 @@ def _prepare(engine: Engine, job: Answer) -> Answer:
     return {"versions": versions, "seconds": {}}
 
 
-def _train(engine: Engine, job: Answer) -> Answer:
+def timed_training(engine: Engine, job: Answer) -> Answer:
+    """Train, save and time both; `job["documents"]` is what a document is: the file (if not said), or each "line"."""
     options = {key: job[key] for key in ("vocab_size", "special_tokens", "threads")}
-    if "documents" in job:
-        if job["documents"] not in engine.documents:
-            raise RefusedError(f"takes no {job['documents']} as a document")
-        options |= {"documents": job["documents"]} if len(engine.documents) > 1 else {}
+    documents = job.get("documents", "file")
+    if "score" not in job and job.get("algorithm") != "unigram":
+        if documents not in engine.documents:
+            raise RefusedError(f"takes no {documents} as a document")
+        options |= {"documents": documents} if len(engine.documents) > 1 else {}
         options["vocab_size"] -= 256 - job["alphabet"] if engine.own_alphabet else 0
     train = engine.train_unigram if job.get("algorithm") == "unigram" else engine.train
     if "score" in job:
@@ -285,7 +288,7 @@ def _calls(engine: Engine, job: Answer) -> Answer:
 
 def _startup(engine: Engine, job: Answer) -> Answer:
     if job["what"] == "train":
-        answer = _train(engine, job)
+        answer = timed_training(engine, job)
         answer["seconds"]["total"] = time.perf_counter() - job["started"]
         return answer
     load, _, tokenizer = timed(engine.load, job["tokenizer"])
@@ -329,7 +332,7 @@ def _adversarial(engine: Engine, job: Answer) -> Answer:
 
 _TASKS: dict[str, Callable[[Engine, Answer], Answer]] = {
     "prepare": _prepare,
-    "train": _train,
+    "train": timed_training,
     "encode": _encode,
     "calls": _calls,
     "startup": _startup,

@@ -162,6 +162,7 @@ def test_added_tokens_of_a_byte_level_file_are_literal_text() -> None:
     tok = read_as(value)
     assert [tok.model.vocab[i].decode() for i in (259, 260, 261)] == ["<é>", "中", " \n"]
     assert tok.encode("<é>中 \n", special="allow") == [259, 260, 261]
+    assert [tok.spec.spelling_of(index) for index in range(262)] == [*tok.spec.spellings]
 
 
 def test_added_token_that_is_a_byte_or_merged_keeps_the_bytes_of_the_model() -> None:

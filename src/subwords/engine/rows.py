@@ -137,7 +137,7 @@ def framing_of(
     check_flag("template", template)
     own = spec.template or Template()
     pad = dict(spec.roles or roles_by_name(spec.added_tokens)).get("pad") if padding is not None else None
-    filler = None if pad is None else (pad, spec.spellings[pad])
+    filler = None if pad is None else (pad, spec.spelling_of(pad))
     cut, filled = truncation_of(truncation, spec.truncation), padding_of(padding, spec.padding, filler)
     return Framing(own if template else own.bare, cut, filled)
 

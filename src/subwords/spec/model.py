@@ -162,6 +162,11 @@ class Model(Value):
         """Return tokens as a tokenizer.json spells them; b"" is ""."""
         return tokens_to_text(tokens) if self.byte_level else [token.decode("utf-8", "replace") for token in tokens]
 
+    def text_in_files(self, index: int) -> str:
+        """One token as a tokenizer.json spells it."""
+        token = self.vocab[index]
+        return token.decode("utf-8", "replace") if index in self.literal_ids else self.in_files([token])[0]
+
     @property
     def texts_in_files(self) -> list[str]:
         """The tokens by id as a tokenizer.json spells them; a new list."""

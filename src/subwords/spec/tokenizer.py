@@ -199,6 +199,11 @@ class TokenizerSpec(Value):
             texts[added.id] = added.content
         return tuple(texts)
 
+    def spelling_of(self, index: int) -> str:
+        """One of the `spellings` without all the others, which take 5 ms for 30,000 tokens."""
+        added = next((added.content for added in self.added_tokens if added.id == index), None)
+        return self.model.text_in_files(index) if added is None else added
+
     @cached_property
     def ids_by_spelling(self) -> dict[str, int]:
         """The id of every token by its spelling; the smallest one if several ids have the same."""

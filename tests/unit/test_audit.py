@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tools.gallery import PAGE, page_of
 
 import subwords
 from inside import BPE, RULES, BPESettings, Unigram, Vocab, train_bpe
@@ -214,3 +216,14 @@ def test_real_files(data: Path, name: str) -> None:
         if one.rule == "unreachable-token":
             assert tok.encode(one.tokens[0].replace("\u2581", " ")) != [one.ids[0]]
     assert result.count("error") < 20
+
+
+def test_the_gallery_is_what_audit_finds(tmp_path: Path) -> None:
+    tok = trained()
+    tok.save(tmp_path / "x.json")
+    errors, warnings, notes = (subwords.study.audit(tok).count(one) for one in ("error", "warning", "note"))
+    page = page_of({"small": tmp_path / "x.json"})
+    assert f"| small | BPE | {tok.vocab_size} | {errors} | {warnings} | {notes} |" in page
+    names = {*re.findall(r"^- `([a-z-]+)`", PAGE.read_text("utf-8"), re.MULTILINE)}
+    assert names <= {*RULES}
+    assert len(names) > 5

@@ -17,14 +17,14 @@ from benchmarks.summary import SHOWN
 from benchmarks.tables import number, spread, table
 from benchmarks.wide import brief_table, calls_table, encode_table, memory_table, startup_table
 
-__all__ = ["PAGE", "README", "RECORDS", "RESULTS", "TABLES", "TEMPLATE", "measured", "pages", "write_pages"]
+__all__ = ["PAGE", "PICTURES", "README", "RECORDS", "RESULTS", "TABLES", "TEMPLATE", "measured", "pages", "write_pages"]
 
 Record = dict[str, Any]
 Row = dict[str, Any]
 
 PAGE = ROOT / "BENCHMARKS.md"
 README = ROOT / "README.md"
-PICTURE = ROOT / "docs" / "pictures" / "speed.svg"
+PICTURES = tuple(ROOT / "docs" / "pictures" / f"{name}.svg" for name in ("speed", "fresh", "calls", "train"))
 RECORDS = ROOT / "benchmarks" / "records"
 RESULTS = ROOT / "benchmarks" / "results"
 TEMPLATE = ROOT / "benchmarks" / "page.md"
@@ -32,6 +32,12 @@ DEFINITIONS = ROOT / "benchmarks" / "definitions"
 SPECIAL = ("calls_special",)
 CALLS = ("calls", "calls_batch", "calls_load", "calls_cold")
 PASSES = (("fresh", "fresh"), ("remembered", "warm"))
+TRAINED = {
+    "train": "BPE, 32,000 tokens, {}",
+    "train_languages": "BPE, 32,000 tokens, {}",
+    "train_wordpiece": "WordPiece by {}, 30,522 tokens, 60 MB",
+    "train_unigram": "Unigram, 32,000 pieces, 60 MB",
+}
 FAMILIES = {"encode_gpt2": "GPT-2", "encode_cl100k": "cl100k", "encode_o200k": "o200k"}
 
 
@@ -46,9 +52,15 @@ def pages(records: dict[str, Record]) -> dict[Path, str]:
         if missing := [one for one in needed if one not in records]:
             parts.append(f"Not measured since this table was defined: {', '.join(missing)}.")
         text = text.replace(marker, "\n\n".join(parts))
-    made = {PAGE: text, README: front_page(README.read_text("utf-8"), records)}
-    if rows := figures(records):
-        made[PICTURE] = picture(rows)
+    made = {README: front_page(README.read_text("utf-8"), records)}
+    for name, rows in {"speed": figures(records), **_charts(records)}.items():
+        if rows:
+            made[PICTURES / f"{name}.svg"] = picture(rows)
+        shown = (
+            f"![Times as fast as the fastest other library: the ratios of the tables below](docs/pictures/{name}.svg)"
+        )
+        text = text.replace(f"<!-- chart: {name} -->", shown if rows else "")
+    made[PAGE] = text
     for name, record in records.items():
         head = "<!-- Made from the records by `python -m benchmarks page`. -->"
         made[RESULTS / f"{name}.md"] = f"{head}\n\n{report(record)}\n\n{caption(record)}\n"
@@ -69,24 +81,41 @@ def write_pages() -> None:
         path.write_text(text, "utf-8")
 
 
+def _charts(records: Record) -> list[list[list[str]]]:
+    """The rows of the pictures of the page: encoding a text never seen, calls again, training."""
+    fresh, again, train = per_byte("encode", "fresh"), seconds("calls", "again"), seconds("train", "call")
+    titles = {name: f"{title}, {{}}" for name, title in FAMILIES.items()}
+    return [
+        [row for name in _known(titles, records) for row in _bars(records[name], titles[name], fresh)],
+        [row for name in _known((*CALLS, *SPECIAL), records) for row in _bars(records[name], "{}", again)],
+        [row for name in _known(TRAINED, records) for row in _bars(records[name], TRAINED[name], train)],
+    ]
+
+
+def _bars(record: Record, title: str, cost: Callable[[Row], Any]) -> list[list[str]]:
+    """A row of a picture for each case that has a ratio: the task, and the ratio."""
+    rows = []
+    for case, peers, row, first in _rows(record):
+        if first and row["status"] == "ok" and cost(row) and any(cost(peer) for peer in peers):
+            task = (
+                title.format(case) if title != "{}" else case.rpartition(", ")[0]
+            )  # the name of a call ends in its unit
+            rows.append([task, versus(cost)(row, peers)])
+    return rows
+
+
 def _train(records: Record) -> str:
-    titles = {
-        "train": "BPE, 32,000 tokens, 60 MB",
-        "train_languages": "BPE, 32,000 tokens, {}",
-        "train_wordpiece": "WordPiece by {}, 30,522 tokens, 60 MB",
-        "train_unigram": "Unigram, 32,000 pieces, 60 MB",
-    }
     call, process = seconds("train", "call"), seconds("train", "process")
     rows = []
-    for name in _known(titles, records):
-        title = titles[name]
+    for name in _known(TRAINED, records):
+        title = TRAINED[name]
         for case, peers, row, first in _rows(records[name]):
             cells = [spread(function(row)) for function in (call, process, seconds("train", "peak_mb"))]
             times = [versus(call)(row, peers), versus(process)(row, peers)]
             shown = [*cells[:2], *times, cells[2], row["verified"]] if row["status"] == "ok" else _failed(row, 6)
             rows.append([title.format(case) if first else "", engine_label(row), *shown])
     columns = ["call, s", "whole process, s", "call, times the peer", "process, times the peer", "peak, MB", "result"]
-    return _with_notes(table(["task", "engine", *columns], rows), [records[name] for name in _known(titles, records)])
+    return _with_notes(table(["task", "engine", *columns], rows), [records[name] for name in _known(TRAINED, records)])
 
 
 def _fresh(records: Record) -> str:

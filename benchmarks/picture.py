@@ -1,4 +1,4 @@
-"""The picture of the README: how many times as fast as the fastest other library, from the rows of its table."""
+"""Pictures of README and BENCHMARKS: how many times as fast as the fastest other library, on a log scale."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ text { fill: #f0f6fc } .small { fill: #9198a1 } .wins { fill: #4493f8 } .loses {
 
 
 def picture(rows: Sequence[Sequence[str]]) -> str:
-    """Return an SVG, light and dark, with a bar for each row of task, time, other time and ratio, on a log scale.
+    """Return an SVG, light and dark, with a bar for each row (first cell: task, last: ratio), on a log scale.
 
     A bar to the left of 1 is a loss. ≈ before a ratio: the measurements overlap.
     """
-    ratios = [float(row[3].strip("*≈ ×").replace(",", "")) for row in rows]
+    ratios = [float(row[-1].strip("*≈ ×").replace(",", "")) for row in rows]
     ticks = [tick for tick in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100) if tick <= 2 * max(ratios)]
     ticks = [tick for tick in ticks if tick >= min(1, *ratios) / 2.5]
     low, high = math.log(ticks[0]), math.log(max(*ratios, ticks[-1]))
@@ -49,5 +49,5 @@ def picture(rows: Sequence[Sequence[str]]) -> str:
         parts.append(
             f'<rect class="{kind}" x="{first:.1f}" y="{y}" width="{max(last - first, 2):.1f}" height="16" rx="2"/>'
         )
-        parts.append(f'<text class="small" x="{last + 6:.1f}" y="{y + 13}">{escape(row[3].strip("*"))}</text>')
+        parts.append(f'<text class="small" x="{last + 6:.1f}" y="{y + 13}">{escape(row[-1].strip("*"))}</text>')
     return "\n".join([*parts, "</svg>"]) + "\n"

@@ -37,7 +37,7 @@ from benchmarks.engines.tiktoken import Tiktoken
 from benchmarks.engines.tokenizers import Tokenizers
 from benchmarks.engines.tokenizers_rc import TokenizersRc
 from benchmarks.inputs import LANGUAGES, Inputs, MissingDataError, cut
-from benchmarks.page import PAGE, PICTURE, README, RECORDS, TABLES, measured, pages
+from benchmarks.page import PAGE, PICTURES, README, RECORDS, TABLES, measured, pages
 from benchmarks.process import Launcher, without_folders
 from benchmarks.ranks import document_of_ranks, merges_of, read_ranks
 from benchmarks.record import caption, latest, save, slug
@@ -203,7 +203,7 @@ def test_pages_are_those_that_the_records_make() -> None:
     records = measured()
     made = pages(records)
     assert PAGE in made
-    found, others = {path.name for path in (ROOT / "benchmarks" / "results").iterdir()}, {PAGE, README, PICTURE}
+    found, others = {path.name for path in (ROOT / "benchmarks" / "results").iterdir()}, {PAGE, README, *PICTURES}
     assert found >= {path.name for path in made.keys() - others}
     if len(records) == len(read_folder(ROOT / "benchmarks" / "definitions")):  # tables go when those after them come
         assert found == {path.name for path in made.keys() - others}
@@ -715,7 +715,7 @@ def test_page_with_every_table_is_short() -> None:
     assert max(line.replace("\\|", "").count("|") for line in lines if line[:1] == "|") - 1 <= MOST_COLUMNS
     assert "Not measured" not in made[PAGE]
     assert "<!-- table" not in made[PAGE]
-    assert {path.stem for path in made} == {*found, PAGE.stem, README.stem, PICTURE.stem}
+    assert {path.stem for path in made} == {*found, PAGE.stem, README.stem, *(path.stem for path in PICTURES)}
 
 
 def test_page_without_a_record_says_what_is_missing() -> None:

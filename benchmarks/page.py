@@ -53,13 +53,11 @@ def pages(records: dict[str, Record]) -> dict[Path, str]:
             parts.append(f"Not measured since this table was defined: {', '.join(missing)}.")
         text = text.replace(marker, "\n\n".join(parts))
     made = {README: front_page(README.read_text("utf-8"), records)}
-    for name, rows in {"speed": figures(records), **_charts(records)}.items():
+    for path, rows in zip(PICTURES, (figures(records), *_charts(records)), strict=True):
         if rows:
-            made[PICTURES / f"{name}.svg"] = picture(rows)
-        shown = (
-            f"![Times as fast as the fastest other library: the ratios of the tables below](docs/pictures/{name}.svg)"
-        )
-        text = text.replace(f"<!-- chart: {name} -->", shown if rows else "")
+            made[path] = picture(rows)
+        shown = f"![Times as fast as the fastest other library](docs/pictures/{path.name})" if rows else ""
+        text = text.replace(f"<!-- chart: {path.stem} -->", shown)
     made[PAGE] = text
     for name, record in records.items():
         head = "<!-- Made from the records by `python -m benchmarks page`. -->"

@@ -2,11 +2,15 @@
 
 The names are those of the package, of its namespaces and of the command line, and the types that their signatures name.
 All but the commands is read from the sources, so that the lines do not depend on how a Python prints types.
+`python -m tools.surface types` asks pyright whether it knows the types of all of them, which it cannot without node.
 """
 
 from __future__ import annotations
 
 import ast
+import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
@@ -23,9 +27,30 @@ HEAD = "# The public surface, written by `python -m tools.surface`. A changed li
 Definition = ast.ClassDef | ast.FunctionDef | ast.Assign | ast.AnnAssign
 
 
-def main() -> None:
-    """Write the file."""
+def main(arguments: list[str]) -> int:
+    """Write the file, or check the types."""
+    if arguments == ["types"]:
+        return check_types()
     PLACE.write_text(text(), encoding="utf-8", newline="\n")
+    return 0
+
+
+def check_types() -> int:
+    """Print the public names whose types pyright does not know for certain; 1 if there are any."""
+    pyright = [sys.executable, "-m", "pyright", "--pythonpath", sys.executable]
+    command = [*pyright, "--verifytypes", "subwords", "--ignoreexternal", "--outputjson"]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    if not found.stdout.startswith("{"):
+        print(f"skipped: pyright does not run here: {found.stderr[-200:]}")
+        return 0
+    places = [f"{'.'.join(home)}." for home in _homes()]
+    symbols = json.loads(found.stdout)["typeCompleteness"]["symbols"]
+    public = [one for one in symbols if f"{one['name']}.".startswith(tuple(places))]
+    unknown = [one for one in public if not one["isTypeKnown"] or one["isTypeAmbiguous"]]
+    for one in unknown:
+        print(one["name"], *(each["message"] for each in one["diagnostics"]), sep="\n    ")
+    print(f"types of public names: {len(public) - len(unknown)} of {len(public)} known")
+    return 1 if unknown or not public else 0
 
 
 def text() -> str:
@@ -35,15 +60,20 @@ def text() -> str:
 
 def names() -> Iterator[str]:
     """Return the lines of all public names, then those of the types which these lines name."""
-    told, types = set[tuple[str, str]](), dict[tuple[str, str], None]()
+    for home, name in _homes().items():
+        yield from _lines(name, home, {})
+
+
+def _homes() -> dict[tuple[str, str], str]:
+    """Return the public names by where they are defined."""
+    told, types = dict[tuple[str, str], str](), dict[tuple[str, str], None]()
     for space in ("subwords", *(f"subwords.{name}" for name in NAMESPACES)):
         for name in _exported(space):
-            if (space, name) not in (("subwords", one) for one in NAMESPACES):
-                home = _home(space, name)
-                told.add(home)
-                yield from _lines(f"{space}.{name}", home, types)
-    for home in sorted(_reached(types, told)):
-        yield from _lines(f"{home[0]}.{home[1]}", home, types)
+            if space != "subwords" or name not in NAMESPACES:
+                told[_home(space, name)] = f"{space}.{name}"
+    for home, name in told.items():
+        list(_lines(name, home, types))
+    return told | {home: ".".join(home) for home in sorted(_reached(types, {*told}))}
 
 
 def _reached(types: dict[tuple[str, str], None], told: set[tuple[str, str]]) -> set[tuple[str, str]]:
@@ -217,4 +247,4 @@ def commands() -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.argv[1:]))

@@ -172,7 +172,7 @@ class HFShape:
     def __init__(self, tok: Tokenizer) -> None:
         """Wrap a tokenizer."""
         self._tok = tok
-        self.encode_special_tokens = False
+        self.encode_special_tokens: bool = False
 
     # ------------------------------------------------------------------ text to ids
 

@@ -382,16 +382,35 @@ class SentencePieceShape:
             raise OutOfRangeError(f"expected ids from 0 to {len(self._pieces.names) - 1}, not {index}")
         return int(index.__index__())
 
-    Encode = tokenize = Tokenize = encode
-    EncodeAsIds, EncodeAsPieces, EncodeAsNumpy = encode_as_ids, encode_as_pieces, encode_as_numpy
+    # One a line: of several in a line, type checkers do not know the type.
+    Encode = encode
+    tokenize = encode
+    Tokenize = encode
+    EncodeAsIds = encode_as_ids
+    EncodeAsPieces = encode_as_pieces
+    EncodeAsNumpy = encode_as_numpy
     EncodeAsOffsetMapping = encode_as_offset_mapping
-    SampleEncodeAsIds, SampleEncodeAsPieces = sample_encode_as_ids, sample_encode_as_pieces
-    NBestEncode, NBestEncodeAsIds, NBestEncodeAsPieces = nbest_encode, nbest_encode_as_ids, nbest_encode_as_pieces
-    Decode = detokenize = Detokenize = decode
-    DecodeIds, DecodePieces, Normalize = decode_ids, decode_pieces, normalize
-    GetPieceSize = piece_size = vocab_size = get_piece_size
-    PieceToId, IdToPiece, GetScore = piece_to_id, id_to_piece, get_score
-    IsUnknown, IsControl, IsUnused, IsByte = is_unknown, is_control, is_unused, is_byte
+    SampleEncodeAsIds = sample_encode_as_ids
+    SampleEncodeAsPieces = sample_encode_as_pieces
+    NBestEncode = nbest_encode
+    NBestEncodeAsIds = nbest_encode_as_ids
+    NBestEncodeAsPieces = nbest_encode_as_pieces
+    Decode = decode
+    detokenize = decode
+    Detokenize = decode
+    DecodeIds = decode_ids
+    DecodePieces = decode_pieces
+    Normalize = normalize
+    GetPieceSize = get_piece_size
+    piece_size = get_piece_size
+    vocab_size = get_piece_size
+    PieceToId = piece_to_id
+    IdToPiece = id_to_piece
+    GetScore = get_score
+    IsUnknown = is_unknown
+    IsControl = is_control
+    IsUnused = is_unused
+    IsByte = is_byte
 
 
 def _text_argument(text: object) -> str:

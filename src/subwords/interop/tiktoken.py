@@ -48,13 +48,13 @@ class TiktokenShape:
             raise InputError(
                 f"as_tiktoken needs added tokens that are special; {tok.added_tokens.ordinary[0].content!r} is not"
             )
-        self.name = name
+        self.name: str = name
         self._tok = tok
         self._special = tok.special_tokens
         self._special_ids = frozenset(self._special.values())
         self._vocab = tok.model.vocab
         self._sizes = np.diff(self._vocab.offsets)
-        self.max_token_value = int(np.flatnonzero(self._sizes)[-1])
+        self.max_token_value: int = int(np.flatnonzero(self._sizes)[-1])
 
     def __repr__(self) -> str:
         return f"<Encoding {self.name!r}>"

@@ -47,8 +47,8 @@ class Vocab(Value, Sequence[bytes]):
             lengths = np.fromiter(map(len, tokens), np.int64, len(tokens))  # type: ignore[arg-type]
             offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
             tokens = b"".join(tokens)  # type: ignore[arg-type]
-        self.offsets = read_only(offsets)
-        self.data = np.frombuffer(bytes(tokens) + bytes(64), np.uint8)  # type: ignore[arg-type]
+        self.offsets: NDArray[np.int64] = read_only(offsets)
+        self.data: NDArray[np.uint8] = np.frombuffer(bytes(tokens) + bytes(64), np.uint8)  # type: ignore[arg-type]
 
     @classmethod
     def of(cls, tokens: Sequence[bytes]) -> Vocab:

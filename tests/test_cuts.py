@@ -196,6 +196,7 @@ def all_characters(rng: random.Random, share: float) -> list[str]:
     return ["".join(char + rng.choice(between) for char in chars[k : k + 60]) for k in range(0, len(chars), 60)]
 
 
+@pytest.mark.rotating(2)
 @pytest.mark.parametrize("name", SMALL)
 def test_small_files(small_data: Path, name: str) -> None:
     rng = random.Random(name)
@@ -204,6 +205,7 @@ def test_small_files(small_data: Path, name: str) -> None:
             check(source, text)
 
 
+@pytest.mark.rotating(4)
 @pytest.mark.parametrize("name", FILES)
 def test_real_files(shared_data: Path, name: str) -> None:
     rng = random.Random(name)

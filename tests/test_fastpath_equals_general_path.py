@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import subwords
-from inside import MODE, engine_of
+from inside import MODE, MOST_WIDE, engine_of
 from inside import kernels_layout as layout
 from strategies import byte_texts, texts
 from subwords import InputError
@@ -71,10 +71,22 @@ EDGES = [
         "😀",
         "a" * layout.SHORT_TEXT,
         "a" * (layout.SHORT_TEXT + 1),
-        "é" * 2048,
-        "é" * 2049,
+        "é" * (MOST_WIDE // 2),
+        "é" * (MOST_WIDE // 2 + 1),
+        "\ufdfa" * (MOST_WIDE // 3),  # NFKC makes 18 characters of it
     ),
-    *("<s>", "<s>a", "low", "e\u0301", "  ", "\n\n", "ab" * 700, "文" * 900, "one\u2028two", " x" * 2047),
+    *(
+        "<s>",
+        "<s>a",
+        "low",
+        "e\u0301",
+        "  ",
+        "\n\n",
+        "ab" * 700,
+        "文" * 900,
+        "one\u2028two",
+        " x" * (layout.SHORT_TEXT // 2 - 1),
+    ),
 ]
 
 
@@ -204,6 +216,7 @@ def test_cut_texts(family: str, special: str | frozenset[str], many: list[str], 
     check_cut(FAMILIES[family](), TWINS[family](), given, special=special, threads=2)
 
 
+@pytest.mark.rotating(3)
 @pytest.mark.skipif(MODE != "compiled", reason="slow, and there is no fast path")
 @pytest.mark.parametrize("family", [name for name in FAMILIES if name not in ("unigram", "sentencepiece")])
 def test_long_texts_with_tokens(family: str) -> None:

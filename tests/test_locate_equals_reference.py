@@ -432,6 +432,7 @@ TRUNCATIONS = st.sampled_from([None, None, 16, Truncation(18, stride=2), Truncat
 PADDINGS = st.sampled_from([None, True, 8, Padding(direction="left", multiple_of=4, pad_token="P")])
 
 
+@pytest.mark.rotating(4)
 @pytest.mark.parametrize("name", FAMILIES)
 @given(
     rows=st.integers(1, 2).flatmap(lambda n: st.lists(st.lists(GIVEN, min_size=n, max_size=n), min_size=1, max_size=3)),

@@ -31,6 +31,7 @@ def model(*, byte_fallback: bool, crossing: bool = False) -> BPE:
     )
 
 
+@pytest.mark.rotating(4)
 @pytest.mark.parametrize("byte_fallback", [False, True])
 @pytest.mark.parametrize("crossing", [False, True])
 @pytest.mark.parametrize("name", STEPS)

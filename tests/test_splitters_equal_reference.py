@@ -44,7 +44,7 @@ quick = pytest.mark.parametrize("name", [name for name in DISTINCT if name != SL
 
 
 # One rule in four each day, in turn, and these two each time.
-daily = pytest.mark.rotating(4, always=("[cl100k]", "[bert]"))
+daily = pytest.mark.rotating(6, always=("[cl100k]", "[bert]"))
 
 
 @cache

@@ -54,6 +54,17 @@ def test_byte_order_marks_of_other_readers(tmp_path: Path) -> None:
         subwords.count(path)
 
 
+@pytest.mark.parametrize("content", ["", "low lower\n", "\ufefflow", "<|endoftext|> é\r\n", "ab " * 3000, "文" * 9000])
+def test_a_short_file_has_the_counts_of_a_corpus(tmp_path: Path, content: str) -> None:
+    tok = tmp_path / "tok.json"
+    subwords.train([TEXT], vocab_size=262, special_tokens=["<|endoftext|>"]).save(tok)
+    found = []
+    for name in ("a.txt", "a.text"):
+        (tmp_path / name).write_text(content, encoding="utf-8", newline="")
+        found.append(json_of("tokens", tok, "--count", tmp_path / name)["files"])
+    assert [{**row, "file": ""} for row in found[0]] == [{**row, "file": ""} for row in found[1]]
+
+
 def test_files_that_are_no_corpus(tmp_path: Path) -> None:
     table = tmp_path / "a.parquet"
     table.write_text(TEXT, encoding="utf-8")

@@ -21,6 +21,7 @@ KINDS: list[dict[str, Any]] = [
 TEXTS = st.text(st.sampled_from("ab A.é▁<s>\n"), max_size=8)
 
 
+@pytest.mark.rotating(2)
 @pytest.mark.parametrize("options", KINDS)
 @given(texts=st.dictionaries(TEXTS, st.integers(0, 40), min_size=1, max_size=6))
 def test_a_counter_is_a_corpus_with_each_text_so_many_times(options: dict[str, Any], texts: dict[str, int]) -> None:

@@ -48,6 +48,7 @@ NAMES = ["bpe", "characters", "fused", "wordpiece", "unigram", "wordlevel", "low
 TOKENIZERS = {name: family(name) for name in NAMES}
 
 
+@pytest.mark.rotating(3)
 @pytest.mark.parametrize("name", NAMES)
 @given(text=texts() | st.text("lowern<s>Ā½ﬁ文 \u0301", max_size=30), special=st.sampled_from(["text", "allow"]))
 def test_any_text(name: str, text: str, special: str) -> None:
@@ -92,6 +93,7 @@ REAL = [
 ]
 
 
+@pytest.mark.rotating(4)
 @pytest.mark.parametrize("name", REAL)
 def test_real_files(data: Path, name: str) -> None:
     tok, rng = subwords.load(file_of(data, name)), random.Random(SEED)

@@ -146,6 +146,7 @@ SETTINGS: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.rotating(3)
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
 @pytest.mark.filterwarnings("ignore::subwords.SubwordsWarning")
 @given(words=word_counts("abé "))

@@ -63,6 +63,7 @@ def test_all_calls_have_the_same_results(data: Path, name: str) -> None:
     assert again == made and again.spec.digest == made.spec.digest and repr(again) == repr(made)
 
 
+@pytest.mark.rotating(4)
 @pytest.mark.parametrize(
     "use",
     [

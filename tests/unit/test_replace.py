@@ -159,6 +159,7 @@ def test_pieces_take_the_places_of_old_ones(algorithm: str, tmp_path: Path) -> N
         assert [again.encode(text) for text in (OLD, NEW)] == [found.tokenizer.encode(text) for text in (OLD, NEW)]
 
 
+@pytest.mark.rotating(3)
 @pytest.mark.parametrize("name", ["t5/spiece.model", "albert/spiece.model", "bert/bert-base-uncased-tokenizer.json"])
 def test_real_pieces(data: Path, tmp_path: Path, name: str) -> None:
     tok = subwords.load(file_of(data, name))

@@ -50,6 +50,7 @@ def saved(tmp_path: Path, texts: list[str], room: int, **options: Any) -> bytes:
     return path.read_bytes()
 
 
+@pytest.mark.rotating(3)
 @pytest.mark.parametrize("threads", [1, 2, 5])
 @pytest.mark.parametrize("room", [1, 300_000, 3_000_000, 1 << 40])
 def test_bounded_counts_are_those_in_memory(

@@ -66,6 +66,7 @@ def test_small_files_come_back(tmp_path: Path, form: str, vocab_size: int, rows:
     assert (shards[0].documents, shards[0].tokens) == (len(opened), opened.num_tokens)
 
 
+@pytest.mark.rotating(4)
 @pytest.mark.parametrize("form", NAMES)
 @pytest.mark.parametrize("shard_size", [None, 1, 50, 10**6])
 @pytest.mark.parametrize("shuffle", [None, 3])

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 
 BLOCK = 1 << 22  # bytes
+SHORT = 1 << 20  # bytes
 
 
 @command()
@@ -142,25 +143,13 @@ def _summary(made: Manifest, output: Path) -> dict[str, object]:
 def _print_counts(
     tok: Tokenizer, sources: Sequence[str], reading: Reading | None, threads: int | None, as_json: bool
 ) -> None:
-    from subwords.corpus.reading import reading_of
-    from subwords.engine.documents import encode_documents
-    from subwords.tokenizer import engine_of
-
     started = time.perf_counter()
     rows: list[dict[str, Any]] = []
     for source in sources or ("-",):
-        for name, blocks in _files(source, reading_of(reading)):
-            size = documents = number = 0
-
-            def measured(blocks: Iterator[Block] = blocks) -> Iterator[Block]:
-                nonlocal size
-                for block in blocks:
-                    size += len(block.data)
-                    yield block
-
-            for found in encode_documents(engine_of(tok), measured(), threads=threads):
-                documents, number = documents + len(found.ends), number + len(found.ids)
-            rows.append({"file": name, "documents": documents, "bytes": size, "tokens": number})
+        if reading is None and (text := _short_text(source)):
+            rows.append({"file": source, "documents": 1, "bytes": len(text.encode()), "tokens": tok.count_tokens(text)})
+        else:
+            rows += _counts(tok, source, reading, threads)
     keys = ("tokens", "bytes", "documents")
     total = {key: sum(row[key] for row in rows) for key in keys}
     if as_json:
@@ -168,6 +157,38 @@ def _print_counts(
         return
     shown = [*rows, *([{"file": "total", **total}] if len(rows) > 1 else [])]
     print_rows([*keys, "file"], [[*(str(row[key]) for key in keys), row["file"]] for row in shown])
+
+
+def _counts(tok: Tokenizer, source: str, reading: Reading | None, threads: int | None) -> Iterator[dict[str, Any]]:
+    """The row of each file of a source."""
+    from subwords.corpus.reading import reading_of
+    from subwords.engine.documents import encode_documents
+    from subwords.tokenizer import engine_of
+
+    for name, blocks in _files(source, reading_of(reading)):
+        size = documents = number = 0
+
+        def measured(blocks: Iterator[Block] = blocks) -> Iterator[Block]:
+            nonlocal size
+            for block in blocks:
+                size += len(block.data)
+                yield block
+
+        for found in encode_documents(engine_of(tok), measured(), threads=threads):
+            documents, number = documents + len(found.ends), number + len(found.ids)
+        yield {"file": name, "documents": documents, "bytes": size, "tokens": number}
+
+
+def _short_text(source: str) -> str:
+    """Return a short text file, which is counted without NumPy, whose import takes longer; "" for what is none."""
+    path = Path(source)
+    if path.suffix != ".txt" or not path.is_file() or path.stat().st_size > SHORT:
+        return ""
+    try:
+        text = path.read_bytes().decode()
+    except (OSError, UnicodeDecodeError):  # reading it as a corpus says what is wrong, and where
+        return ""
+    return "" if text.startswith("\ufeff") else text
 
 
 def _files(source: str, reading: Reading) -> Iterator[tuple[str, Iterator[Block]]]:

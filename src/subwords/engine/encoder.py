@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from subwords.engine.fast_path import has_fast_path, new_plan, new_slot
 from subwords.kernels import layout
 from subwords.kernels.layout import SafeCuts, WordTable
-from subwords.kernels.plan_layout import BUFFER, FIELDS, MOST_AROUND, CallPlan
+from subwords.kernels.plan_layout import BUFFER, FIELDS, MOST_AROUND, MOST_WIDE, CallPlan
 from subwords.models.families import encoder_of
 from subwords.models.segmenter import Segmenter, TokenWords, UnknownSymbolError, WordSource
 from subwords.spec.model import Model
@@ -180,7 +180,7 @@ class Encoder:
 
     def encode(self, data: bytes, threads: int | None = 1) -> NDArray[np.uint32]:
         """Return the ids of a text, uint32: the same for every number of threads."""
-        if len(data) <= layout.SHORT_TEXT and not self.segmenter.joins:
+        if len(data) <= (layout.SHORT_TEXT if data.isascii() else MOST_WIDE) and not self.segmenter.joins:
             return self._encode_short(data)
         text = np.frombuffer(data, np.uint8)
         if threads is not None:

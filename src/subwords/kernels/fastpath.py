@@ -206,6 +206,7 @@ def utf8_of(carried, text, most, size_at):
     if is_ascii(carried, text):
         address = call_at(api_of(carried, STR_UTF8), text, size_at)
         return (address if load_at(size_at) <= most else I64(0)), I64(0)
+    most = min(most, MOST_WIDE)
     if call_at(api_of(carried, STR_LENGTH), text) > most:
         return I64(0), I64(0)
     owner = call_at(api_of(carried, STR_ENCODED), text)

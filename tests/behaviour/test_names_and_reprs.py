@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from pathlib import Path
 
 import numpy as np
@@ -78,7 +79,7 @@ def test_names_of_tokenizers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
     with pytest.raises(FormatError, match="no file, folder or name 'o200k' here; did you mean 'o200k_base'"):
         subwords.load("o200k")
-    with pytest.raises(FormatError, match=r"no file, folder or name 'llama-3' here; names are gpt2, .*org/name"):
+    with pytest.raises(FormatError, match=r"no file, folder or name 'llama-3' here; names are demo, gpt2, .*org/name"):
         subwords.load("llama-3")
     file = (tmp_path / "cl100k_base.tiktoken").as_posix()
     for name in ("cl100k_base", "CL100K_Base", "GPT-4", "gpt-4-0613"):
@@ -88,6 +89,20 @@ def test_names_of_tokenizers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(InputError, match="download are for repositories of the Hugging Face Hub") as refused:
         subwords.load("cl100k_base", download=True)
     assert file in str(refused.value).replace("\\", "/")
+
+
+def test_demo_is_what_training_on_the_book_gives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    book = Path(__file__).parents[2] / "examples" / "opticks.txt"
+    made = subwords.train(book, vocab_size=4096, special_tokens=["<|endoftext|>"])
+    made.save(tmp_path / "made.json")
+    demo = subwords.load("demo")
+    assert demo.decode(demo.encode("Rays of Light, 光 \xe9")) == "Rays of Light, 光 \xe9"
+    file = Path(subwords.__file__).with_name("demo.json")
+    assert json.loads(file.read_bytes()) == json.loads((tmp_path / "made.json").read_bytes())
+    assert file.stat().st_size < 120_000
+    monkeypatch.chdir(tmp_path)
+    subwords.train(["ab ab"], vocab_size=257).save("demo/")
+    assert subwords.load("demo").vocab_size == 257  # a folder of this name is meant
 
 
 def test_tokenizers_and_results_show_themselves(tok: subwords.Tokenizer) -> None:

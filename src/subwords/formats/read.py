@@ -119,7 +119,7 @@ def read_tokenizer(
             found = data, hashlib.sha256(data).digest()
     except OSError as error:
         if isinstance(path, str) and len(file.parts) == 1 and not file.suffix and not file.exists():
-            known = f"; names are {', '.join(ENCODINGS)}, those of OpenAI's models, and org/name of the Hub"
+            known = f"; names are demo, {', '.join(ENCODINGS)}, those of OpenAI's models, and org/name of the Hub"
             hint = nearest(path, [*ENCODINGS, *MODELS]) or known
             raise FormatError(f"no file, folder or name {path!r} here{hint}") from None
         raise FormatError(f"expected a tokenizer file ({_KNOWN}); {file}: {error.strerror}") from None

@@ -1,0 +1,202 @@
+"""What a release needs besides the code: workflows, the citation, forms for issues, hints that can be followed."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import subwords
+
+ROOT = Path(__file__).resolve().parents[2]
+GITHUB = ROOT / ".github"
+WORKFLOWS = sorted((GITHUB / "workflows").glob("*.yml"))
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+EXTRAS = PROJECT["project"]["optional-dependencies"]
+SOURCE = Path(subwords.__file__).parent
+
+in_a_clone = pytest.mark.skipif(not GITHUB.exists(), reason="a distribution of the sources has no workflows")
+
+
+def read(file: Path) -> Any:
+    return pytest.importorskip("yaml").safe_load(file.read_text("utf-8"))
+
+
+def sections() -> set[str]:
+    return set(re.findall(r"^if section (\w+) ", (ROOT / ".ci" / "run").read_text("utf-8"), re.MULTILINE))
+
+
+# ------------------------------------------------------------------ workflows
+
+
+@in_a_clone
+def test_workflows_run_the_sections_of_ci() -> None:
+    asked = set[str]()
+    for file in WORKFLOWS:
+        for job in read(file)["jobs"].values():
+            of_matrix = job.get("strategy", {}).get("matrix", {}).get("section", [])
+            for step in job["steps"]:
+                if "run" in step:
+                    command, *names = step["run"].replace("${{ matrix.section }}", " ".join(of_matrix)).split()
+                    assert command == ".ci/run", f"{file.name}: {step['run']}"
+                    asked.update(names)
+    assert asked == sections()  # and none of them is left out
+
+
+@in_a_clone
+@pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.stem)
+def test_workflows_have_few_rights_and_end(file: Path) -> None:
+    told = read(file)
+    assert told["permissions"] == {"contents": "read"}
+    assert "group" in told["concurrency"]
+    for name, job in told["jobs"].items():
+        assert job["timeout-minutes"] <= 90, name
+        checked_out = False
+        for step in job["steps"]:
+            if step.get("uses", "").startswith("actions/checkout@"):
+                checked_out = step["with"] == {"persist-credentials": False}
+            assert checked_out or "run" not in step, f"{name}: expected a checkout without credentials first"
+        rights = job.get("permissions", {})
+        assert not rights or not checked_out, f"{name}: a job with rights runs no code of the repository"
+    assert "secrets." not in file.read_text("utf-8")
+
+
+@in_a_clone
+def test_workflows_have_every_system_and_python() -> None:
+    text = "".join(file.read_text("utf-8") for file in WORKFLOWS)
+    for name in (
+        "ubuntu-24.04",
+        "ubuntu-24.04-arm",
+        "macos-15",
+        "windows-2025",
+        "3.11",
+        "3.12",
+        "3.13",
+        "3.14",
+        "3.14t",
+    ):
+        assert re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", text), name
+
+
+@in_a_clone
+@pytest.mark.parametrize(
+    ("schema", "pattern"),
+    [
+        ("vendor.github-workflows", ".github/workflows/*.yml"),
+        ("custom.github-workflows-require-timeout", ".github/workflows/*.yml"),
+        ("vendor.github-issue-forms", ".github/ISSUE_TEMPLATE/[!c]*.yml"),
+        ("vendor.github-issue-config", ".github/ISSUE_TEMPLATE/config.yml"),
+        ("vendor.citation-file-format", "CITATION.cff"),
+    ],
+)
+def test_files_have_the_form_of_their_schemas(schema: str, pattern: str) -> None:
+    pytest.importorskip("check_jsonschema")
+    files = [str(file) for file in sorted(ROOT.glob(pattern))]
+    assert files
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema, *files]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stdout + found.stderr
+
+
+@in_a_clone
+def test_actionlint_accepts_the_workflows() -> None:
+    program = Path(sys.executable).with_name("actionlint")
+    if not program.exists() and not program.with_suffix(".exe").exists():
+        pytest.skip("actionlint is not installed: pip install --group workflows")
+    found = subprocess.run([program, *WORKFLOWS], capture_output=True, text=True, check=False, cwd=ROOT)
+    assert found.returncode == 0, found.stdout
+
+
+# ------------------------------------------------------------------ versions, citation, forms
+
+
+def test_one_version_is_told_everywhere() -> None:
+    citation = re.search(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text("utf-8"), re.MULTILINE)
+    assert citation
+    assert subwords.__version__ == PROJECT["project"]["version"] == citation[1]
+
+
+@in_a_clone
+def test_forms_ask_for_what_a_cause_is_found_by() -> None:
+    forms = {file.stem: read(file) for file in (GITHUB / "ISSUE_TEMPLATE").glob("*.yml")}
+    asked = {name: {part.get("id") for part in form.get("body", [])} for name, form in forms.items()}
+    assert asked["bug"] >= {"what", "code", "doctor"}
+    assert asked["other_ids"] >= {"tokenizer", "text", "expected", "library", "doctor"}
+
+
+# ------------------------------------------------------------------ hints
+
+# Packages whose modules have another name.
+PACKAGES = {"google": "protobuf", "upath": "universal-pathlib", "distributed": "distributed"}
+
+
+def hints() -> list[tuple[str, str, set[str]]]:
+    """Where the package says how to install an extra: the place, the extra, the modules that are imported there."""
+    found = []
+    for file in SOURCE.rglob("*.py"):
+        for function in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(function, ast.FunctionDef):
+                place = f"{file.relative_to(SOURCE)}: {function.name}"
+                nodes = [*ast.walk(function)]
+                modules = {each.name for node in nodes if isinstance(node, ast.Import) for each in node.names}
+                modules |= {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
+                outside = {name.split(".")[0] for name in modules} - {*sys.stdlib_module_names, "subwords"}
+                found += [
+                    (place, node.args[0].value, outside)
+                    for node in nodes
+                    if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "install_hint"
+                    if isinstance(node.args[0], ast.Constant)
+                ]
+    return found
+
+
+def required(extra: str) -> set[str]:
+    return {re.split(r"[^\w.-]", line)[0].lower().replace("_", "-") for line in EXTRAS[extra]}
+
+
+def test_hints_name_extras_that_exist_and_that_bring_what_is_missing() -> None:
+    assert len(hints()) > 8  # the rule sees what it looks for
+    for place, extra, modules in hints():
+        assert extra in EXTRAS, place
+        packages = {PACKAGES.get(name, name).replace("_", "-") for name in modules} - {"numpy"}
+        assert packages <= required(extra), place
+
+
+def test_extra_verify_brings_all_that_it_is_named_for() -> None:
+    calls = [
+        node
+        for file in SOURCE.rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "needed"
+    ]
+    named = {node.args[0].value for node in calls if isinstance(node.args[0], ast.Constant)}
+    assert named <= required("verify")
+    assert {"sentencepiece", "tiktoken", "tokenizers", "transformers"} <= required("verify")
+
+
+def test_extras_that_documents_and_messages_name_exist() -> None:
+    places = [*SOURCE.rglob("*.py"), *ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
+    named = {
+        extra
+        for file in places
+        for several in re.findall(r"""["'`](?:subwords|\.|PATH)\[([a-z,]+)\]""", file.read_text("utf-8"))
+        for extra in several.split(",")
+    }
+    assert {"jit", "spm", "hf", "arrow"} <= named  # the rule sees what it looks for
+    assert named <= {*EXTRAS}
+
+
+def test_groups_that_documents_name_exist() -> None:
+    named = {
+        group
+        for file in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), ROOT / ".ci" / "run"]
+        if file.exists()
+        for group in re.findall(r"--group ([a-z]+)", file.read_text("utf-8"))
+    }
+    assert named <= {*PROJECT["dependency-groups"]}

@@ -434,7 +434,7 @@ def test_the_registry_names_what_exists(family: Family) -> None:
 def repository_files() -> Iterator[Path]:
     built = {"build", "dist", "out", "__pycache__"}
     for path in sorted(ROOT.iterdir()):
-        if path.name == ".ci" or (not path.name.startswith(".") and path.name not in built):
+        if path.name in (".ci", ".github") or (not path.name.startswith(".") and path.name not in built):
             yield from (path.rglob("*") if path.is_dir() else [path])
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
@@ -48,7 +47,6 @@ if TYPE_CHECKING:
 # takes more time than all else that such a process does.
 
 TEXT: Literal["text"] = "text"
-DEMO = os.path.join(os.path.dirname(__file__), "demo.json")
 REPLACE = "replace"
 SpecialPolicy: TypeAlias = Literal["text", "error", "allow"] | set[str] | frozenset[str]
 
@@ -792,10 +790,9 @@ def load(
     >>> subwords.load("demo").tokenize("Rays of Light")
     ['Rays', ' of', ' Light']
     """
-    from subwords.engine.kept import kept_at, read_kept
+    from subwords.engine.kept import file_named, kept_at, read_kept
 
-    if isinstance(path, str) and path == "demo" and not os.path.exists(path):
-        path = DEMO
+    path = file_named(path)
     usual = splitter is None and special_ids is None and revision is None and download is False
     place, contents = kept_at(path) if usual else (None, {})
     if place is not None and (found := read_kept(place)) is not None:

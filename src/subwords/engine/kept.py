@@ -25,6 +25,7 @@ from subwords.support.errors import SubwordsError
 TYPE_CHECKING = False  # `typing` takes longer to import than this module
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+    from os import PathLike
     from typing import Any
 
     from numpy.typing import NDArray
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 # What is added to a word: the address of the words, of the data in the file, of empty memory, or of a kernel by number.
 WORDS, FILLED, EMPTY, KERNEL = range(4)
+DEMO = os.path.join(os.path.dirname(os.path.dirname(__file__)), "demo.json")
 HEADER = SIZES + 16  # bytes of an array that is made up; the last eight are its size
 LANES = 64  # bytes after an array that kernels may read (`layout.LANES`: to import that file takes 4 ms)
 HEAD_SUM = 8  # bytes of the checksum of all that follows it
@@ -106,6 +108,11 @@ def _unless(call: Callable[[object], Any], strings: list[str], pattern: str) -> 
         return call(text)
 
     return checked
+
+
+def file_named(path: str | PathLike[str]) -> str | PathLike[str]:
+    """Return the file of the package that "demo" means where nothing has this name; any other path as it is."""
+    return DEMO if isinstance(path, str) and path == "demo" and not os.path.exists(path) else path
 
 
 def kept_at(path: object) -> tuple[str | None, dict[str, tuple[bytes, bytes]]]:

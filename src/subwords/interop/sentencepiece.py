@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from subwords.engine.decode.stages import decode_tokens
 from subwords.formats.sentencepiece import write
@@ -80,6 +81,9 @@ def model_pieces(spec: TokenizerSpec) -> ModelPieces:
 
 T = TypeVar("T")
 Text: TypeAlias = "str | bytes"
+Texts: TypeAlias = "list[str] | list[bytes] | list[str | bytes]"
+Index: TypeAlias = "int | np.integer[Any]"
+Indexes: TypeAlias = "list[int] | tuple[int, ...] | NDArray[np.integer[Any]]"
 
 _TYPES = (int, str, bytes, "numpy", "offset_mapping")
 
@@ -108,7 +112,7 @@ class SentencePieceShape:
 
     def encode(
         self,
-        input: Text | list[Text],
+        input: Text | Texts,
         add_bos: bool = False,
         add_eos: bool = False,
         reverse: bool = False,
@@ -152,31 +156,75 @@ class SentencePieceShape:
             rows = [self._as(kind, framed(row, int), True) for row in ids]
         return rows if isinstance(input, list) else rows[0]
 
-    def encode_as_ids(self, input: Text | list[Text], **options: Any) -> Any:
+    @overload
+    def encode_as_ids(self, input: Text, **options: Any) -> list[int]: ...
+
+    @overload
+    def encode_as_ids(self, input: Texts, **options: Any) -> list[list[int]]: ...
+
+    def encode_as_ids(self, input: Text | Texts, **options: Any) -> Any:
         """Return `encode` with out_type=int."""
         return self.encode(input, return_type=int, **options)
 
-    def encode_as_pieces(self, input: Text | list[Text], **options: Any) -> Any:
+    @overload
+    def encode_as_pieces(self, input: Text, **options: Any) -> list[str]: ...
+
+    @overload
+    def encode_as_pieces(self, input: Texts, **options: Any) -> list[list[str]]: ...
+
+    def encode_as_pieces(self, input: Text | Texts, **options: Any) -> Any:
         """Return `encode` with out_type=str."""
         return self.encode(input, return_type=str, **options)
 
-    def encode_as_numpy(self, input: Text | list[Text], **options: Any) -> Any:
+    @overload
+    def encode_as_numpy(self, input: Text, **options: Any) -> NDArray[np.int32]: ...
+
+    @overload
+    def encode_as_numpy(self, input: Texts, **options: Any) -> list[NDArray[np.int32]]: ...
+
+    def encode_as_numpy(self, input: Text | Texts, **options: Any) -> Any:
         """Return `encode` with out_type="numpy": int32 arrays."""
         return self.encode(input, return_type="numpy", **options)
 
-    def encode_as_offset_mapping(self, input: Text | list[Text], **options: Any) -> Any:
+    @overload
+    def encode_as_offset_mapping(self, input: Text, **options: Any) -> dict[str, Any]: ...
+
+    @overload
+    def encode_as_offset_mapping(self, input: Texts, **options: Any) -> list[dict[str, Any]]: ...
+
+    def encode_as_offset_mapping(self, input: Text | Texts, **options: Any) -> Any:
         """Return `encode` with out_type="offset_mapping": ids, pieces and character offsets."""
         return self.encode(input, return_type="offset_mapping", **options)
 
+    @overload
     def sample_encode_as_ids(
-        self, input: Text | list[Text], nbest_size: int = -1, alpha: float = 0.1, **options: Any
+        self, input: Text, nbest_size: int = -1, alpha: float = 0.1, **options: Any
+    ) -> list[int]: ...
+
+    @overload
+    def sample_encode_as_ids(
+        self, input: Texts, nbest_size: int = -1, alpha: float = 0.1, **options: Any
+    ) -> list[list[int]]: ...
+
+    def sample_encode_as_ids(
+        self, input: Text | Texts, nbest_size: int = -1, alpha: float = 0.1, **options: Any
     ) -> Any:
         """Return the ids of a segmentation drawn at random; Unigram only."""
         options |= {"enable_sampling": True, "nbest_size": nbest_size, "alpha": alpha}
         return self.encode(input, return_type=int, **options)
 
+    @overload
     def sample_encode_as_pieces(
-        self, input: Text | list[Text], nbest_size: int = -1, alpha: float = 0.1, **options: Any
+        self, input: Text, nbest_size: int = -1, alpha: float = 0.1, **options: Any
+    ) -> list[str]: ...
+
+    @overload
+    def sample_encode_as_pieces(
+        self, input: Texts, nbest_size: int = -1, alpha: float = 0.1, **options: Any
+    ) -> list[list[str]]: ...
+
+    def sample_encode_as_pieces(
+        self, input: Text | Texts, nbest_size: int = -1, alpha: float = 0.1, **options: Any
     ) -> Any:
         """Return the pieces of a segmentation drawn at random; Unigram only; see `nbest_encode` for unknown ones."""
         options |= {"enable_sampling": True, "nbest_size": nbest_size, "alpha": alpha}
@@ -184,7 +232,7 @@ class SentencePieceShape:
 
     def nbest_encode(
         self,
-        input: Text | list[Text],
+        input: Text | Texts,
         add_bos: bool = False,
         add_eos: bool = False,
         reverse: bool = False,
@@ -210,15 +258,33 @@ class SentencePieceShape:
         rows = ([*before, *(row[::-1] if reverse else row), *after] for row, _ in found)
         return [self._as(kind, row, emit_unk_piece) for row in rows]
 
-    def nbest_encode_as_ids(self, input: Text | list[Text], nbest_size: int = 1, **options: Any) -> Any:
+    @overload
+    def nbest_encode_as_ids(self, input: Text, nbest_size: int = 1, **options: Any) -> list[list[int]]: ...
+
+    @overload
+    def nbest_encode_as_ids(self, input: Texts, nbest_size: int = 1, **options: Any) -> list[list[list[int]]]: ...
+
+    def nbest_encode_as_ids(self, input: Text | Texts, nbest_size: int = 1, **options: Any) -> Any:
         """Return `nbest_encode` with out_type=int."""
         return self.nbest_encode(input, nbest_size=nbest_size, return_type=int, **options)
 
-    def nbest_encode_as_pieces(self, input: Text | list[Text], nbest_size: int = 1, **options: Any) -> Any:
+    @overload
+    def nbest_encode_as_pieces(self, input: Text, nbest_size: int = 1, **options: Any) -> list[list[str]]: ...
+
+    @overload
+    def nbest_encode_as_pieces(self, input: Texts, nbest_size: int = 1, **options: Any) -> list[list[list[str]]]: ...
+
+    def nbest_encode_as_pieces(self, input: Text | Texts, nbest_size: int = 1, **options: Any) -> Any:
         """Return `nbest_encode` with out_type=str."""
         return self.nbest_encode(input, nbest_size=nbest_size, return_type=str, **options)
 
-    def normalize(self, input: Text | list[Text]) -> Any:
+    @overload
+    def normalize(self, input: Text) -> str: ...
+
+    @overload
+    def normalize(self, input: Texts) -> list[str]: ...
+
+    def normalize(self, input: Text | Texts) -> Any:
         """Return the normalized text, or that of each text of a list."""
         if isinstance(input, list):
             return [self.normalize(text) for text in input]
@@ -311,6 +377,12 @@ class SentencePieceShape:
         """Return the number of pieces."""
         return len(self._pieces.names)
 
+    @overload
+    def piece_to_id(self, piece: Text) -> int: ...
+
+    @overload
+    def piece_to_id(self, piece: Texts | tuple[Text, ...]) -> list[int]: ...
+
     def piece_to_id(self, piece: Any) -> Any:
         """Return the id of a piece, or of each piece of a list; that of the unknown piece for others."""
         if isinstance(piece, list | tuple):
@@ -320,25 +392,61 @@ class SentencePieceShape:
         text = piece if isinstance(piece, str) else piece.decode("utf-8", "replace")
         return self._pieces.ids.get(text, self._pieces.unk_id)
 
+    @overload
+    def id_to_piece(self, id: Index) -> str: ...
+
+    @overload
+    def id_to_piece(self, id: Indexes) -> list[str]: ...
+
     def id_to_piece(self, id: Any) -> Any:
         """Return the piece of an id, or of each id of a list; IndexError for an id that does not exist."""
         return self._each(id, self._pieces.name)
+
+    @overload
+    def get_score(self, id: Index) -> float: ...
+
+    @overload
+    def get_score(self, id: Indexes) -> list[float]: ...
 
     def get_score(self, id: Any) -> Any:
         """Return the score of an id, or of each id of a list."""
         return self._each(id, self._pieces.scores.__getitem__)
 
+    @overload
+    def is_unknown(self, id: Index) -> bool: ...
+
+    @overload
+    def is_unknown(self, id: Indexes) -> list[bool]: ...
+
     def is_unknown(self, id: Any) -> Any:
         """Whether an id, or each id of a list, is the unknown piece."""
         return self._each(id, lambda index: self._pieces.is_kind(index, "UNKNOWN"))
+
+    @overload
+    def is_control(self, id: Index) -> bool: ...
+
+    @overload
+    def is_control(self, id: Indexes) -> list[bool]: ...
 
     def is_control(self, id: Any) -> Any:
         """Whether an id, or each id of a list, is a control piece."""
         return self._each(id, lambda index: self._pieces.is_kind(index, "CONTROL"))
 
+    @overload
+    def is_unused(self, id: Index) -> bool: ...
+
+    @overload
+    def is_unused(self, id: Indexes) -> list[bool]: ...
+
     def is_unused(self, id: Any) -> Any:
         """Whether an id, or each id of a list, is an unused piece."""
         return self._each(id, lambda index: self._pieces.is_kind(index, "UNUSED"))
+
+    @overload
+    def is_byte(self, id: Index) -> bool: ...
+
+    @overload
+    def is_byte(self, id: Indexes) -> list[bool]: ...
 
     def is_byte(self, id: Any) -> Any:
         """Whether an id, or each id of a list, is a byte piece."""
@@ -366,6 +474,12 @@ class SentencePieceShape:
 
     def __len__(self) -> int:
         return self.get_piece_size()
+
+    @overload
+    def __getitem__(self, piece: Text) -> int: ...
+
+    @overload
+    def __getitem__(self, piece: Texts | tuple[Text, ...]) -> list[int]: ...
 
     def __getitem__(self, piece: Any) -> Any:
         return self.piece_to_id(piece)

@@ -35,3 +35,19 @@ def test_the_surface_has_the_attributes_that_classes_have() -> None:
     }
     assert len(attributes) > 150
     assert attributes <= lines, sorted(attributes - lines)
+
+
+# What returns Any, and why. All other results have a type.
+UNTYPED = {
+    "to_frame": "an object of pandas, which need not be installed",
+    "plot": "an object of matplotlib, which need not be installed",
+    "to_transformers": "an object of transformers, which need not be installed",
+    **dict.fromkeys(("encode", "nbest_encode", "decode", "decode_ids", "decode_pieces"), "SentencePiece's `out_type`"),
+}
+
+
+def test_results_have_types() -> None:
+    lines = PLACE.read_text("utf-8").splitlines()
+    untyped = {re.split(r"[(:= ]", line)[0] for line in lines if re.search(r"(->|:) Any( =.*)?$", line)}
+    assert {name.split(".")[-1] for name in untyped} == {*UNTYPED}
+    assert not any(name.startswith("subwords.Tokenizer.") for name in untyped - {"subwords.Tokenizer.to_transformers"})

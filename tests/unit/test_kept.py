@@ -102,11 +102,13 @@ def run(path: Path, *texts: str) -> Any:
     return json.loads(done.stdout)
 
 
-def test_a_process_that_finds_one_imports_no_engine(data: Path, tmp_path: Path) -> None:
-    path = file_of(data, FILES[0])
+@pytest.mark.parametrize("name", FILES[:5])
+def test_a_process_that_finds_one_imports_no_engine(data: Path, name: str) -> None:
+    path = file_of(data, name)
     expected = subwords.load(path)
-    ids = [expected.encode(LINE), expected.encode("low lower")]
-    first, again = run(path, LINE, "low lower"), run(path, LINE, "low lower")
+    texts = LINE, "low lower", " ".join(f"new{k}" for k in range(1500)) + " " + "-" * 300
+    ids = [expected.encode(text) for text in texts]
+    first, again = run(path, *texts), run(path, *texts)
     assert first == [ids, ["numpy", "subwords.engine.engine"]] or first == again
     assert again[0] == ids and "subwords.engine.engine" not in again[1]
     if shipped_address(entry_kernel("fast_encode")):

@@ -40,6 +40,7 @@ HEADER = SIZES + 16  # bytes of an array that is made up; the last eight are its
 LANES = 64  # bytes after an array that kernels may read (`layout.LANES`: to import that file takes 4 ms)
 HEAD_SUM = 8  # bytes of the checksum of all that follows it
 HEAD = HEAD_SUM + 16  # bytes: checksum, size of the list, place of the spec
+LONG_WORD = 1 << 9  # bytes of a word for which a kept file has buffers
 LARGEST = 1 << 26  # bytes of the files of a tokenizer
 READ = (".json", ".txt", ".model", ".jinja", ".tiktoken", ".spm", ".bpe", ".vocab")  # that a tokenizer is read from
 
@@ -185,10 +186,15 @@ def write_kept(path: str, engine: Engine, spec: TokenizerSpec) -> None:
         return
     encoder, strings, pattern = found
     state, other = (EncoderState(encoder.segmenter) for _ in range(2))
+    # A text whose words have no room needs the engine, which takes 150 ms. This room takes 0.6 MB of zeros, and for BPE
+    # twice as many numbers as there are tokens.
+    state.expect(2 * layout.SHORT_TEXT)
+    state.grow_arena(layout.SHORT_TEXT)
+    state.fit_word(LONG_WORD)
     plan, call = encoder.plan(state), encoder.splitter.fast_path(state.buffers)
     assert call is not None, "an encoder without a fast path is not quick"
     # What two states share are tables. What each has of its own is empty at first, but for these.
-    own = (state.seeds, state.counters, state.slots, state.ids, state.arena)
+    own = (state.seeds, state.counters, state.slots, state.ids, state.arena, *state.scratch)
     state.ids[int(state.counters[layout.COUNTER.ids_used]) :] = 0
     state.arena[int(state.counters[layout.COUNTER.bytes_used]) :] = 0
     image = _Image(_arrays((encoder.plan(other), other.workspace)), own)

@@ -309,8 +309,8 @@ class BPESegmenter(Segmenter):
         if length > layout.SHORT_WORD and not len(chains):
             chains = np.full(layout.RANK_SCRATCH * (len(self.arrays.results) + 1), -1, np.int32)
         room = layout.KEYS + length + layout.MERGE_PADDING + (layout.TIED_SCRATCH * length if self._tied else 0)
-        symbols, codes = np.empty(layout.SYMBOL_SCRATCH * length, np.int32), np.empty(layout.PAIR_LANES, np.uint32)
-        return BPEScratch(np.empty(room, np.uint64), symbols, codes, chains)
+        symbols, codes = np.zeros(layout.SYMBOL_SCRATCH * length, np.int32), np.zeros(layout.PAIR_LANES, np.uint32)
+        return BPEScratch(np.zeros(room, np.uint64), symbols, codes, chains)
 
     def workspace(self, table: WordTable, scratch: BPEScratch, counters: NDArray[np.int64]) -> BPEWorkspace:
         """Return everything that the kernel works on."""

@@ -92,9 +92,9 @@ class UnigramSegmenter(Segmenter):
         """Return buffers for the keys, for each position of a word, and for the sums of a text."""
         places = length + 1
         return UnigramScratch(
-            keys=np.empty(layout.KEYS, np.uint64) if before is None else before.keys,
-            best=np.empty(layout.PLACE_SUMS * places),
-            steps=np.empty(layout.PLACE_STEPS * places, np.int32),
+            keys=np.zeros(layout.KEYS, np.uint64) if before is None else before.keys,
+            best=np.zeros(layout.PLACE_SUMS * places),
+            steps=np.zeros(layout.PLACE_STEPS * places, np.int32),
             sums=np.zeros(layout.SUM.width) if before is None else before.sums,
         )
 

@@ -71,10 +71,10 @@ class WordLevelSegmenter(Segmenter):
 
     def scratch(self, length: int, before: BPEScratch | None) -> BPEScratch:
         """Return buffers for a word."""
-        symbols = np.empty(layout.SYMBOL_SCRATCH * length, np.int32)
-        codes = np.empty(layout.PAIR_LANES, np.uint32)
+        symbols = np.zeros(layout.SYMBOL_SCRATCH * length, np.int32)
+        codes = np.zeros(layout.PAIR_LANES, np.uint32)
         return BPEScratch(
-            np.empty(layout.KEYS + length + layout.MERGE_PADDING, np.uint64), symbols, codes, np.zeros(0, np.int32)
+            np.zeros(layout.KEYS + length + layout.MERGE_PADDING, np.uint64), symbols, codes, np.zeros(0, np.int32)
         )
 
     def workspace(self, table: WordTable, scratch: BPEScratch, counters: NDArray[np.int64]) -> BPEWorkspace:

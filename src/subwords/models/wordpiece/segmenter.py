@@ -171,7 +171,7 @@ class WordPieceSegmenter(Segmenter):
 
     def scratch(self, length: int, before: WordPieceScratch | None) -> WordPieceScratch:
         """Return buffers for the keys; matching needs none."""
-        return before or WordPieceScratch(np.empty(layout.KEYS, np.uint64))
+        return before or WordPieceScratch(np.zeros(layout.KEYS, np.uint64))
 
     def workspace(self, table: WordTable, scratch: WordPieceScratch, counters: NDArray[np.int64]) -> WordPieceWorkspace:
         """Return everything that the kernel works on."""

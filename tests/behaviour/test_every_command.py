@@ -33,6 +33,7 @@ GOOD = {
     "verify": "{tok} --source {text}",
     "show": "{tok} --text-file {text} --no-browser",
     "warmup": "",
+    "doctor": "",
     "adapt extend": "{tok} {text} --count 2 -o {out}.json",
     "adapt prune": "{tok} --source {text} --vocab-size 262 -o {out}.json",
     "adapt replace": "{tok} {text} --count 1 -o {out}.json",

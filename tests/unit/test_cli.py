@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -176,6 +178,29 @@ def test_count_refuses_counts_as_text_and_options_for_text_with_counts(corpus_pa
 
 def test_warmup_says_how_long_it_took() -> None:
     assert json_of("warmup").keys() == {"seconds"}
+
+
+def test_doctor_says_what_is_there() -> None:
+    found = json_of("doctor")
+    assert found["ok"] and all(check["ok"] for check in found["checks"].values())
+    assert f"subwords {subwords.__version__}" in found["checks"]["packages"]["found"]
+    assert "are right" in found["checks"]["self test"]["found"]
+    assert "For a report:\nall is well; python: " in run("doctor").stdout
+
+
+def test_doctor_says_what_is_wrong_and_all_else(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "numpy").mkdir()
+    (tmp_path / "numpy" / "__init__.py").write_text("raise ImportError('broken on purpose')")
+    paths = os.pathsep.join([str(tmp_path), str(Path(subwords.__file__).parents[1])])
+    environment = {**os.environ, "PYTHONPATH": paths, "SUBWORDS_CACHE_DIR": str(tmp_path / "file")}
+    command = [sys.executable, "-m", "subwords", "doctor"]
+    done = subprocess.run(command, env=environment, capture_output=True, encoding="utf-8", check=False)
+    assert done.returncode == 1
+    rows = [line.split("\t") for line in done.stdout.splitlines() if "\t" in line]
+    assert [name for state, name, _ in rows if state == "FAILED"] == ["cache", "self test"]
+    assert rows[-1][2] == "ImportError: broken on purpose"
+    assert "not well; python: " in done.stdout
 
 
 def test_json_holds_the_results_or_where_they_are(tok_path: Path, tok: Tokenizer, tmp_path: Path) -> None:

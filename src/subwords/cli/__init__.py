@@ -18,7 +18,7 @@ TOP = FromFiles(
         "corpus": "train count",
         "encoding": "encode decode",
         "tokens": "tokens",
-        "files": "inspect convert verify",
+        "files": "inspect convert verify doctor",
         "explaining": "show",
     }
 )

@@ -1,16 +1,23 @@
-"""convert, verify and inspect: files of tokenizers."""
+"""convert, verify and inspect: files of tokenizers; doctor: the installation that reads them."""
 
 from __future__ import annotations
 
 import json
+import os
+import sys
+import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import asdict
+from importlib.metadata import PackageNotFoundError, version
 from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from subwords import __version__
 from subwords.cli.console import (
     INPUT,
     SOURCE,
@@ -27,7 +34,7 @@ from subwords.cli.console import (
     utf8_argument,
 )
 from subwords.cli.options import add_options, command, reading_from, reading_options
-from subwords.support.errors import InputError
+from subwords.support.errors import InputError, SubwordsError
 
 if TYPE_CHECKING:
     from subwords.interop.verify import Difference
@@ -359,3 +366,141 @@ def _print_token(model: Model, index: int, limit: int | None, as_json: bool) -> 
     rows = [(name, "  ".join(_merge_row(merge))) for name, merges in listed for merge in merges]
     more = [("", f"and {len(part) - len(part_of)} more")] if len(part) > len(part_of) else []
     print_rows([], [*facts, *rows, *more])
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# doctor: what this installation has, and whether it works.
+
+OPTIONAL = ("pyarrow", "huggingface_hub", "protobuf", "sentencepiece", "tiktoken", "tokenizers", "transformers")
+PROBE = "low lower lowest, new newer newest: the café costs 12,50 €; 中文\n" * 3
+
+
+@command()
+@quiet_only
+@json_option
+def doctor(as_json: bool) -> None:
+    """Say what this installation has, and test it: for reports of faults.
+
+    The home folder is written as ~, and of the environment only variables of this package are shown. Exit code 1: a
+    check failed.
+
+    \b
+    Example:
+      subwords doctor
+    """
+    checks = [(name, *_checked(check)) for name, check in CHECKS.items()]
+    well = all(right for _, right, _ in checks)
+    if as_json:
+        rows = {name: {"ok": right, "found": text} for name, right, text in checks}
+        print_values({"ok": well, "checks": rows}, as_json)
+    else:
+        print_rows([], [("ok" if right else "FAILED", name, text) for name, right, text in checks])
+        told = "; ".join(f"{name}: {text}" for name, _, text in checks)
+        click.echo(f"\nFor a report:\n{'all is well' if well else 'not well'}; {told}")
+    if not well:
+        click.get_current_context().exit(1)
+
+
+def _checked(check: Callable[[], str]) -> tuple[bool, str]:
+    """Whether a check went well, and what it says; a broken installation may raise anything."""
+    try:
+        found, right = check(), True
+    except Exception as error:
+        found, right = f"{type(error).__name__}: {error}", False
+    return right, " ".join(found.split()).replace(str(Path.home()), "~")
+
+
+def _python() -> str:
+    import platform
+
+    free = "" if getattr(sys, "_is_gil_enabled", lambda: True)() else ", free-threaded"
+    return f"{platform.python_implementation()} {platform.python_version()}{free}, {platform.platform()}"
+
+
+def _versions() -> str:
+    found = {"subwords": __version__}
+    for name in ("numpy", "numba", "llvmlite", "regex", "click", "rich", *OPTIONAL):
+        with suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return ", ".join(f"{name} {number}" for name, number in found.items())
+
+
+def _processor() -> str:
+    from subwords.kernels.machine_code import FEATURES, processor_features, processor_kind
+
+    features = processor_features()
+    level = next((level for level, needs in FEATURES.items() if all(map(features.get, needs))), "")
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return f"{processor_kind()}{f', level {level}' if level else ''}, {usable} processors"
+
+
+def _machine_code() -> str:
+    from subwords.kernels.machine_code import source_of_code
+
+    place, why = source_of_code()
+    if place == "Numba":
+        try:
+            version("numba")
+        except PackageNotFoundError:
+            raise InputError(f"Numba is needed and not installed ({why}): pip install 'subwords[jit]'") from None
+    return f"{place}: {why}"
+
+
+def _cache() -> str:
+    from subwords.kernels.stored import SWITCH, cache_root, private
+
+    root = cache_root()
+    if root is None:
+        raise InputError("there is no home folder: set SUBWORDS_CACHE_DIR to a folder that only you can write to")
+    folder = Path(root)
+    folder.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=folder) as made:  # raises OSError if it cannot be written
+        (Path(made) / "x").touch()
+    if not private(root):
+        raise InputError(f"{root}: others can write to it, so nothing in it is read; set SUBWORDS_CACHE_DIR")
+    size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+    tables = "tables off" if os.environ.get(SWITCH) == "off" else "tables on"
+    return f"{root}, {size / 1e6:.0f} MB, can be written, {tables}"
+
+
+def _environment() -> str:
+    found = {name: value for name, value in sorted(os.environ.items()) if name.startswith("SUBWORDS_")}
+    return ", ".join(f"{name}={value}" for name, value in found.items()) or "no SUBWORDS_ variable is set"
+
+
+def _self_test() -> str:
+    """Train, encode, decode, save and load; merges are replayed, and ids compared with those of plain Python."""
+    from subwords.study.explanation import explain
+    from subwords.study.verification import verify_training
+    from subwords.tokenizer import load
+    from subwords.training.count import count
+    from subwords.training.train import train
+
+    started = time.perf_counter()
+    counts = count([PROBE])
+    tok = train(counts, vocab_size=290, progress=False)
+    with TemporaryDirectory() as folder:
+        tok.save(Path(folder) / "tok.json")
+        again = load(Path(folder) / "tok.json")
+    ids = [*explain(tok, PROBE).ids]
+    for what, found, expected in (
+        ("ids of encode", tok.encode(PROBE), ids),
+        ("ids of encode_to_numpy", tok.encode_to_numpy(PROBE.encode()).tolist(), ids),
+        ("ids after saving and loading", again.encode(PROBE), ids),
+        ("text of decode", again.decode(ids), PROBE),
+        ("merges of training", verify_training(tok, counts).proven, True),
+    ):
+        if found != expected:
+            raise SubwordsError(f"wrong {what}: expected {expected!r:.200}, found {found!r:.200}")
+    return f"training, encoding, decoding, saving and loading are right, in {time.perf_counter() - started:.1f} s"
+
+
+CHECKS: dict[str, Callable[[], str]] = {
+    "python": _python,
+    "packages": _versions,
+    "processor": _processor,
+    "machine code": _machine_code,
+    "cache": _cache,
+    "environment": _environment,
+    "self test": _self_test,
+}

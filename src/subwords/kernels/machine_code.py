@@ -22,7 +22,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from subwords.kernels.entry import HEADS
-from subwords.kernels.modes import ASKED, LEVELS, NOTICES
+from subwords.kernels.modes import ASKED, LEVELS, MODE, NOTICES
 from subwords.kernels.stored import (
     KERNELS,
     cache_root,
@@ -106,6 +106,18 @@ def shipped_address(kernel: Kernel) -> int:
     return 0 if found is None else ctypes.cast(found[0][kernel.symbol], ctypes.c_void_p).value or 0
 
 
+def source_of_code() -> tuple[str, str]:
+    """Return where the machine code of this process comes from, and why: for a person."""
+    if MODE != "compiled":
+        return MODE, "SUBWORDS_KERNELS asks for it"
+    found = _library()
+    if found is not None:
+        return f"the package's {NOTICES.used}", NOTICES.without or "the best that the package has for this processor"
+    if ASKED == "jit":
+        return "Numba", "SUBWORDS_KERNELS=jit asks to compile the kernels here"
+    return "Numba", NOTICES.without or "this package came without machine code, as a clone does"
+
+
 def bound(kinds: str, address: int) -> Bound:
     """Return the C function at an address as two functions of Python: one releases the GIL, one keeps it."""
     types = [ctypes.c_int64 if kind == "i" else ctypes.py_object for kind in kinds]
@@ -138,7 +150,7 @@ def _library() -> tuple[ctypes.CDLL, dict[str, str]] | None:
         library = _loaded(name, made["libraries"][name])
         if library is not None:
             library.subwords_set_heads(*map(ctypes.c_int64, HEADS.values()))
-            NOTICES.instead = name if NOTICES.without else ""
+            NOTICES.used, NOTICES.instead = name, name if NOTICES.without else ""
             return library, made["kernels"]
     return None
 

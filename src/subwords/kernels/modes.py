@@ -53,6 +53,7 @@ class Notices:
         self.busy = 0  # kernels that are being compiled now
         self.shown = False  # whether the user has seen it: as a line or as a progress bar
         self.without = ""  # why machine code that came with the package is not used
+        self.used = ""  # the library of the package that is used
         self.instead = ""  # the library that is used in place of a damaged one
         self._unwritable = ""
         self._warned = self._told = False

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import pytest
 
 import subwords
-from inside import MODE, engine_of
+from inside import MODE, engine_batch, engine_of
 from subwords import InputError
 
 pytestmark = pytest.mark.skipif(MODE != "compiled", reason="no fast path")
@@ -214,3 +214,10 @@ def test_ints_of_ids_are_made_once_and_given_back() -> None:
     del encode
     gc.collect()
     assert sys.getrefcount(number) == before - 1
+
+
+@pytest.mark.parametrize("text", ["a" * 100_000, "é" * 100_000, b"a" * 100_000, "文" * 10])
+def test_texts_of_any_length_and_script_are_read_in_place(text: str | bytes) -> None:
+    places = engine_batch.read_places([text], marked=False)
+    assert places is not None
+    assert places.lengths.tolist() == [len(text.encode() if isinstance(text, str) else text)]

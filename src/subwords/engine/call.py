@@ -210,7 +210,8 @@ def encodings_of(
     """Return the encodings of many texts, or of the pairs of two lists; an error names the number of its text."""
     firsts = _list_of(texts)
     count = len(firsts)
-    thread_count(threads)
+    if threads is not None:
+        thread_count(threads)
     if pairs is None:
         return EncodingBatch(_found(engine, framing, firsts, special, threads, pair=False), range(count))
     if is_one_text(pairs):
@@ -239,7 +240,7 @@ def _found(
     def whole() -> Rows:
         return _rows(engine, framing, kept, special, threads, pair=pair)
 
-    quick = engine.fast_paths[special].rows(texts) if threads is None and isinstance(special, str) else None
+    quick = engine.fast_paths[special].rows(texts) if isinstance(special, str) else None
     if quick is None and {*map(type, texts)} == {str}:
         with suppress(InputError):  # the general path raises it again
             batch = engine.encode_batch(texts, special, threads)

@@ -455,15 +455,16 @@ class EncodingBatch(Value, Sequence[Encoding]):
         The names are those of transformers. Raises InputError if the lengths differ: pad with `padding=True`.
         """
         found: _ManyRows | tuple[Encoding, ...] = self.__dict__["_found"]
+        count = len(self)
         if isinstance(found, tuple):
             parts = [[getattr(each, name) for each in found] for name in _FIELDS_OF_COLUMNS]
             columns = [np.concatenate([np.zeros(0, np.int64), *column], dtype=np.int64) for column in parts]
             least, most = extent(np.cumsum([0, *map(len, found)]))
         else:
-            columns, least, most = found.columns(len(self))
+            columns, least, most = found.columns(count)
         if least < most:
             raise InputError(f"expected encodings of one length, not of {least} to {most} tokens: padding=True")
-        ids, types, special, attention = (column.reshape(len(self), most) for column in columns)
+        ids, types, special, attention = [column.reshape(count, most) for column in columns]
         return dict(zip(_COLUMNS, (ids, types, attention, special), strict=True))
 
     def __repr__(self) -> str:

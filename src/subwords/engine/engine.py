@@ -26,6 +26,7 @@ from subwords.spec.token_batch import TokenBatch
 from subwords.split.splitter import Splitter, SplitterEngine
 from subwords.support.checks import encode_text, refuse_given
 from subwords.support.errors import InputError
+from subwords.support.threads import thread_count
 
 if TYPE_CHECKING:
     from subwords.engine.batch import Places
@@ -267,7 +268,9 @@ class Engine:
 
     def encode_batch(self, texts: Sequence[Input], special: str | AbstractSet[str], threads: int | None) -> TokenBatch:
         """Return the ids of many texts; an error is a TextError if it is one of a text."""
-        if threads is None and isinstance(special, str) and (found := self.fast_paths[special].rows(texts)) is not None:
+        if threads is not None:
+            thread_count(threads)
+        if isinstance(special, str) and (found := self.fast_paths[special].rows(texts)) is not None:
             return TokenBatch(*found)
         try:
             return self._encode_batch(texts, special, threads)

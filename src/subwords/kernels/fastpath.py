@@ -196,25 +196,25 @@ def copy_bytes(to, address, size):
 
 
 @helper
-def utf8_of(carried, text, most, size_at):
+def utf8_of(carried, text, most, most_wide, size_at):
     """The UTF-8 of a `str`: (address, the object that owns it or 0); address 0 if it is not a str, too long or invalid.
 
-    Its size is written to `size_at`. A str that is not ASCII would keep a copy of its UTF-8 for ever: it gets bytes.
+    most, most_wide: bytes of ASCII, and of other text. Its size is written to `size_at`. A str that is not ASCII would
+    keep a copy of its UTF-8 for ever: it gets bytes.
     """
     if load_at(text + TYPE) != api_of(carried, STR_TYPE):
         return I64(0), I64(0)
     if is_ascii(carried, text):
         address = call_at(api_of(carried, STR_UTF8), text, size_at)
         return (address if load_at(size_at) <= most else I64(0)), I64(0)
-    most = min(most, MOST_WIDE)
-    if call_at(api_of(carried, STR_LENGTH), text) > most:
+    if call_at(api_of(carried, STR_LENGTH), text) > most_wide:
         return I64(0), I64(0)
     owner = call_at(api_of(carried, STR_ENCODED), text)
     if owner == 0:  # a lone surrogate, or no memory
         call_at(api_of(carried, CLEAR))
         return I64(0), I64(0)
     size = call_at(api_of(carried, BYTES_SIZE), owner)
-    if size > most:
+    if size > most_wide:
         call_at(api_of(carried, RELEASE), owner)
         return I64(0), I64(0)
     store_at(size_at, size)
@@ -546,7 +546,7 @@ def put_ids(carried, fields, first, last):
 def encode_one(carried, plan, text):
     """Write the ids of a `str`, and those around them, to the plan's `out`: their number; -1: use the general path."""
     fields, count, around = data_of(item(plan, PLAN.fields)), I64(-1), data_of(item(carried, AROUND))
-    address, owner = utf8_of(carried, text, layout.SHORT_TEXT, fields + 8 * FIELDS.size)
+    address, owner = utf8_of(carried, text, layout.SHORT_TEXT, MOST_WIDE, fields + 8 * FIELDS.size)
     size, marked = get(fields, FIELDS.size), get(fields, FIELDS.marked) != 0 and owner != 0
     if address != 0 and not (marked and has_mark(address, size)) and not is_refused(carried, address, size):
         spare, prefix = I64(0), I64(size > 0 and get(fields, FIELDS.prefixed) != 0)
@@ -641,7 +641,8 @@ def gather_list(carried, plan, fields, texts, n):
     items, prefixed, marked = load_at(texts + LIST_ITEMS), get(fields, FIELDS.prefixed), get(fields, FIELDS.marked)
     for i in range(n):
         text = load_at(items + 8 * i)
-        address, owner = utf8_of(carried, text, BUFFER - 1 - filled, fields + 8 * FIELDS.size)
+        room = BUFFER - 1 - filled
+        address, owner = utf8_of(carried, text, room, min(room, MOST_WIDE), fields + 8 * FIELDS.size)
         size, well = get(fields, FIELDS.size), address != 0
         if owner != 0:
             wide += size
@@ -749,7 +750,7 @@ def read_texts(carried: Int, request: Int) -> Int:
             address, owner = call_at(api_of(carried, BYTES_DATA), text), I64(0)
             store_at(lengths + 8 * i, call_at(api_of(carried, BYTES_SIZE), text))
         else:
-            address, owner = utf8_of(carried, text, MOST, lengths + 8 * i)
+            address, owner = utf8_of(carried, text, MOST, MOST, lengths + 8 * i)
         if owner != 0:
             failed = call_at(api_of(carried, LIST_APPEND), owners, owner) & 1
             call_at(api_of(carried, RELEASE), owner)

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from tools.pictures import PICTURES, pictures
 
 import subwords
 from commands import all_commands
@@ -23,7 +24,8 @@ from subwords.cli import main
 
 ROOT = Path(__file__).resolve().parents[1]
 GUIDE = sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))
-DOCUMENTS = ("README.md", "ALGORITHMS.md", "COMPATIBILITY.md", "CONTRIBUTING.md", *GUIDE)
+COURSE = sorted(f"docs/course/{path.name}" for path in (ROOT / "docs" / "course").glob("*.md"))
+DOCUMENTS = ("README.md", "ALGORITHMS.md", "COMPATIBILITY.md", "CONTRIBUTING.md", *GUIDE, *COURSE)
 LINKED = (*DOCUMENTS, "CHANGELOG.md", "BENCHMARKS.md", "examples/README.md")
 MOST_LINES = 150  # of the README
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -107,6 +109,11 @@ def test_guide_lists_every_page() -> None:
     tasks = {*GUIDE} - {"docs/README.md", "docs/comparison.md", "docs/gallery.md"}
     assert 10 < len(tasks) <= 14
     assert [name for name in GUIDE if name != "docs/README.md" and f"]({Path(name).name})" not in index] == []
+
+
+def test_pictures_are_what_the_package_gives() -> None:
+    for name, content in pictures().items():
+        assert (PICTURES / name).read_text("utf-8") == content, f"{name}: python -m tools.pictures"
 
 
 def test_quickstart_prints_what_it_did_and_says_where_it_saved(workplace: Path) -> None:

@@ -1,7 +1,7 @@
 """Pictures of the documents from results of the package: `python -m tools.pictures` writes docs/pictures.
 
-tokens.svg: a sentence in tokens of three tokenizers. merges.svg: the merges of a word. lattice.svg: the pieces of a word
-and its best path. The charts of speed are made from the records: `python -m benchmarks page`.
+tokens.svg: a sentence in tokens of three tokenizers. merges.svg: the merges of a word. lattice.svg: the pieces of a
+word and its best path. The charts of speed are made from the records: `python -m benchmarks page`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ import subwords
 ROOT = Path(__file__).resolve().parents[1]
 PICTURES = ROOT / "docs" / "pictures"
 SENTENCE = "The rays, refracted by the prism, painted unsteady colours."
-WORDS = {"hot": 6, "hotter": 4, "hottest": 3, "cold": 5, "colder": 4, "coldest": 2, "shot": 3}  # of the course
-WORD = "hottest"
+WORDS = {"happy": 6, "lucky": 5, "unhappy": 4, "unlucky": 3, "happier": 3, "luckier": 2}  # of the course
+WORD, UNIGRAM_WORD = "unhappier", "brighter"
+BOOK = ROOT / "examples" / "opticks.txt"
 WIDTH, CHAR = 860, 8.5
 STYLE = """
 text { font: 14px ui-monospace, monospace; fill: #1f2328; white-space: pre } .small { font-size: 11px; fill: #59636e }
@@ -24,7 +25,8 @@ text { font: 14px ui-monospace, monospace; fill: #1f2328; white-space: pre } .sm
 .best { stroke: #0969da; stroke-width: 3; fill: none } .spot { fill: #0969da }
 .t0 { fill: #ddf4ff } .t1 { fill: #fff8c5 } .t2 { fill: #dafbe1 } .t3 { fill: #fbefff }
 @media (prefers-color-scheme: dark) {
-text { fill: #f0f6fc } .small { fill: #9198a1 } .line { stroke: #656c76 } .best { stroke: #4493f8 } .spot { fill: #4493f8 }
+text { fill: #f0f6fc } .small { fill: #9198a1 } .line { stroke: #656c76 }
+.best { stroke: #4493f8 } .spot { fill: #4493f8 }
 .t0 { fill: #0c2d6b } .t1 { fill: #4b2900 } .t2 { fill: #033a16 } .t3 { fill: #3c1e70 } }
 """
 
@@ -57,11 +59,10 @@ def text(x: float, y: float, content: str, kind: str = "", anchor: str = "middle
 
 def tokens_picture() -> str:
     """A sentence in tokens of three families, trained on one book with as many tokens."""
-    book = ROOT / "examples" / "opticks.txt"
     found = {
         "byte-level BPE": subwords.load("demo"),
-        "WordPiece": subwords.train(book, algorithm="wordpiece", vocab_size=4096, progress=False),
-        "Unigram": subwords.train(book, algorithm="unigram", vocab_size=4096, progress=False),
+        "WordPiece": subwords.train(BOOK, algorithm="wordpiece", vocab_size=4096, progress=False),
+        "Unigram": subwords.train(BOOK, algorithm="unigram", vocab_size=4096, progress=False),
     }
     parts, y, told = [], 24.0, []
     for name, tok in found.items():
@@ -84,7 +85,7 @@ def tokens_picture() -> str:
 
 def merges_picture() -> str:
     """The merges of a word as a tree: symbols below, each merge above its two parts, in the order of training."""
-    tok = subwords.train(WORDS, vocab_size=18, byte_level=False, splitter=None, progress=False)
+    tok = subwords.train(WORDS, vocab_size=26, byte_level=False, splitter=None, progress=False)
     found = subwords.study.explain(tok, WORD).to_dict()
     merging, tokens = found["parts"][0]["words"][0]["segmentation"], found["tokens"]
     step = (WIDTH - 120) / (len(merging["symbols"]) - 1)
@@ -109,8 +110,8 @@ def merges_picture() -> str:
 
 def lattice_picture() -> str:
     """All pieces of a word with their scores, and the path whose sum of scores is the greatest."""
-    tok = subwords.train(WORDS, algorithm="unigram", vocab_size=20, progress=False)
-    found = subwords.study.explain(tok, WORD).to_dict()
+    tok = subwords.train(BOOK, algorithm="unigram", vocab_size=1_000, progress=False)
+    found = subwords.study.explain(tok, UNIGRAM_WORD).to_dict()
     lattice, tokens = found["parts"][0]["words"][0]["segmentation"], found["tokens"]
     pieces = lattice["pieces"]
     length = max(piece["stop"] for piece in pieces)
@@ -130,7 +131,7 @@ def lattice_picture() -> str:
     spots = [f'<circle class="spot" cx="{40 + step * place:.1f}" cy="{base}" r="4"/>' for place in range(length + 1)]
     best = " ".join(tokens[str(pieces[place]["id"])] for place in lattice["best"])
     labels.append(text(WIDTH / 2, base + 46, f"best path: {best}, {lattice['score']:.2f}".replace("-", "−"), "title"))
-    return svg(base + 60, f"The lattice of {WORD}", f"best path {best}", [*lines, *spots, *labels])
+    return svg(base + 60, f"The lattice of {UNIGRAM_WORD}", f"best path {best}", [*lines, *spots, *labels])
 
 
 if __name__ == "__main__":

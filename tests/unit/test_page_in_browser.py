@@ -591,6 +591,12 @@ def test_panels_that_exist_are_shown(browser: webdriver.Chrome, folder: Path) ->
         page.wait(lambda: page.all("#evaluation-body tbody tr"))
         rows = [row.text for row in page.all("#evaluation-body tbody tr")]
         assert rows == ["characters 9 9", "none – x"]
+        assert not page.all("#evaluation-body p")
+        page.one("#special").click()
+        page.one("#evaluate").send_keys(Keys.ENTER)
+        page.wait(lambda: page.all("#evaluation-body p.soft") and page.all("#evaluation-body table"))
+        assert "are read as text here" in page.one("#evaluation-body p").text
+        page.one("#special").click()
         page.all("#audit button")[1].send_keys(Keys.ENTER)
         page.wait(lambda: page.all("#audit tbody tr"))
         size = TOKENIZERS["unigram"].vocab_size
@@ -599,6 +605,50 @@ def test_panels_that_exist_are_shown(browser: webdriver.Chrome, folder: Path) ->
         assert page.one("#steps .before").text == "<i> lower"
     browser.get("about:blank")
     browser.get_log("browser")
+
+
+DROP = """
+const [content, name] = arguments, data = new DataTransfer();
+data.items.add(new File([content], name));
+document.body.dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true }));
+"""
+
+
+def test_a_file_that_is_dropped_is_the_text(page: Page) -> None:
+    page.run(DROP, "low\nlowest <b>é</b>", "a.txt")
+    page.wait(lambda: page.run("return document.getElementById('text').value") == "low\nlowest <b>é</b>")
+    page.wait(lambda: page.texts(SMALL)[:1] == shown(TOKENIZERS["small"], "low")[:1])
+    page.run(DROP, "a\0b", "<i>.bin")
+    page.wait(lambda: page.one("#status").text == "<i>.bin is not a text: it has NUL characters.")
+    page.run(DROP, "low " * 300_000, "long.txt")
+    page.wait(lambda: "left out" in page.one("#notice").text)
+
+
+def test_a_question_mark_opens_the_list_of_keys(page: Page) -> None:
+    page.one("#text").send_keys("?")
+    assert not page.one("#help").is_displayed()
+    page.one("#special").send_keys("?")
+    page.wait(lambda: page.one("#help").is_displayed())
+    assert all(ratio >= 4.5 for ratio, _ in page.run(CONTRAST))
+    ActionChains(page.browser).send_keys(Keys.ESCAPE).perform()
+    page.wait(lambda: not page.one("#help").is_displayed())
+    page.one("#keys").click()
+    page.wait(lambda: page.one("#help").is_displayed())
+    page.one("#help button").click()
+    page.wait(lambda: not page.one("#help").is_displayed())
+
+
+def test_a_link_with_the_text_is_copied(page: Page) -> None:
+    rights = {"origin": page.address.rstrip("/"), "permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]}
+    page.browser.execute_cdp_cmd("Browser.grantPermissions", rights)
+    page.put("hugs & low")
+    page.one("#copy").click()
+    page.wait(lambda: page.one("#status").text == "The link is copied.")
+    link = page.browser.execute_async_script("navigator.clipboard.readText().then(arguments[0])")
+    assert link == f"{page.address}#text=hugs+%26+low"
+    page.put("low " * 3000)
+    page.one("#copy").click()
+    page.wait(lambda: "A link holds a text of up to 10,000 characters" in page.one("#status").text)
 
 
 def test_no_result_of_an_old_text_stays(browser: webdriver.Chrome, folder: Path) -> None:

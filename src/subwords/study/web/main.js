@@ -18,6 +18,12 @@ const view = () => document.querySelector('input[name="view"]:checked').value;
 const special = () => byId("special").checked;
 const names = () => columns.map((column) => column.name);
 const complain = (message) => { byId("status").textContent = message; };
+let told = 0; // until when an answer to what was just done stays
+
+function tell(message) {
+  complain(message);
+  told = Date.now() + 4000;
+}
 
 // ------------------------------------------------------------------ the text, and the part of it that is left out
 
@@ -54,7 +60,7 @@ text.addEventListener("beforeinput", (event) => {
 
 let writing = 0;
 
-function writeAddress() {
+function writeAddress(wait = ADDRESS) {
   clearTimeout(writing);
   writing = setTimeout(() => {
     const parts = new URLSearchParams();
@@ -63,7 +69,19 @@ function writeAddress() {
     if (!byId("outline").checked) parts.set("outline", "no");
     if (special()) parts.set("special", "yes");
     history.replaceState(null, "", `#${parts}`);
-  }, ADDRESS);
+  }, wait);
+}
+
+async function copyLink() {
+  if (text.value.length > IN_ADDRESS) return tell(`A link holds a text of up to ${number(IN_ADDRESS)} characters; this one has ${number(text.value.length)}.`);
+  writeAddress(0);
+  await new Promise((resolve) => setTimeout(resolve));
+  try {
+    await navigator.clipboard.writeText(location.href);
+    return tell("The link is copied.");
+  } catch {
+    return tell("The browser does not let this page copy: take the link from the address bar.");
+  }
 }
 
 function readAddress() {
@@ -146,6 +164,34 @@ const actions = {
   more: () => { shown = Math.min(20000, shown * 3); encode(); },
 };
 
+// ------------------------------------------------------------------ a file that is dropped on the page, and keys
+
+const hasFile = (event) => event.dataTransfer?.types.includes("Files");
+
+// No more is read than the page takes: 4 bytes are a character at most.
+async function dropped(file) {
+  const value = await file.slice(0, 4 * limit).text();
+  if (value.includes("\0")) return tell(`${file.name} is not a text: it has NUL characters.`);
+  complain("");
+  setText(value);
+  if (file.size > 4 * limit) leftOut = "the rest of the file is";
+  return changed();
+}
+
+addEventListener("dragover", (event) => {
+  if (!hasFile(event)) return;
+  event.preventDefault();
+  event.dataTransfer.dropEffect = "copy";
+});
+addEventListener("drop", (event) => {
+  if (!hasFile(event)) return;
+  event.preventDefault();
+  dropped(event.dataTransfer.files[0]).catch((error) => tell(`The file cannot be read: ${error.message}`));
+});
+addEventListener("keydown", (event) => {
+  if (event.key === "?" && event.target !== text && !byId("help").open) byId("help").showModal();
+});
+
 // ------------------------------------------------------------------ files that change
 
 let versions = "";
@@ -155,7 +201,7 @@ async function poll() {
   try {
     const state = await getState();
     describe(state);
-    complain("");
+    if (Date.now() > told) complain("");
   } catch (error) {
     complain(error.message);
   }
@@ -182,7 +228,9 @@ async function start() {
   setText(state.text);
   if (state.left_out) leftOut = "the rest of the file is";
   readAddress();
-  listenToPanels(state.panels, names, () => text.value);
+  listenToPanels(state.panels, names, () => text.value, special);
+  byId("copy").addEventListener("click", copyLink);
+  byId("keys").addEventListener("click", () => byId("help").showModal());
   text.addEventListener("input", () => { leftOut = null; changed(); });
   byId("special").addEventListener("change", () => { closeSteps(); writeAddress(); encode(); });
   for (const option of [byId("outline"), ...document.querySelectorAll('input[name="view"]')]) {

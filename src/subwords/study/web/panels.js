@@ -25,12 +25,13 @@ export function showFigures(answer, names) {
     `Figures for this text: ${number(answer.characters)} characters, ${number(answer.bytes)} bytes`;
 }
 
-export function listenToPanels(panels, names, text) {
+export function listenToPanels(panels, names, text, special) {
   byId("evaluation").hidden = !panels.evaluate;
   byId("audit").hidden = !panels.audit;
   byId("evaluate").addEventListener("click", () => fill(byId("evaluation-body"), async () => {
     const found = await ask("/api/evaluate", { text: text() });
-    return evaluation(found.rows, names());
+    const note = special() ? [element("p", { class: "soft" }, "Special tokens in the text are read as text here, as in a corpus.")] : [];
+    return element("div", {}, ...note, evaluation(found.rows, names()));
   }));
   if (panels.audit) {
     byId("audit-body").replaceChildren(...names().map((name, at) => {

@@ -199,14 +199,22 @@ def _escaped(text: str) -> str:
 
 
 def html(columns: Sequence[str], rows: Sequence[Row]) -> str:
-    """Return a table in HTML, escaped; of a long one, the first MOST_ROWS rows."""
-    head = "".join(f"<th>{escape(name)}</th>" for name in columns)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{escape(shown(value))}</td>" for value in row) + "</tr>" for row in rows[:MOST_ROWS]
-    )
+    """Return a table in HTML, escaped, with numbers aligned to the right; of a long one, the first MOST_ROWS rows."""
+    styles = [_NUMBERS if all(not isinstance(row[k], str) for row in rows) else _TEXT for k in range(len(columns))]
+
+    def line(tag: str, cells: Iterable[str]) -> str:
+        made = (f"<{tag}{style}>{escape(cell)}</{tag}>" for cell, style in zip(cells, styles, strict=True))
+        return f"<tr>{''.join(made)}</tr>"
+
+    body = "".join(line("td", map(shown, row)) for row in rows[:MOST_ROWS])
     if len(rows) > MOST_ROWS:
         body += f"<tr><td colspan={len(columns)}>and {len(rows) - MOST_ROWS} more</td></tr>"
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f"<table><thead>{line('th', columns)}</thead><tbody>{body}</tbody></table>"
+
+
+# In the elements, since notebooks take style sheets out.
+_NUMBERS = ' style="text-align: right; font-variant-numeric: tabular-nums"'
+_TEXT = ' style="text-align: left"'
 
 
 def frame(columns: Sequence[str], rows: Sequence[Row]) -> Any:

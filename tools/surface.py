@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -37,9 +38,11 @@ def main(arguments: list[str]) -> int:
 
 def check_types() -> int:
     """Print the public names whose types pyright does not know for certain; 1 if there are any."""
-    pyright = [sys.executable, "-m", "pyright", "--pythonpath", sys.executable]
-    command = [*pyright, "--verifytypes", "subwords", "--ignoreexternal", "--outputjson"]
-    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-m", "pyright", "--verifytypes", "subwords", "--ignoreexternal", "--outputjson"]
+    # With --verifytypes, pyright asks the first Python of PATH where packages are, whatever --pythonpath says.
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT / "src")}
+    found = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     if not found.stdout.startswith("{"):
         print(f"skipped: pyright does not run here: {found.stderr[-200:]}")
         return 0

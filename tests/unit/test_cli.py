@@ -188,6 +188,17 @@ def test_doctor_says_what_is_there() -> None:
     assert "For a report:\nall is well; python: " in run("doctor").stdout
 
 
+def test_doctor_shows_no_name_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for home, folder, shown in (
+        (tmp_path, tmp_path / "c", "~/c, "),
+        (tmp_path, tmp_path.with_name(f"{tmp_path.name}a"), f"{tmp_path}a, "),
+        (Path("/"), tmp_path / "c", f"{tmp_path}/c, "),
+    ):
+        monkeypatch.setenv("HOME", str(home))
+        monkeypatch.setenv("SUBWORDS_CACHE_DIR", str(folder))
+        assert json_of("doctor")["checks"]["cache"]["found"].startswith(shown)
+
+
 def test_doctor_says_what_is_wrong_and_all_else(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "numpy").mkdir()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import sys
+import re
+import sysconfig
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -12,7 +13,7 @@ from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from itertools import islice
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import NamedTemporaryFile, TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -407,13 +408,14 @@ def _checked(check: Callable[[], str]) -> tuple[bool, str]:
         found, right = check(), True
     except Exception as error:
         found, right = f"{type(error).__name__}: {error}", False
-    return right, " ".join(found.split()).replace(str(Path.home()), "~")
+    home, shown = str(Path.home()), " ".join(found.split())
+    return right, re.sub(rf"(?<![\w.]){re.escape(home)}(?![\w.-])", "~", shown) if len(home) > 1 else shown
 
 
 def _python() -> str:
     import platform
 
-    free = "" if getattr(sys, "_is_gil_enabled", lambda: True)() else ", free-threaded"
+    free = ", free-threaded" if sysconfig.get_config_var("Py_GIL_DISABLED") else ""
     return f"{platform.python_implementation()} {platform.python_version()}{free}, {platform.platform()}"
 
 
@@ -454,10 +456,9 @@ def _cache() -> str:
         raise InputError("there is no home folder: set SUBWORDS_CACHE_DIR to a folder that only you can write to")
     folder = Path(root)
     folder.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=folder) as made:  # raises OSError if it cannot be written
-        (Path(made) / "x").touch()
-    if not private(root):
-        raise InputError(f"{root}: others can write to it, so nothing in it is read; set SUBWORDS_CACHE_DIR")
+    with NamedTemporaryFile(dir=folder) as made:  # raises OSError if it cannot be written
+        if not private(made.name):
+            raise InputError(f"{root}: others can write to it, so nothing in it is read; set SUBWORDS_CACHE_DIR")
     size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
     tables = "tables off" if os.environ.get(SWITCH) == "off" else "tables on"
     return f"{root}, {size / 1e6:.0f} MB, can be written, {tables}"
@@ -477,7 +478,7 @@ def _self_test() -> str:
     from subwords.training.train import train
 
     started = time.perf_counter()
-    counts = count([PROBE])
+    counts = count([PROBE], progress=False)
     tok = train(counts, vocab_size=290, progress=False)
     with TemporaryDirectory() as folder:
         tok.save(Path(folder) / "tok.json")

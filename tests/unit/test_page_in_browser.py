@@ -361,7 +361,7 @@ def test_an_address_with_a_text_opens_it(page: Page) -> None:
 
 def test_tab_and_arrows_reach_every_token(page: Page) -> None:
     focused = "return document.activeElement.getAttribute('aria-label')"
-    page.one("#special").send_keys(Keys.TAB)
+    page.one("#keys").send_keys(Keys.TAB)
     first = page.chips(BPE)[0]
     assert page.browser.switch_to.active_element == first
     for place in range(1, 4):

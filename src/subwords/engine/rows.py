@@ -341,7 +341,8 @@ class IdRows:
         return [*made[:4]], *extent(made.bounds)
 
     def _filled(self) -> Filled:
-        ids, types, special, attention = np.empty((4, self._size), np.int64)
+        # Four arrays: as rows of one, who keeps the ids would keep all four.
+        ids, types, special, attention = (np.empty(self._size, np.int64) for _ in range(4))
         made = Filled(ids, types, special, attention, np.empty(self._count + 1, np.int64))
         fill_rows.by_size(self._size)(*self._filling, made)
         return made

@@ -180,7 +180,7 @@ def _counts(tok: Tokenizer, source: str, reading: Reading | None, threads: int |
 
 
 def _short_text(source: str) -> str:
-    """Return a short text file, which is counted without NumPy, whose import takes longer; "" for what is none."""
+    """Return the text of a short .txt file, "" for any other source. It is counted without importing NumPy."""
     path = Path(source)
     if path.suffix != ".txt" or not path.is_file() or path.stat().st_size > SHORT:
         return ""

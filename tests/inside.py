@@ -153,7 +153,7 @@ NAMES = {
     "support.memory": "LEAST_ROOM Spare room_of zeros",
     "support.names": "distinct random_bits",
     "support.render": """
-        ANSI_BACKGROUNDS BACKGROUNDS Chip SPECIAL chips colored facts printable shorten_visible uses_color
+        ANSI_BACKGROUNDS BACKGROUNDS Chip SPECIAL chip chips colored facts printable shorten_visible uses_color
         visible
     """,
     "support.threads": "ahead check_stopped in_threads streamed thread_count",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import re
 import time
 from html.parser import HTMLParser
@@ -19,6 +20,7 @@ from inside import (
     ANSI_BACKGROUNDS,
     SPECIAL,
     Chip,
+    chip,
     chips,
     colored,
     facts,
@@ -106,6 +108,23 @@ def test_colors_are_for_terminals_without_no_color(
     stream: io.StringIO, environment: dict[str, str], expected: bool
 ) -> None:
     assert uses_color(stream, environment) == expected
+
+
+def test_a_token_has_one_color_in_notebook_page_and_terminal() -> None:
+    sheet = (Path(subwords.__file__).parent / "study/web/page.css").read_text("utf-8")
+    light = re.findall(r"--c[0-7]: (#[0-9a-f]{6})", sheet)[:8]
+    assert light == [*HTML_BACKGROUNDS]
+    for token in (" the", "##ing", "the", "\u2581und", "\U0001f600"):
+        background = HTML_BACKGROUNDS[int(chip(token).partition("chip c")[2][0])]
+        assert f"background:{background}" in chips([Chip(token)])
+        assert f"48;5;{ANSI_BACKGROUNDS[light.index(background)]}m" in colored([token], color=True)
+
+
+@given(st.lists(st.sampled_from(["the", " the", "a", "b"]), max_size=8))
+def test_neighbours_in_a_terminal_have_two_colors(tokens: list[str]) -> None:
+    codes = re.findall(r"48;5;([0-9]+)m", colored(tokens, color=True))
+    assert len(codes) == len(tokens)
+    assert all(one != other for one, other in itertools.pairwise(codes))
 
 
 @given(st.lists(st.text(max_size=5), max_size=8))

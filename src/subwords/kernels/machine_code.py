@@ -212,12 +212,8 @@ def load_code(kernel: Kernel) -> Bound:
     """Return a kernel as two functions of array objects and integers: one releases the GIL, one keeps it."""
     found = _read(kernel)
     if found is None:
-        NOTICES.compile()
-        NOTICES.busy += 1
-        try:
+        with NOTICES.compile():
             found = kernel.kinds, _compile(kernel)
-        finally:
-            NOTICES.busy -= 1
         _write(kernel, *found)
     kinds, code = found
     from llvmlite import binding

@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import time
 import warnings
 
 from subwords.support.errors import SubwordsWarning
 
 TYPE_CHECKING = False  # `typing` takes longer to import than all else here
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
     from typing import Any
 
@@ -55,22 +56,34 @@ class Notices:
         self.without = ""  # why machine code that came with the package is not used
         self.used = ""  # the library of the package that is used
         self.instead = ""  # the library that is used in place of a damaged one
+        self._counts = False  # whether this object wrote the line
+        self._number, self._began = 0, 0.0  # kernels compiled so far; since when
         self._unwritable = ""
         self._warned = self._told = False
 
-    def compile(self) -> None:
-        """Write to standard error that kernels are compiled: a first use that says nothing seems to hang.
+    @contextlib.contextmanager
+    def compile(self) -> Iterator[None]:
+        """Say on standard error that kernels are compiled: a first use that says nothing seems to hang.
 
-        A live progress line of Rich replaces `sys.stderr` and shows what is written there above itself.
+        One line the first time; on a terminal each kernel is counted in a line that is gone when it is done. A live
+        progress line of Rich replaces `sys.stderr` and shows what is written there above itself: it says it itself.
         """
-        self.compiling = True
-        if self.shown:
-            return
-        self.shown = True
-        # Standard error may be None (no console) or closed.
-        with contextlib.suppress(AttributeError, OSError, ValueError):
-            sys.stderr.write("subwords: compiling kernels for this processor, once: about 10 s ...\n")
-            sys.stderr.flush()
+        if not self.compiling:
+            self.compiling, self._began = True, time.monotonic()
+        if not self.shown:
+            self.shown = self._counts = True
+            _write("subwords: compiling kernels for this processor, once: 10 to 30 s ...\n")
+        self._number += 1
+        self.busy += 1
+        counted = self._counts and sys.stderr is sys.__stderr__ and sys.stderr is not None and sys.stderr.isatty()
+        if counted:
+            _write(f"kernel {self._number}, {time.monotonic() - self._began:.0f} s\r")
+        try:
+            yield
+        finally:
+            self.busy -= 1
+            if counted:
+                _write("\x1b[K")
 
     def unwritable(self, folder: Path | None, reason: str) -> None:
         """Remember that the cache cannot be written; `warn` reports it in the thread of the caller."""
@@ -95,6 +108,13 @@ class Notices:
                 SubwordsWarning,
                 stacklevel=_depth(),
             )
+
+
+def _write(text: str) -> None:
+    # Standard error may be None (no console) or closed.
+    with contextlib.suppress(AttributeError, OSError, ValueError):
+        sys.stderr.write(text)
+        sys.stderr.flush()
 
 
 def _depth() -> int:

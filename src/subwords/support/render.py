@@ -73,9 +73,11 @@ def shorten_visible(text: str, most: int) -> str:
 # ---------------------------------------------------------------------------------------------------------------------
 # Tokens and facts as HTML: every content escaped, styles inline, no script; readable on light and on dark pages.
 
-# With black text, the contrast is at least 14:1; the page's own colors do not matter.
-BACKGROUNDS = ("#cfe8ff", "#d9f2d0", "#ffe3c2", "#f3d6f5", "#fff3b0")
+# As in the style sheet of the local page, c0 to c7; with black text, the contrast is at least 14:1.
+BACKGROUNDS = ("#dbe9ff", "#d8f3dc", "#ffe8cc", "#f5dcf7", "#fdf3bf", "#d3f2f0", "#ffdfdc", "#e4e1fb")
 SPECIAL = "#dddddd"
+HASHED = 64  # UTF-16 code units of a token that decide its color
+_MARK = re.compile(r"\A(?: |\u2581|##)(?=.)", re.DOTALL)
 MOST_CHARACTERS = 200  # of one token
 
 
@@ -88,20 +90,33 @@ class Chip:
     special: bool = False
 
 
+def color_of(token: str) -> int:
+    """Return which of eight colors a token has everywhere, with or without the mark of a space or of a continued word.
+
+    >>> color_of(" the") == color_of("the")
+    True
+    """
+    units = _MARK.sub("", token).encode("utf-16-le", "surrogatepass")[: 2 * HASHED]
+    found = 7
+    for place in range(0, len(units), 2):
+        found = (found * 31 + int.from_bytes(units[place : place + 2], "little")) % 2**32
+    return (found ^ found >> 7) % len(BACKGROUNDS)
+
+
 def chips(tokens: Iterable[Chip], *, left_out: int = 0) -> str:
     """Return tokens side by side, each with a background color; `left_out` more are counted at the end.
 
     >>> chips([Chip("<b>", "id 7")]).partition(" title=")[2]
     '"id 7">&lt;b&gt;</span></div>'
     """
-    marks = [_chip(token, place) for place, token in enumerate(tokens)]
+    marks = [_chip(token) for token in tokens]
     if left_out:
         marks.append(f"<span>and {left_out} more</span>")
     return f'<div style="font-family:monospace;line-height:1.8">{" ".join(marks)}</div>'
 
 
-def _chip(token: Chip, place: int) -> str:
-    color = SPECIAL if token.special else BACKGROUNDS[place % len(BACKGROUNDS)]
+def _chip(token: Chip) -> str:
+    color = SPECIAL if token.special else BACKGROUNDS[color_of(token.text)]
     # Isolated: a right-to-left token does not reorder its neighbours.
     style = f"background:{color};color:#000;padding:1px 2px;border-radius:3px;unicode-bidi:isolate"
     title = f' title="{escape_html(token.title)}"' if token.title else ""
@@ -126,10 +141,6 @@ def facts(rows: Sequence[tuple[str, str]], *, caption: str) -> str:
 # ---------------------------------------------------------------------------------------------------------------------
 # Tokens and pages in the style of the local page, whose style sheet they need to be colored; no script.
 
-COLORS = 8  # of the style sheet, c0 to c7
-HASHED = 64  # UTF-16 code units of a token that decide its color
-_MARK = re.compile(r"\A(?: |\u2581|##)(?=.)", re.DOTALL)
-
 
 def chip(token: str, more: str = "") -> str:
     """Return a token on the background that it has on the local page. more: other classes.
@@ -137,11 +148,7 @@ def chip(token: str, more: str = "") -> str:
     >>> chip(" the")
     '<span class="chip c4">␣the</span>'
     """
-    units = _MARK.sub("", token).encode("utf-16-le", "surrogatepass")[: 2 * HASHED]
-    found = 7
-    for place in range(0, len(units), 2):
-        found = (found * 31 + int.from_bytes(units[place : place + 2], "little")) % 2**32
-    classes = f"chip c{(found ^ found >> 7) % COLORS} {more}".strip()
+    classes = f"chip c{color_of(token)} {more}".strip()
     return f'<span class="{classes}">{escape_html(shorten_visible(token, MOST_CHARACTERS))}</span>'
 
 
@@ -168,8 +175,8 @@ def page(title: str, body: str, style: str) -> str:
 # ---------------------------------------------------------------------------------------------------------------------
 # Tokens in a terminal, each on a colored background.
 
-# Of the 256 colors of terminals: light backgrounds, on which black has a contrast of at least 8:1.
-ANSI_BACKGROUNDS = (153, 194, 223, 225, 229, 159)
+# The colors of the local page, of the 256 of terminals: black has a contrast of at least 8:1 on them.
+ANSI_BACKGROUNDS = (153, 194, 223, 225, 229, 195, 224, 189)
 
 
 def uses_color(stream: TextIO, environment: Mapping[str, str]) -> bool:
@@ -197,11 +204,15 @@ def colored(tokens: Iterable[str], *, color: bool) -> str:
     >>> colored(["a"], color=True)
     '\x1b[38;5;16;48;5;153ma\x1b[0m'
     """
+    tokens = list(tokens)
     shown = [(token.endswith("\n"), shorten_visible(token, MOST_CHARACTERS)) for token in tokens]
     if not color:
         return " ".join(text for _, text in shown)
-    painted = (
-        f"\x1b[38;5;16;48;5;{ANSI_BACKGROUNDS[place % len(ANSI_BACKGROUNDS)]}m{text}\x1b[0m{chr(10) if ends else ''}"
-        for place, (ends, text) in enumerate(shown)
-    )
+    painted, before = [], -1
+    for token, (ends, text) in zip(tokens, shown, strict=True):
+        found = color_of(token)
+        if found == before:  # nothing else parts it from its neighbour
+            found = (found + 1) % len(ANSI_BACKGROUNDS)
+        painted.append(f"\x1b[38;5;16;48;5;{ANSI_BACKGROUNDS[found]}m{text}\x1b[0m{chr(10) if ends else ''}")
+        before = -1 if ends else found
     return "".join(painted).removesuffix("\n")

@@ -119,7 +119,7 @@ async function encode() {
     answer = { ...found, text: sent, special: special() };
     render();
     for (const column of columns) column.pointAtFocus();
-    complain("");
+    if (Date.now() > told) complain("");
   } catch (error) {
     complain(error.message);
   }
@@ -168,13 +168,24 @@ const actions = {
 
 const hasFile = (event) => event.dataTransfer?.types.includes("Files");
 
+function isUtf8(bytes, cut) {
+  try {
+    new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: cut });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 // No more is read than the page takes: 4 bytes are a character at most.
 async function dropped(file) {
-  const value = await file.slice(0, 4 * limit).text();
+  const bytes = await file.slice(0, 4 * limit).arrayBuffer(), cut = file.size > 4 * limit;
+  const value = new TextDecoder().decode(bytes, { stream: cut });
   if (value.includes("\0")) return tell(`${file.name} is not a text: it has NUL characters.`);
   complain("");
   setText(value);
-  if (file.size > 4 * limit) leftOut = "the rest of the file is";
+  if (cut) leftOut = "the rest of the file is";
+  if (!isUtf8(bytes, cut)) tell(`${file.name} is not UTF-8: what cannot be read is shown as \ufffd.`);
   return changed();
 }
 

@@ -64,14 +64,18 @@ export function clearFindings() {
   for (const body of byId("audit-body").querySelectorAll(".findings")) body.replaceChildren();
 }
 
-// Three digits after the point, or two significant ones of what is smaller.
-const measure = (value) => (Number.isInteger(value) ? number(value) : Math.abs(value) < 0.01 ? String(Number(value.toPrecision(2))) : number(value, 3));
+// A row of numbers has three digits after the point if one of them is no whole number; what is small, two significant ones.
+const small = (value) => value && Math.abs(value) < 0.01;
+const measures = (values) => {
+  const digits = values.every((value) => typeof value !== "number" || Number.isInteger(value)) ? 0 : 3;
+  return values.map((value) => (value === null ? "–" : typeof value !== "number" ? value : small(value) ? String(Number(value.toPrecision(2))) : number(value, digits)));
+};
 
 function evaluation(rows, names) {
-  const cell = (value) => element("td", { class: "number" }, value === null ? "–" : typeof value === "number" ? measure(value) : value);
+  const cell = (value) => element("td", { class: "number" }, value);
   return element("table", {},
-    element("thead", {}, element("tr", {}, element("th", { scope: "col" }, "metric"), ...names.map((name) => element("th", { scope: "col" }, visible(name))))),
-    element("tbody", {}, ...rows.map(([name, ...values]) => element("tr", {}, element("th", { scope: "row" }, name), ...values.map(cell)))));
+    element("thead", {}, element("tr", {}, element("th", { scope: "col" }, "metric"), ...names.map((name) => element("th", { scope: "col", class: "number" }, visible(name))))),
+    element("tbody", {}, ...rows.map(([name, ...values]) => element("tr", {}, element("th", { scope: "row" }, name), ...measures(values).map(cell)))));
 }
 
 function findings(found) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from pathlib import Path
@@ -73,6 +74,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     from xdist.scheduler import WorkStealingScheduling
 
     return WorkStealingScheduling(config, log)
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()  # the tests themselves live to the end: no need to look at them each time
 
 
 @pytest.hookimpl(tryfirst=True)

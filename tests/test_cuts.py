@@ -159,7 +159,7 @@ def test_a_beginning_that_becomes_nothing() -> None:
 
 
 def test_random_normalizers_and_splitters() -> None:
-    assert check_sources(5, 60) > 150
+    assert check_sources(5, 30) > 75
 
 
 @pytest.mark.sweep
@@ -196,7 +196,7 @@ def all_characters(rng: random.Random, share: float) -> list[str]:
     return ["".join(char + rng.choice(between) for char in chars[k : k + 60]) for k in range(0, len(chars), 60)]
 
 
-@pytest.mark.rotating(2)
+@pytest.mark.rotating(4)
 @pytest.mark.parametrize("name", SMALL)
 def test_small_files(small_data: Path, name: str) -> None:
     rng = random.Random(name)
@@ -276,7 +276,7 @@ def check_blocks(seed: int, count: int) -> None:
 def test_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     # Little context: otherwise cuts in texts as short as these would not depend on it.
     monkeypatch.setattr("subwords.normalize.normalizer.NEAR", 6)
-    check_blocks(3, 40)
+    check_blocks(3, 20)
 
 
 @pytest.mark.sweep

@@ -216,7 +216,7 @@ def test_cut_texts(family: str, special: str | frozenset[str], many: list[str], 
     check_cut(FAMILIES[family](), TWINS[family](), given, special=special, threads=2)
 
 
-@pytest.mark.rotating(3)
+@pytest.mark.rotating(6)
 @pytest.mark.skipif(MODE != "compiled", reason="slow, and there is no fast path")
 @pytest.mark.parametrize("family", [name for name in FAMILIES if name not in ("unigram", "sentencepiece")])
 def test_long_texts_with_tokens(family: str) -> None:

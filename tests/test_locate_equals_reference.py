@@ -448,6 +448,7 @@ def test_encodings_in_bulk_are_those_made_one_by_one(
     check(name, rows, special, truncation, padding, threads=1)
 
 
+@pytest.mark.rotating(3)
 @pytest.mark.parametrize("name", FAMILIES)
 def test_parts_and_chunks_change_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("subwords.engine.spans.PART", 40)

@@ -49,6 +49,7 @@ def test_classes() -> None:
     assert set(classes[[*OTHERS]].tolist()) == {0}
 
 
+@pytest.mark.rotating(3)
 @names
 def test_each_character_at_a_place_of_a_block(name: str) -> None:
     assert isinstance(splitter(name).route, MaskRoute)

@@ -58,6 +58,19 @@ def warm(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return cache
 
 
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    cache = tmp_path_factory.mktemp("compiled") / "cache"
+    assert run([ONE_KERNEL], cache) == ("compiled", True)
+    return cache
+
+
+@pytest.fixture
+def one(compiled: Path, tmp_path: Path) -> Path:
+    """A cache of its own with the kernel of ONE_KERNEL."""
+    return Path(shutil.copytree(compiled, tmp_path / "one"))
+
+
 def machine_code(cache: Path) -> list[Path]:
     return sorted(cache.rglob("*.o"))
 
@@ -65,11 +78,10 @@ def machine_code(cache: Path) -> list[Path]:
 # ------------------------------------------------------------------ compiled
 
 
-def test_empty_cache_is_filled_and_numba_then_not_imported(tmp_path: Path) -> None:
-    assert run([ONE_KERNEL], tmp_path) == ("compiled", True)
-    (file,) = [path for path in tmp_path.rglob("*") if path.is_file()]  # nothing half written
+def test_empty_cache_is_filled_and_numba_then_not_imported(one: Path) -> None:
+    (file,) = [path for path in one.rglob("*") if path.is_file()]  # nothing half written
     assert file.name == f"{KERNEL}.o"
-    assert run([ONE_KERNEL], tmp_path) == ("compiled", False)
+    assert run([ONE_KERNEL], one) == ("compiled", False)
 
 
 def test_kernel_that_is_missing_is_compiled_and_no_other(warm: Path, tmp_path: Path) -> None:
@@ -106,8 +118,8 @@ def test_cache_is_the_users_alone(warm: Path) -> None:
 def test_cache_that_cannot_be_written_is_no_reason_to_fail(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("a file where a folder is wanted")
-    assert run([UNWRITABLE, ONE_KERNEL], file / "cache") == ("compiled", True)
-    assert run([UNWRITABLE, ONE_KERNEL], file) == ("compiled", True)
+    processes = [started([UNWRITABLE, ONE_KERNEL], place) for place in (file / "cache", file)]
+    assert [finished(process) for process in processes] == [("compiled", True)] * 2
     assert file.read_text() == "a file where a folder is wanted"
 
 
@@ -117,13 +129,12 @@ def test_read_only_cache_is_no_reason_to_fail(tmp_path: Path) -> None:
     assert run([UNWRITABLE, ONE_KERNEL], tmp_path / "cache") == ("compiled", True)
 
 
-def test_damaged_file_is_compiled_again(tmp_path: Path) -> None:
+def test_damaged_file_is_compiled_again(one: Path) -> None:
     # More kinds of damage: tests/unit/test_machine.py.
-    assert run([ONE_KERNEL], tmp_path) == ("compiled", True)
-    (file,) = machine_code(tmp_path)
+    (file,) = machine_code(one)
     os.truncate(file, file.stat().st_size // 2)
-    assert run([ONE_KERNEL], tmp_path) == ("compiled", True)
-    assert run([ONE_KERNEL], tmp_path) == ("compiled", False)
+    assert run([ONE_KERNEL], one) == ("compiled", True)
+    assert run([ONE_KERNEL], one) == ("compiled", False)
 
 
 def test_two_processes_fill_one_cache(tmp_path: Path) -> None:
@@ -186,16 +197,15 @@ def test_unknown_mode_is_an_error_that_names_the_known_ones(tmp_path: Path) -> N
 
 
 @pytest.mark.skipif(os.name != "posix", reason="POSIX permissions")
-def test_a_cache_that_others_can_write_to_is_not_read(tmp_path: Path) -> None:
-    assert run([ONE_KERNEL], tmp_path) == ("compiled", True)
-    (file,) = machine_code(tmp_path)
+def test_a_cache_that_others_can_write_to_is_not_read(one: Path) -> None:
+    (file,) = machine_code(one)
     for place in (file, file.parent):
         before = place.stat().st_mode
         place.chmod(0o777)
         if place == file:  # it is replaced by a file of this user's own
-            assert run([ONE_KERNEL], tmp_path) == ("compiled", True)
-            assert run([ONE_KERNEL], tmp_path) == ("compiled", False)
+            assert run([ONE_KERNEL], one) == ("compiled", True)
+            assert run([ONE_KERNEL], one) == ("compiled", False)
         else:
-            assert run([UNWRITABLE, ONE_KERNEL], tmp_path) == ("compiled", True)
+            assert run([UNWRITABLE, ONE_KERNEL], one) == ("compiled", True)
         place.chmod(before & 0o777 & ~0o022)
-    assert run([ONE_KERNEL], tmp_path) == ("compiled", False)
+    assert run([ONE_KERNEL], one) == ("compiled", False)

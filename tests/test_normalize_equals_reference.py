@@ -113,7 +113,7 @@ def test_cut_is_found_in_ordinary_text(name: str) -> None:
 PARTS = 20
 
 
-@pytest.mark.rotating(PARTS)
+@pytest.mark.rotating(3 * PARTS)
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("name", NAMED)
 def test_all_code_points_in_order_and_shuffled(name: str, part: int) -> None:

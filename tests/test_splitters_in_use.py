@@ -103,6 +103,7 @@ def test_training_and_encoding(name: str, text: str) -> None:
     assert tok.encode_batch(texts, threads=2).to_lists() == ref
 
 
+@pytest.mark.rotating(2)
 @pytest.mark.parametrize("name", ["gpt2", "llama3", "bert", "falcon"])
 def test_bytes_that_are_no_text(name: str, text: str) -> None:
     tok = subwords.train([text], vocab_size=300, splitter=name)

@@ -94,7 +94,7 @@ def peer_places(text: str, steps: tuple[Step, ...]) -> list[tuple[str, tuple[int
 # ------------------------------------------------------------------ all characters
 
 
-@pytest.mark.rotating(3, always=("(Bert(clean_text=True, handle_chinese_chars=True, strip_accents=None",))
+@pytest.mark.rotating(9, always=("(Bert(clean_text=True, handle_chinese_chars=True, strip_accents=None",))
 @rules
 def test_all_code_points(steps: tuple[Step, ...]) -> None:
     print(f"seed {SEED}")

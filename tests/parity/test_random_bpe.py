@@ -93,7 +93,7 @@ def refused(model: dict[str, Any], byte_level: bool) -> bool:
     return byte_level or any(mark and all(BYTES[byte] in model["vocab"] for byte in mark.encode()) for mark in marks)
 
 
-@pytest.mark.rotating(4)
+@pytest.mark.rotating(12)
 @pytest.mark.parametrize("seed", range(12))
 def test_random_models(seed: int) -> None:
     rng = random.Random(seed)

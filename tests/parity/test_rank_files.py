@@ -52,6 +52,7 @@ def test_ids_and_text(pair: tuple[Tokenizer, tiktoken.Encoding], text: str) -> N
     assert ours.vocab_size == theirs.n_vocab
 
 
+@pytest.mark.rotating(2)
 @pytest.mark.parametrize("name", ["r50k_base", "p50k_base", "cl100k_base", "o200k_base"])
 def test_openai_s_files_by_content_and_by_name(name: str, shared_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = shared_data / "tokenizers" / "tiktoken"

@@ -189,7 +189,7 @@ def test_whole_files(shared_data: Path, name: str, folder: str) -> None:
             assert rule.apply(array(data), np.array([0, len(data)]))[0].tobytes() == peer.normalize(data), file.name
 
 
-@pytest.mark.rotating(3, always=("small-t5",))
+@pytest.mark.rotating(6, always=("small-t5",))
 @models
 def test_hf_has_the_same_map(data: Path, name: str) -> None:
     """HF goes by graphemes; tests of `Precompiled` by steps are those of the other normalizers."""

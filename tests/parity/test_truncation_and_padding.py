@@ -100,7 +100,7 @@ def random_settings(rng: random.Random) -> tuple[Any, Any]:
 def test_a_file_says_how_texts_are_cut_and_padded(name: str) -> None:
     rng = random.Random(seed_of_run())
     errors = cut = 0
-    for _ in range(400):
+    for _ in range(150):
         peer, tok = both(PROCESSORS[name], *random_settings(rng))
         texts = ["".join(rng.choices("ab é", k=rng.randint(0, 14))) for _ in range(rng.randint(1, 2))]
         template = rng.random() < 0.8

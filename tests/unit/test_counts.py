@@ -84,6 +84,7 @@ def test_file_in_blocks_of_any_size_counts_as_the_reference(
             assert list(got) == list(ref.items()), (size, text)
 
 
+@pytest.mark.rotating(3)
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_texts_on_any_number_of_threads_count_as_the_reference(threads: int) -> None:
     seed = random.randrange(1 << 32)

@@ -146,7 +146,7 @@ SETTINGS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.rotating(3)
+@pytest.mark.rotating(6)
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
 @pytest.mark.filterwarnings("ignore::subwords.SubwordsWarning")
 @given(words=word_counts("abé "))

@@ -75,7 +75,7 @@ def test_ids_stay_and_new_ones_are_used(algorithm: Any, tmp_path: Path) -> None:
     assert subwords.load(tmp_path / "tokenizer.json").encode(MORE[0]) == more.encode(MORE[0])
 
 
-@pytest.mark.rotating(3)
+@pytest.mark.rotating(6)
 @pytest.mark.parametrize("name", ["t5/spiece.model", "albert/spiece.model", "bert/bert-base-uncased-tokenizer.json"])
 def test_real_files(data: Path, tmp_path: Path, name: str) -> None:
     tok = subwords.load(file_of(data, name))

@@ -102,6 +102,7 @@ def run(path: Path, *texts: str) -> Any:
     return json.loads(done.stdout)
 
 
+@pytest.mark.rotating(3)
 @pytest.mark.parametrize("name", FILES[:5])
 def test_a_process_that_finds_one_imports_no_engine(data: Path, name: str) -> None:
     path = file_of(data, name)
@@ -183,7 +184,7 @@ def test_options_and_the_switch(data: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def test_memory_is_given_back_in_any_order(data: Path) -> None:
     path = file_of(data, FILES[0])
     made, _ = twice(path)
-    for number in range(12):
+    for number in range(6):
         tok = subwords.load(path)
         encode, count = vars(tok)["_fast_encode"], vars(tok)["_fast_count"]
         vars(tok)["self"] = tok  # a cycle: the garbage collector takes it apart

@@ -43,9 +43,9 @@ def test_no_kernel_defines_a_name_of_the_layout_again() -> None:
     assert len(CONSTANTS) > 100
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.relative_to(SOURCE).as_posix())
-def test_nothing_is_copied_by_hand(file: Path) -> None:
-    assert not re.search(r"\b(?:as|like) in `?kernels/", file.read_text("utf-8"))
+def test_nothing_is_copied_by_hand() -> None:
+    copied = re.compile(r"\b(?:as|like) in `?kernels/")
+    assert [file.relative_to(SOURCE).as_posix() for file in FILES if copied.search(file.read_text("utf-8"))] == []
 
 
 @pytest.mark.parametrize("kind", TUPLES, ids=lambda kind: kind.__name__)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import subwords
@@ -30,6 +30,7 @@ def kinds(found: WhyNot) -> list[str]:
 
 
 @pytest.mark.parametrize("tok", [TOK, WORDS, PIECES, LEVEL], ids=["bpe", "wordpiece", "unigram", "wordlevel"])
+@settings(max_examples=12)
 @given(text=texts().filter(bool) | st.text("lowern<s>dst ##▁Ġé", min_size=1, max_size=12))
 def test_any_string(tok: subwords.Tokenizer, text: str) -> None:
     found = subwords.study.why_not(tok, text)

@@ -114,20 +114,21 @@ def test_beside_a_tokenizer_json(name: str, tmp_path: Path) -> None:
         assert same != (key in said), (key, said)
 
 
-def test_tokens_of_added_tokens_json_are_named(tmp_path: Path) -> None:
+def test_tokens_of_added_tokens_json_are_added_or_named(tmp_path: Path) -> None:
     (tmp_path / "vocab.txt").write_text("[UNK]\n[CLS]\n[SEP]\na\n##b\n")
-    (tmp_path / "added_tokens.json").write_text(json.dumps({"<pad>": 5, "[SEP]": 2}))
+    (tmp_path / "added_tokens.json").write_text(json.dumps({"<pad>": 5, "[SEP]": 2, "<hole>": 9}))
     tok, said = loaded(tmp_path)
-    assert "added_tokens.json (<pad> 5)" in said
-    assert tok.vocab_size == 5
+    assert "added_tokens.json (<hole> 9)" in said
+    assert (tok.vocab_size, tok.encode("a <pad>", special="allow")) == (6, [3, 5])
 
 
 def test_all_settings_are_in_one_warning(tmp_path: Path) -> None:
     (tmp_path / "vocab.txt").write_text("[UNK]\n[CLS]\n[SEP]\na\n##b\n")
-    config = {"tokenizer_class": "BertTokenizer", "do_lower_case": False, "strip_accents": True, "never_split": ["a"]}
+    config = {"tokenizer_class": "FunnelTokenizer", "do_lower_case": False, "strip_accents": True, "never_split": ["a"]}
     (tmp_path / "tokenizer_config.json").write_text(json.dumps(config | {"tokenize_chinese_chars": True}))
     _, said = loaded(tmp_path)
-    assert 'never_split=["a"], do_lower_case=false, strip_accents=true; ' in said
+    named = 'tokenizer_class="FunnelTokenizer", never_split=["a"], do_lower_case=false, strip_accents=true; '
+    assert named in said
     assert "chinese" not in said
     with pytest.warns(SubwordsWarning, match="do_lower_case=false") as caught:
         subwords.load(tmp_path)

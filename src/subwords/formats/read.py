@@ -24,7 +24,7 @@ Kind: TypeAlias = Literal["ranks", "merges", "vocab.json", "vocab.txt", "sentenc
 Contents: TypeAlias = Mapping[str, tuple[bytes, bytes]]  # of files by path, as os.path.normpath has it: with SHA-256
 
 # What transformers reads beside tokenizer.json.
-BESIDE = ("tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja", "added_tokens.json")
+BESIDE = ("tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja", "added_tokens.json", "config.json")
 TEMPLATES = "additional_chat_templates"  # a folder of more of them
 GGUF = b"GGUF"  # how such a file begins
 VOCABS, MERGES = ("vocab.json", "encoder.json"), ("merges.txt", "vocab.bpe")
@@ -72,7 +72,10 @@ _KNOWN = (
     "tokenizer.json (HF tokenizers), a SentencePiece .model, a rank file of tiktoken, vocab.json with merges.txt, "
     "a BERT vocab.txt, a GGUF file, or a folder that holds one"
 )
-_NAMES = ("tokenizer.json", "tokenizer.model", "spiece.model", "vocab.json", "vocab.txt")
+_NAMES = (
+    *("tokenizer.json", "tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "spm.model", "tiktoken.model"),
+    *("vocab.json", "vocab.txt", "source.spm"),
+)
 
 
 def read_tokenizer(
@@ -104,6 +107,13 @@ def read_tokenizer(
             templates = [f"{TEMPLATES}/{place.name}" for place in sorted((folder / TEMPLATES).glob("*.jinja"))]
             names = (name for name in (*BESIDE, *templates) if (folder / name).is_file())
             beside = {name: (folder / name).read_bytes() for name in names}
+            if file.name != _NAMES[0] or not file.exists():
+                from subwords.formats.hf import folder as hf_folder
+
+                spec = hf_folder.read_with_class(folder, beside)
+                if spec is not None:
+                    _refuse(str(folder), splitter, special_ids)
+                    return spec
         elif encoding:
             return _read_encoding(encoding, splitter, special_ids)
         found = contents.get(os.path.normpath(file))
@@ -257,9 +267,10 @@ def _refuse(name: str, splitter: Rule | None, special_ids: Mapping[str, int] | N
 
 # What is fetched: files of tokenizers, no weights.
 FILES = (
-    *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
-    *("chat_template.jinja", "vocab.json", "merges.txt", "vocab.txt", "tokenizer.model", "spiece.model"),
-    *("source.spm", "target.spm", "*.tiktoken"),
+    *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "config.json"),
+    *("chat_template.jinja", "additional_chat_templates/*.jinja", "vocab.json", "merges.txt", "vocab.txt"),
+    *("tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "spm.model", "source.spm", "target.spm"),
+    *("tiktoken.model", "*.tiktoken"),
 )
 _REPOSITORY = re.compile(r"(?=.{3,96}\Z)[A-Za-z0-9_][\w.-]*/[A-Za-z0-9_][\w.-]*", re.ASCII)
 _SUFFIXES = (".json", ".model", ".spm", ".txt", ".bpe", ".tiktoken", ".gguf", ".jinja", ".parquet", ".jsonl")

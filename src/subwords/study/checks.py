@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -19,7 +20,7 @@ from subwords.normalize.normalizer import NormalizerEngine
 from subwords.spec.template import Inserted
 from subwords.spec.token_batch import TokenBatch
 from subwords.spec.unicode import property_members
-from subwords.support.errors import SubwordsError
+from subwords.support.errors import InputError, SubwordsError
 
 if TYPE_CHECKING:
     from subwords.spec.model import Model
@@ -389,12 +390,28 @@ def _lost(tok: Tokenizer, texts: dict[int, str], subject: Subject) -> list[int]:
     for context in (*CONTEXTS, *more):
         if not len(left):
             break
-        batch = tok.encode_batch([context(texts[index]) for index in left.tolist()], threads=subject.threads)
-        owner = np.repeat(np.arange(len(left)), np.diff(batch.offsets))
+        ids, offsets = _encoded(tok, [context(texts[index]) for index in left.tolist()], subject.threads)
+        owner = np.repeat(np.arange(len(left)), np.diff(offsets))
         hit = np.zeros(len(left), np.bool_)
-        hit[owner[batch.ids == left[owner]]] = True
+        hit[owner[ids == left[owner]]] = True
         left = left[~hit]
     return [int(index) for index in left]
+
+
+def _encoded(tok: Tokenizer, texts: list[str], threads: int | None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the ids of texts and where those of each begin; a text with an unknown word has none."""
+    try:
+        batch = tok.encode_batch(texts, threads=threads)
+        return batch.ids.astype(np.int64), batch.offsets
+    except InputError:  # a model without unk token
+        rows = []
+        for text in texts:
+            row: list[int] = []
+            with contextlib.suppress(InputError):
+                row = tok.encode(text)
+            rows.append(row)
+        ends = np.cumsum([0, *map(len, rows)])
+        return np.array([index for row in rows for index in row], np.int64), ends
 
 
 # ---------------------------------------------------------------------------------------------------------------------

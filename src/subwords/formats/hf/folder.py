@@ -10,17 +10,24 @@ import json
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import PurePosixPath
-from typing import Any
+from hashlib import sha256
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
 
 from subwords.formats.hf.tokenizer_json import unused
 from subwords.formats.json_node import Node, is_unicode, parse_json, show_json
 from subwords.formats.read import BESIDE, TEMPLATES
+from subwords.kernels.stored import stored
+from subwords.models.bpe.model import LARGEST_ID
 from subwords.spec.added_token import ROLES, checked_roles, roles_by_name
 from subwords.spec.tokenizer import TokenizerSpec
 from subwords.support.errors import FormatError, InputError, SubwordsWarning
+from subwords.support.value import digest_of
 
-CONFIG, MAP, TEMPLATE, ADDED = BESIDE
+if TYPE_CHECKING:
+    from subwords.spec.decoder import Decoder
+
+CONFIG, MAP, TEMPLATE, ADDED, MODEL_CONFIG = BESIDE
 CHANGING = (TEMPLATE, ADDED)  # what else would change a tokenizer in this folder
 
 _KEY = {role: f"{role}_token" for role in ROLES}
@@ -28,29 +35,76 @@ _OTHERS = ("additional_special_tokens", "extra_special_tokens")
 _FLAGS = ("special", "single_word", "lstrip", "rstrip", "normalized")
 _ORDER = ("bos", "eos", "unk", "sep", "pad", "cls", "mask")  # in which transformers adds missing tokens
 # What this package decides when it writes; everything else in a tokenizer_config.json is kept.
-_OURS = (*_KEY.values(), "additional_special_tokens", "tokenizer_class", "backend", "added_tokens_decoder")
+_OURS = (
+    *(*_KEY.values(), "additional_special_tokens", "tokenizer_class", "backend", "added_tokens_decoder"),
+    "clean_up_tokenization_spaces",  # is in the decoder of what is written
+)
 _NO_LIMIT = int(1e30)  # what transformers writes for a model without a longest input
 
 
-def read_folder_files(spec: TokenizerSpec, files: Mapping[str, bytes], folder: str, *, complete: bool) -> TokenizerSpec:
+def read_with_class(folder: Path, files: Mapping[str, bytes]) -> TokenizerSpec | None:
+    """Return the spec of a folder without tokenizer.json as the class that it names reads it; None for other folders.
+
+    files: those beside the vocabulary, by name.
+    """
+    from subwords.formats.hf import classes
+    from subwords.formats.hf.tokenizer_json import spec_of
+
+    config, other, model_config = (_parsed(files, name, str(folder)) for name in (CONFIG, MAP, MODEL_CONFIG))
+    name = classes.class_of(config, model_config)
+    there = [] if not name else classes.files_of(name, [path.name for path in folder.iterdir() if path.is_file()])
+    if not there:
+        return None
+    vocabulary = {each: (folder / each).read_bytes() for each in there}
+    options = classes.options_of(config, other, _parsed(files, ADDED, str(folder)))
+    digests = tuple((each, sha256(data).digest()) for each, data in vocabulary.items())
+
+    def made() -> tuple[TokenizerSpec, str, dict[str, str]]:
+        given = classes.Given(str(folder), options, vocabulary)
+        spec = spec_of(classes.as_tokenizer_json(name, given))
+        return spec, spec.model.digest, given.roles
+
+    source = digest_of((name, options.verbatim(), digests)).encode()
+    spec, digest, roles = stored("class", source, made)
+    vars(spec.model)["digest"] = digest
+    return read_folder_files(spec, files, str(folder), complete=True, roles=roles)
+
+
+def read_folder_files(
+    spec: TokenizerSpec,
+    files: Mapping[str, bytes],
+    folder: str,
+    *,
+    complete: bool,
+    roles: Mapping[str, str] | None = None,
+) -> TokenizerSpec:
     """Return a spec with what a folder's other files say; absent files say nothing.
 
     They name roles and a chat template, and may name tokens that the vocabulary lacks, which get the next ids. `folder`
     is named in messages. special_tokens_map.json wins over tokenizer_config.json, unless the latter has
     `added_tokens_decoder`: then only that counts. chat_template.jinja wins over the template inside
-    tokenizer_config.json. complete: whether the spec is that of a tokenizer.json. Warns (SubwordsWarning) of settings
-    that would change ids and are not used. Raises FormatError, with the place, for damaged files.
+    tokenizer_config.json. complete: whether the spec has all rules, as that of a tokenizer.json has. roles: the tokens
+    by role, if a class has named them and added all tokens. Warns (SubwordsWarning) of settings that would change ids
+    and are not used. Raises FormatError, with the place, for damaged files.
 
     Source: what transformers 5.23 reads.
     """
     config, other = (_parsed(files, name, folder) for name in (CONFIG, MAP))
     decoder = config["added_tokens_decoder"]
     tables = (config,) if decoder.value else (other, config)
-    named = {role: next(filter(None, (_content(table[key]) for table in tables)), None) for role, key in _KEY.items()}
-    spec = _with_listed(spec, decoder)
-    more = [content for role in _ORDER if (content := named[role])]
-    more += [text for table in reversed(tables) for key in _OTHERS for text in _contents(table[key])]
-    spec = _with_missing(spec, dict.fromkeys(more))
+    named: Mapping[str, str | None]
+    if roles is not None:
+        named = roles
+    else:
+        named = {
+            role: next(filter(None, (_content(table[key]) for table in tables)), None) for role, key in _KEY.items()
+        }
+        spec = _with_listed(spec, decoder)
+        more = [content for role in _ORDER if (content := named[role])]
+        more += [text for table in reversed(tables) for key in _OTHERS for text in _contents(table[key])]
+        if decoder.value is None:
+            spec = _with_numbered(spec, _parsed(files, ADDED, folder), more)
+        spec = _with_missing(spec, dict.fromkeys(more))
     added = _parsed(files, ADDED, folder).object()
     if ignored := unused(spec, config.object(), added, complete=complete):
         warnings.warn(
@@ -63,10 +117,30 @@ def read_folder_files(spec: TokenizerSpec, files: Mapping[str, bytes], folder: s
     return spec.with_(
         {
             "roles": checked_roles(found, len(spec.model.vocab)),
+            "decoder": _cleaning(spec) if config["clean_up_tokenization_spaces"].boolean(False) else spec.decoder,
             "chat_template": _template(files, config, folder),
             "foreign": replace(spec.foreign, config=_kept_json(config, spec), chat_templates=_templates(files, folder)),
         }
     )
+
+
+# What transformers changes in decoded text, one after the other, if clean_up_tokenization_spaces is set.
+_CLEANED = {" .": ".", " ?": "?", " !": "!", " ,": ",", " ' ": "'", " n't": "n't", " 'm": "'m", " 's": "'s"}
+_CLEANED |= {" 've": "'ve", " 're": "'re"}
+
+
+def _cleaning(spec: TokenizerSpec) -> Decoder | None:
+    """Return the decoder that also takes away spaces before punctuation; transformers leaves those of BPE models."""
+    from subwords.spec.decoder import DecoderSequence, Fuse, Replace, SentencePieceDecoder, SpaceDecoder
+
+    decoder = spec.decoder
+    if (
+        decoder is None
+        or isinstance(decoder, SpaceDecoder | SentencePieceDecoder)
+        or spec.model.merge_count is not None
+    ):
+        return decoder
+    return DecoderSequence((decoder, Fuse(), *(Replace(*pair) for pair in _CLEANED.items())))
 
 
 def _kept_json(config: Node, spec: TokenizerSpec) -> tuple[tuple[str, str], ...]:
@@ -118,6 +192,15 @@ def _with_listed(spec: TokenizerSpec, decoder: Node) -> TokenizerSpec:
             "added_tokens": tuple(added),
         }
     )
+
+
+def _with_numbered(spec: TokenizerSpec, added: Node, special: Sequence[str]) -> TokenizerSpec:
+    """Return a spec with the tokens of added_tokens.json that have the next ids; `special`: the special tokens."""
+    for content in sorted(added.object(), key=lambda content: added[content].integer(LARGEST_ID)):
+        if content and spec.index_of(content) is None and added[content].value == len(spec.model.vocab):
+            is_special = content in special
+            spec = _extended(spec, [content], {"special": is_special, "normalized": not is_special}, added[content])
+    return spec
 
 
 def _flags(entry: Node) -> dict[str, bool]:

@@ -381,6 +381,11 @@ def read_tokenizer_json(data: bytes, name: str) -> TokenizerSpec:
     """
     top = parse_json(data, name)
     _check_kind(top)
+    return spec_of(top)
+
+
+def spec_of(top: Node) -> TokenizerSpec:
+    """Return the spec of a parsed tokenizer.json; see `read_tokenizer_json`."""
     kind = _model_type(top["model"])
     version, roles = top["version"], top["role_to_token"]
     if version.value not in (None, "1.0", "2.0"):

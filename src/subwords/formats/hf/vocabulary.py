@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Container, Iterable, Sequence
+from itertools import count
 from typing import Any
 
 from subwords.formats.json_node import Node, show_json
@@ -152,6 +153,14 @@ def appended_ids(added: Iterable[AddedToken], texts: Sequence[str], size: int) -
     """
     late = {token.id for token in added if token.id >= size}
     return late if late == set(range(size, len(texts))) and all(texts[:size]) else set()
+
+
+def unk_text(unk_id: int | None, texts: Sequence[str]) -> str:
+    """Return the `unk_token` of a model whose format needs one: without an unk token, a name that no token has."""
+    if unk_id is not None:
+        return texts[unk_id]
+    names = ("<unk>" if i == 0 else f"<unk_{i}>" for i in count())
+    return next(name for name in names if name not in texts)
 
 
 def quoted(texts: Sequence[str]) -> list[str]:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import count
 from typing import Any
 
-from subwords.formats.hf.vocabulary import encode_vocabulary, texts_by_id, unyielded_ids
+from subwords.formats.hf.vocabulary import encode_vocabulary, texts_by_id, unk_text, unyielded_ids
 from subwords.formats.hf.vocabulary import token_texts as token_texts
 from subwords.formats.hf.vocabulary import write_vocab as write_vocab
 from subwords.formats.json_node import Node
@@ -38,9 +37,4 @@ def write_model(model: WordLevel, texts: list[str]) -> dict[str, Any]:
     >>> write_model(WordLevel(Vocab([b"a"])), ["a"])
     {'type': 'WordLevel', 'vocab': {}, 'unk_token': '<unk>'}
     """
-    if model.unk_id is not None:
-        unk = texts[model.unk_id]
-    else:
-        names = ("<unk>" if i == 0 else f"<unk_{i}>" for i in count())
-        unk = next(name for name in names if name not in texts)
-    return {"type": "WordLevel", "vocab": {}, "unk_token": unk}
+    return {"type": "WordLevel", "vocab": {}, "unk_token": unk_text(model.unk_id, texts)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from subwords.formats.hf.vocabulary import encode_vocabulary, texts_by_id, unyielded_ids
+from subwords.formats.hf.vocabulary import encode_vocabulary, texts_by_id, unk_text, unyielded_ids
 from subwords.formats.hf.vocabulary import token_texts as token_texts
 from subwords.formats.hf.vocabulary import write_vocab as write_vocab
 from subwords.formats.json_node import Node
@@ -20,7 +20,7 @@ _LARGEST = 2**64 - 1  # the largest value that HF reads
 def read_model(node: Node, vocab: dict[str, int], added: Sequence[AddedToken]) -> WordPiece:
     """Return the model of a `model` object, which must have all fields, with this vocabulary and added tokens.
 
-    Hazard: an unk_token missing from the vocabulary is a FormatError here; HF fails only at the first unknown word.
+    As in HF, unk_token may be missing from the vocabulary: then an unknown word is an error.
 
     Source: HF tokenizers 0.23.
 
@@ -30,12 +30,9 @@ def read_model(node: Node, vocab: dict[str, int], added: Sequence[AddedToken]) -
     >>> read_model(Node("a.json", "model", fields), {"[UNK]": 0, "a": 1}, ()).unk_id
     0
     """
-    unk = node["unk_token"]
-    if unk.string() not in vocab:
-        raise unk.wrong("a token of the vocabulary")
     return WordPiece(
         Vocab(encode_vocabulary(node["vocab"], texts_by_id(vocab, added))),
-        vocab[unk.string()],
+        vocab.get(node["unk_token"].string()),
         prefix=node["continuing_subword_prefix"].string(),
         max_chars=min(node["max_input_chars_per_word"].integer(_LARGEST), _LONGEST),
         special_ids=unyielded_ids(added, vocab),
@@ -53,7 +50,7 @@ def write_model(model: WordPiece, texts: list[str]) -> dict[str, Any]:
     """
     return {
         "type": "WordPiece",
-        "unk_token": texts[model.unk_id],
+        "unk_token": unk_text(model.unk_id, texts),
         "continuing_subword_prefix": model.prefix,
         "max_input_chars_per_word": model.max_chars,
         "vocab": {},

@@ -265,17 +265,22 @@ def read_model_file(data: bytes, name: str) -> TokenizerSpec:
 
     Source: SentencePiece 0.2.3.
     """
-    kind = model_class()  # first: its error says what to install
-    from google.protobuf.message import DecodeError
-
-    try:
-        message = kind.FromString(data)
-    except DecodeError:
-        raise FormatError(f"{name}: truncated, or not a SentencePiece file ({len(data)} bytes)") from None
+    message = parsed(data, name)
     try:
         return spec_of(message)
     except FormatError as error:
         raise FormatError(f"{name}: {error}") from None
+
+
+def parsed(data: bytes, name: str) -> Any:
+    """Return the message of a .model file; FormatError if it is none."""
+    kind = model_class()  # first: its error says what to install
+    from google.protobuf.message import DecodeError
+
+    try:
+        return kind.FromString(data)
+    except DecodeError:
+        raise FormatError(f"{name}: truncated, or not a SentencePiece file ({len(data)} bytes)") from None
 
 
 def spec_of(message: Any) -> TokenizerSpec:

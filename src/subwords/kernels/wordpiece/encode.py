@@ -85,11 +85,14 @@ def too_long(text, at, length, most):
 
 @helper
 def segment_wordpiece_word(model, counters, text, at, length, out, count):
-    """Write the ids of a word from out[count] on: (DONE, their number)."""
+    """Write the ids of a word from out[count] on: (DONE, their number), or (UNKNOWN, 0) if a model has no unk."""
     n = 0
     if not too_long(text, at, length, model.settings[layout.WORDPIECE.most_chars]):
         n = match_word(model, text, at, length, out, count)
     if n == 0:
+        if model.settings[layout.MODEL.unk] == layout.MISSING:
+            counters[layout.COUNTER.unknown_at] = at
+            return layout.UNKNOWN, 0
         out[count] = model.settings[layout.MODEL.unk]
         n = 1
     return layout.DONE, n

@@ -18,12 +18,13 @@ class WordPiece(Model):
     """A WordPiece model (ALGORITHMS.md, P3).
 
     prefix: marks pieces that continue a word; may be empty.
-    unk_id: the id of a word that is not a sequence of pieces, or is longer than `max_chars` characters.
+    unk_id: the id of a word that is not a sequence of pieces, or is longer than `max_chars` characters; None if such
+    words are an error.
     special_ids: ids that no text yields (ALGORITHMS.md, A3).
     """
 
     vocab: Vocab
-    unk_id: int
+    unk_id: int | None = None
     prefix: str = "##"
     max_chars: int = MAX_CHARS
     special_ids: frozenset[int] = frozenset()
@@ -32,7 +33,7 @@ class WordPiece(Model):
         size = len(self.vocab)
         if size > MOST_IDS:
             raise FormatError(f"expected at most {MOST_IDS} ids, not {size}")
-        if not 0 <= self.unk_id < size:
+        if self.unk_id is not None and not 0 <= self.unk_id < size:
             raise FormatError(f"expected unk_id, the id of unknown words, below {size}; it is {self.unk_id}")
         if self.max_chars < 0:
             raise FormatError(f"expected max_chars to be 0 or more, not {self.max_chars}")

@@ -21,6 +21,7 @@ from subwords.models.segmenter import (
     breadth_first,
     children_of,
     filled_units,
+    quote_text,
 )
 from subwords.models.wordpiece.model import WordPiece
 from subwords.support.names import random_bits
@@ -80,7 +81,11 @@ class WordPieceSegmenter(Segmenter):
     def __init__(self, model: WordPiece) -> None:
         self.model = model
         self._settings = np.zeros(layout.WORDPIECE.width, np.int64)
-        self._settings[[layout.MODEL.unk, layout.WORDPIECE.most_chars]] = model.unk_id, model.max_chars
+        self._settings[[layout.MODEL.unk, layout.WORDPIECE.most_chars]] = self._unk, model.max_chars
+
+    @property
+    def _unk(self) -> int:
+        return layout.MISSING if self.model.unk_id is None else self.model.unk_id
 
     @property
     def kernel(self) -> Kernel:
@@ -166,8 +171,8 @@ class WordPieceSegmenter(Segmenter):
         """Return the ids of each token of another vocabulary, from the place in a word where it stands."""
         model = self.model
         pieces = {token: i for i, token in enumerate(model.vocab) if token and i not in model.special_ids}
-        prefix = model.prefix.encode()
-        return [longest_match(pieces, prefix, token) or [model.unk_id] for token in tokens]
+        prefix, unk = model.prefix.encode(), [] if model.unk_id is None else [model.unk_id]
+        return [longest_match(pieces, prefix, token) or unk for token in tokens]
 
     def scratch(self, length: int, before: WordPieceScratch | None) -> WordPieceScratch:
         """Return buffers for the keys; matching needs none."""
@@ -187,7 +192,7 @@ class WordPieceSegmenter(Segmenter):
         lengths = np.where(first, lengths, lengths - len(self.model.prefix.encode()))
         # An unknown word has exactly one id. Next to other ids, unk_id is an ordinary piece that the text spells.
         words = np.flatnonzero(np.diff(offsets) == 1)
-        unknown = words[ids[offsets[words]] == self.model.unk_id]
+        unknown = words[ids[offsets[words]].astype(np.int64) == self._unk]
         lengths[offsets[unknown]] = np.diff(word_spans.words)[unknown]
         return np.cumsum(lengths)
 
@@ -195,9 +200,12 @@ class WordPieceSegmenter(Segmenter):
     def id_sizes(self) -> IdSizes:  # type: ignore[override]
         """The bytes that each id covers; an unknown word is one id."""
         sizes = np.diff(self.model.vocab.offsets).astype(np.int32)
-        sizes[self.model.unk_id] = layout.WHOLE_WORD if self.model.unk_id in self.model.special_ids else layout.UNSURE
+        if self.model.unk_id is not None:
+            alone = self.model.unk_id in self.model.special_ids
+            sizes[self.model.unk_id] = layout.WHOLE_WORD if alone else layout.UNSURE
         return IdSizes(sizes, np.array([len(self.model.prefix.encode()), 0], np.int64), NO_KINDS)
 
     def unknown(self, word: bytes, at: int) -> UnknownSymbolError:
-        """Never called: unknown words become unk_id."""
-        raise AssertionError("a WordPiece model has an id for unknown words")
+        """Return the error for a word that is no sequence of pieces, or too long."""
+        text = word.decode("utf-8", "replace")
+        return UnknownSymbolError(f"the word {quote_text(text)}", text, 0, len(word))

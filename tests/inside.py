@@ -202,6 +202,7 @@ MODULES = {
     "engine_encoder": "engine.encoder",
     "formats_gguf_read": "formats.gguf.read",
     "formats_gguf_write": "formats.gguf.write",
+    "formats_hf_classes": "formats.hf.classes",
     "formats_hf_folder": "formats.hf.folder",
     "formats_hf_tokenizer_json": "formats.hf.tokenizer_json",
     "formats_hf_vocab_merges": "formats.hf.vocab_merges",

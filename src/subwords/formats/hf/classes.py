@@ -357,7 +357,7 @@ def t5(given: Given) -> Parts:
     sentinels = [f"<extra_id_{i}>" for i in range(count)]
     given.more += [*file.added, *sentinels]
     pieces = [*file.pieces, *((text, 0.0) for text in reversed(sentinels))]
-    template = _Template("$A </s>", "$A </s> $B </s>")
+    template = _Template("$A {eos}", "$A {eos} $B {eos}")
     decoder = _metaspace("always")
     return Parts(_unigram(pieces, 2), _at_spaces("always"), decoder, _precompiled(file.charsmap), template)
 
@@ -379,11 +379,10 @@ def albert(given: Given) -> Parts:
     given.more += file.added
     normalizer = _without_accents(given, file, lower=True, accents=given.flag("keep_accents", False))
     scheme = "always" if given.flag("add_prefix_space", True) else "never"
-    template = _Template("[CLS]:0 $A:0 [SEP]:0", "[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1")
     # Its template is the first to be set: that of the options replaces it.
     asked = any(given.options[key].value is not None for key in ("add_bos_token", "add_eos_token"))
     words = _at_spaces(scheme)
-    return Parts(_unigram(file.pieces, 1), words, _metaspace(scheme), normalizer, None if asked else template)
+    return Parts(_unigram(file.pieces, 1), words, _metaspace(scheme), normalizer, None if asked else _PAIR_OF_BERT)
 
 
 def xlnet(given: Given) -> Parts:
@@ -407,7 +406,7 @@ def big_bird(given: Given) -> Parts:
     normalizer = _normalizers(
         {"type": "Strip", "strip_left": False, "strip_right": False}, _replace(SPACE, regex=" {2,}")
     )
-    model = _unigram(file.pieces, _index(file.pieces, given.text("unk"), 100))
+    model = _unigram(file.pieces, _index(given, file.pieces, 100))
     return Parts(model, _metaspace(scheme), _metaspace(scheme), normalizer, _PAIR_OF_BERT)
 
 
@@ -425,7 +424,7 @@ def deberta_v2(given: Given) -> Parts:
     scheme = "always" if given.flag("add_prefix_space", True) else "first"
     signs = {"type": "Punctuation", "behavior": "Isolated"} if given.flag("split_by_punct", False) else None
     words = _sequence("pretokenizers", signs, _metaspace(scheme))
-    model = _unigram(file.pieces, _index(file.pieces, given.text("unk"), file.unk_id))
+    model = _unigram(file.pieces, _index(given, file.pieces, file.unk_id))
     return Parts(model, words, _metaspace(scheme), normalizer, _PAIR_OF_BERT)
 
 
@@ -443,7 +442,7 @@ def pegasus(given: Given) -> Parts:
     first = [(text, 0.0) for text in (given.text("pad"), given.text("eos"), *dict.fromkeys(map(_content, masks)))]
     pieces = [*first, *((text, -100.0) for text in unused), *file.pieces[2:]]
     normalizer = _normalizers(_precompiled(file.charsmap) or _replace(" ", regex=r"\n"), _replace(" ", regex=" {2,}"))
-    model = _unigram(pieces, _index(pieces, given.text("unk"), -1))
+    model = _unigram(pieces, _index(given, pieces, -1))
     template = _Template("$A {eos}", "$A $B {eos}")
     return Parts(model, _metaspace("always"), _metaspace("always"), normalizer, template)
 
@@ -500,11 +499,12 @@ def _language(given: Given, default: str) -> str:
     return default if node.value is None else node.string()
 
 
-def _index(pieces: Pieces, text: str, otherwise: int) -> int:
-    """Return the id of a piece whose score is 0, as the classes look for their unk token."""
+def _index(given: Given, pieces: Pieces, otherwise: int) -> int:
+    """Return the id of the unk token, which the classes look for as a piece with score 0."""
+    text = given.text("unk")
     found = next((i for i, piece in enumerate(pieces) if piece == (text, 0.0)), otherwise)
     if not 0 <= found < len(pieces):
-        raise FormatError(f"expected the piece {show_json(text)} with score 0, for unknown characters")
+        raise FormatError(f"{given.folder}: expected {show_json(text)}, the unk token, as a piece with score 0")
     return found
 
 

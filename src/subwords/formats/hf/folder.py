@@ -105,8 +105,10 @@ def read_folder_files(
         if decoder.value is None:
             spec = _with_numbered(spec, _parsed(files, ADDED, folder), more)
         spec = _with_missing(spec, dict.fromkeys(more))
-    added = _parsed(files, ADDED, folder).object()
-    if ignored := unused(spec, config.object(), added, complete=complete):
+    # A class follows all options but one, and gives tokens the next ids, whatever their file says.
+    kept = config.object() if roles is None else {"split_special_tokens": config["split_special_tokens"].value}
+    added = _parsed(files, ADDED, folder).object() if roles is None else {}
+    if ignored := unused(spec, kept, added, complete=complete):
         warnings.warn(
             f"{folder}: settings that transformers uses are not used here, so ids may differ: {', '.join(ignored)}; "
             f"AutoTokenizer.from_pretrained(...).save_pretrained(...) writes a tokenizer.json that has them",

@@ -1,0 +1,173 @@
+"""Folders without tokenizer.json: ids, spans, text and special tokens are those of the class in transformers.
+
+There the class is called by its name; what it cannot read is left out here too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import subwords
+from inside import formats_hf_classes as classes
+from small_data import file_of
+from subwords import FormatError, InputError, Tokenizer
+
+transformers = pytest.importorskip("transformers")
+pytest.importorskip("sentencepiece")
+
+TEXTS = [
+    " Hello  wörld HELLO\n\n a, b . c 中文 ''x'' ``y``",
+    "<pad> x <s>y</s> </s>z [MASK] <mask>",
+    "<extra_id_0> Ａ ﬁ <unk_3> (x-y) 12,000",
+    "a▁b \t<|endoftext|> [CLS]en_XX <q>",
+    "don't you're é é . ! ' x ' Ça va? हिन्दी 🙂 \u00a0",
+    "",
+    "  ",
+]
+LINES = {"vocab.txt": "bert/bert-base-uncased-vocab.txt"}
+GPT2 = {"vocab.json": "gpt2/vocab.json", "merges.txt": "gpt2/vocab.bpe"}
+CLIP = {"vocab.json": "clip/vocab.json", "merges.txt": "clip/merges.txt"}
+LLAMA = {"tokenizer.model": "mistral/tokenizer.model.v1"}
+FOLDERS: dict[str, dict[str, str]] = {
+    **dict.fromkeys(("Bert", "DistilBert", "Electra", "MPNet"), LINES),
+    **dict.fromkeys(("GPT2", "Roberta", "Bart", "Deberta", "Qwen2", "Whisper"), GPT2),
+    "CLIP": CLIP,
+    **dict.fromkeys(("Llama", "CodeLlama", "Gemma"), LLAMA),
+    "Nllb": {"sentencepiece.bpe.model": "mistral/tokenizer.model.v1"},
+    **{name: {"spiece.model": "t5/spiece.model"} for name in ("T5", "Pegasus")},
+    **{name: {"sentencepiece.bpe.model": "t5/spiece.model"} for name in ("XLMRoberta", "MBart", "MBart50")},
+    **{name: {"spiece.model": "albert/spiece.model"} for name in ("Albert", "BigBird", "XLNet")},
+    "DebertaV2": {"spm.model": "albert/spiece.model"},
+}
+MASK = {"__type": "AddedToken", "content": "<mask>", "lstrip": True, "normalized": True}
+FLAGS = {"lstrip": True, "rstrip": True, "normalized": False, "single_word": False, "special": True}
+OPTIONS: dict[str, dict[str, Any]] = {
+    "none": {},
+    "bos": {"add_bos_token": True},
+    "eos": {"add_eos_token": True, "add_bos_token": False},
+    "prefix": {"add_prefix_space": True},
+    "no prefix": {"add_prefix_space": False},
+    "more": {"additional_special_tokens": ["<q>", "</s>"]},
+    "more by name": {"extra_special_tokens": {"boi_token": "<q>"}, "image_token": "<img>"},
+    "cased": {"do_lower_case": False},
+    "lower": {"do_lower_case": True, "keep_accents": True, "strip_accents": True, "tokenize_chinese_chars": False},
+    "sentinels": {"extra_ids": 5, "offset": 10},
+    "old": {"legacy": True, "src_lang": "fr_XX", "legacy_behaviour": True, "split_by_punct": True},
+    "mask": {"mask_token": MASK},
+    "others": {"pad_token": "<q>", "bos_token": "<img>"},
+    "listed": {"added_tokens_decoder": {"0": {"content": "<s>", **FLAGS}, "999999": {"content": "<q>", **FLAGS}}},
+    "names": {"eos_token": "<q>", "cls_token": "<img>"},
+    "ends": {"trim_offsets": False, "task": "transcribe", "predict_timestamps": True},
+    "clean": {"clean_up_tokenization_spaces": True},
+}
+
+
+def folder_of(place: Path, data: Path, name: str, options: dict[str, Any]) -> Path:
+    place.mkdir()
+    for file, source in FOLDERS[name].items():
+        (place / file).write_bytes(file_of(data, source).read_bytes())
+    config = {"tokenizer_class": f"{name}Tokenizer", **options}
+    (place / "tokenizer_config.json").write_text(json.dumps(config))
+    return place
+
+
+def loaded(place: Path) -> Tokenizer:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return subwords.load(place)
+
+
+def check(theirs: Any, ours: Tokenizer) -> None:
+    for text in TEXTS:
+        try:
+            expected = theirs(text, return_offsets_mapping=True)
+        except Exception:  # an unk token that is not in the vocabulary
+            with pytest.raises(InputError):
+                ours(text, special="allow")
+            continue
+        found = ours(text, special="allow")
+        assert found.ids.tolist() == expected.input_ids, text
+        assert [tuple(span) for span in found.spans.tolist()] == expected["offset_mapping"], text
+        assert ours(text, "b c", special="allow").ids.tolist() == theirs(text, "b c").input_ids, text
+        assert ours.decode(found.ids) == theirs.decode(expected.input_ids), text
+    named = {role: getattr(theirs, f"{role}_token_id") for role in classes.ROLES if getattr(theirs, f"{role}_token")}
+    assert ours.roles == named
+    assert ours.vocab_size == len(theirs)
+
+
+@pytest.mark.rotating(40, always=("small-Bert-none", "small-GPT2-none", "small-T5-none", "small-Llama-none"))
+@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("name", FOLDERS)
+def test_a_class_with_options(name: str, options: str, data: Path, tmp_path: Path) -> None:
+    place = folder_of(tmp_path / "folder", data, name, OPTIONS[options])
+    try:
+        theirs = transformers.AutoTokenizer.from_pretrained(str(place))
+    except Exception:  # a value that the class does not take
+        return
+    ours = loaded(place)
+    check(theirs, ours)
+    ours.save(f"{tmp_path}/again/")
+    again = subwords.load(tmp_path / "again")
+    for text in TEXTS:
+        with contextlib.suppress(InputError):
+            assert again(text, special="allow").ids.tolist() == ours(text, special="allow").ids.tolist()
+    assert again.roles == ours.roles
+
+
+def test_all_classes_are_compared() -> None:
+    same = {"LayoutLM", "Lxmert", "MobileBert", "SqueezeBert", "ConvBert", "LED", "Longformer", "Mvp", "MT5", "Phi3"}
+    assert {*classes.CLASSES} == {*FOLDERS} | same
+    for name in sorted(same - {"MT5"}):
+        theirs = getattr(transformers, f"{name}Tokenizer", None)
+        recipe = classes.CLASSES[name][0]
+        others = [
+            getattr(transformers, f"{one}Tokenizer", None) for one in FOLDERS if classes.CLASSES[one][0] is recipe
+        ]
+        assert theirs is None or any(other and issubclass(theirs, other) for other in others), name
+
+
+@pytest.mark.parametrize(
+    ("model_type", "name"), [("bert", "Bert"), ("roberta", "Roberta"), ("t5", "T5"), ("mt5", "T5")]
+)
+def test_the_model_s_type_names_a_class(model_type: str, name: str, small_data: Path, tmp_path: Path) -> None:
+    place = folder_of(tmp_path / "folder", small_data, name, {})
+    expected = loaded(place)
+    (place / "tokenizer_config.json").unlink()
+    (place / "config.json").write_text(json.dumps({"model_type": model_type}))
+    assert loaded(place) == expected
+
+
+@pytest.mark.parametrize("name", ["Bert", "GPT2", "Llama", "T5"])
+def test_files_of_older_folders(name: str, small_data: Path, tmp_path: Path) -> None:
+    place = folder_of(tmp_path / "folder", small_data, name, {})
+    size = loaded(place).vocab_size
+    (place / "added_tokens.json").write_text(json.dumps({"<q>": size, "<img>": size + 1}))
+    pad = {"content": "<q>", "lstrip": True, "rstrip": False, "normalized": False, "single_word": False}
+    (place / "special_tokens_map.json").write_text(json.dumps({"pad_token": pad, "unk_token": "<img>"}))
+    if name == "Bert":  # its unk token is the model's
+        (place / "special_tokens_map.json").write_text(json.dumps({"pad_token": pad}))
+    check(transformers.AutoTokenizer.from_pretrained(str(place)), loaded(place))
+
+
+def test_what_a_class_cannot_use_is_an_error_with_its_place(small_data: Path, tmp_path: Path) -> None:
+    for number, (name, options, said) in enumerate(
+        (
+            ("Bert", {"unk_token": None}, "unk_token: expected a token: this class needs one, not null"),
+            ("T5", {"extra_ids": -1}, "extra_ids: expected an integer from 0 to"),
+            ("Roberta", {"add_prefix_space": "no"}, 'add_prefix_space: expected true or false, not "no"'),
+            ("MBart", {"src_lang": 3}, "src_lang: expected a string, not 3"),
+            ("Pegasus", {"unk_token": "<y>"}, 'expected "<y>", the unk token, as a piece with score 0'),
+            ("GPT2", {"added_tokens_decoder": {"1": 3}}, "added_tokens_decoder.1: expected an object, not 3"),
+        )
+    ):
+        place = folder_of(tmp_path / f"{number}", small_data, name, options)
+        with pytest.raises(FormatError) as caught:
+            subwords.load(place)
+        assert said in str(caught.value)
+        assert str(place) in str(caught.value)

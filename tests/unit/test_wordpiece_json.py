@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 import tokenizers
 
+import subwords
 from inside import WordPiece, model_kind, parse_json, read_added, read_model, read_vocab, write_model, written_vocab
 from inside import json_node_Node as Node
 from small_data import file_of, is_small
-from subwords import AddedToken, FormatError
+from subwords import AddedToken, FormatError, InputError
 
 VOCAB = {"[UNK]": 0, "a": 1, "##b": 2, "é": 4, "[CLS]": 3}
 OFF = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
@@ -72,15 +73,32 @@ def test_fields_that_hf_needs_are_needed(key: str) -> None:
         peer(value)
 
 
+@pytest.mark.parametrize("changes", [{"unk_token": "x"}, {"vocab": {"this": 0, "##s": 1}}, {"vocab": {}}])
+def test_without_the_unk_token_an_unknown_word_is_an_error(changes: dict[str, Any], tmp_path: Path) -> None:
+    value = model(**changes)
+    file = tmp_path / "a.json"
+    file.write_text(json.dumps({"version": "1.0", "model": value}))
+    tok, theirs = subwords.load(file), peer(value)
+    for text in ("", "this", "thiss", "zz"):
+        try:
+            expected = theirs.encode(text).ids
+        except Exception as error:
+            assert "Missing" in str(error)
+            with pytest.raises(InputError, match=r"is not in the vocabulary and the model has no unk token"):
+                tok.encode(text)
+        else:
+            assert tok.encode(text) == expected
+    tok.save(tmp_path / "again.json")
+    assert subwords.load(tmp_path / "again.json") == tok
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"unk_token": "x"}, r'unk_token: expected a token of the vocabulary, not "x"'),
         ({"unk_token": None}, "unk_token: expected a string, not null"),
         ({"unk_token": 0}, "unk_token: expected a string, not 0"),
         ({"continuing_subword_prefix": None}, "continuing_subword_prefix: expected a string"),
         ({"continuing_subword_prefix": "\ud800"}, "continuing_subword_prefix: expected a string without lone"),
-        ({"vocab": {}}, "unk_token: expected a token of the vocabulary"),
         ({"vocab": []}, "vocab: expected an object, not an array of 0"),
         ({"vocab": ["[UNK]"]}, "vocab: expected an object"),
         ({"vocab": {"[UNK]": 0, "a": 0}}, r'vocab\["a"\]: expected an unused id, not 0, the id of "\[UNK\]"'),

@@ -19,7 +19,7 @@ from subwords.support.files import place_of
 from subwords.support.names import install_hint, nearest
 from subwords.support.value import digest_of
 
-Kind: TypeAlias = Literal["ranks", "merges", "vocab.json", "vocab.txt", "sentencepiece", "tokenizer.json"]
+Kind: TypeAlias = Literal["ranks", "tekken", "merges", "vocab.json", "vocab.txt", "sentencepiece", "tokenizer.json"]
 
 Contents: TypeAlias = Mapping[str, tuple[bytes, bytes]]  # of files by path, as os.path.normpath has it: with SHA-256
 
@@ -32,6 +32,7 @@ VOCABS, MERGES = ("vocab.json", "encoder.json"), ("merges.txt", "vocab.bpe")
 _RANK_LINE = re.compile(rb"[\r\n]*[A-Za-z0-9+/]*={0,2} [0-9]+\r?(?:\n|$)")
 _HEAD = 1 << 16  # bytes that are enough to recognize a format
 _UNIGRAM = re.compile(rb'\s*\{\s*"unk_id"\s*:\s*\d+\s*,\s*"vocab"\s*:\s*\[')  # what HF's save_model writes
+_TEKKEN = re.compile(rb'\s*\{\s*"config"\s*:\s*\{[^{}]*"default_num_special_tokens"')
 _FIRST_ENTRY = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*[0-9]')
 
 
@@ -50,6 +51,8 @@ def kind_of(data: bytes, file: Path) -> Kind | None:
     if file.suffix == ".txt":
         return "vocab.txt"
     begins_json = data.lstrip().startswith(b"{")
+    if begins_json and (_TEKKEN.match(data) or ("tekken" in file.name and file.suffix == ".json")):
+        return "tekken"
     if file.suffix in (".model", ".spm") or (data.startswith(b"\n") and not begins_json):
         return "sentencepiece"
     return "tokenizer.json" if begins_json else None
@@ -69,11 +72,20 @@ def kind_at(path: Path) -> Kind | Literal["folder"] | None:
 LEAST_STORED = 1 << 16  # bytes of a file; a smaller one is read in less time than its stored spec
 NO_CONTENTS: Contents = {}
 _KNOWN = (
-    "tokenizer.json (HF tokenizers), a SentencePiece .model, a rank file of tiktoken, vocab.json with merges.txt, "
+    "tokenizer.json (HF tokenizers), a SentencePiece .model, a rank file of tiktoken, tekken.json (Mistral), "
+    "vocab.json with merges.txt, "
     "a BERT vocab.txt, a GGUF file, or a folder that holds one"
 )
 _NAMES = (
-    *("tokenizer.json", "tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "spm.model", "tiktoken.model"),
+    *(
+        "tokenizer.json",
+        "tekken.json",
+        "tokenizer.model",
+        "spiece.model",
+        "sentencepiece.bpe.model",
+        "spm.model",
+        "tiktoken.model",
+    ),
     *("vocab.json", "vocab.txt", "source.spm"),
 )
 
@@ -178,6 +190,10 @@ def read_as(
             from subwords.formats import tiktoken
 
             return tiktoken.read_rank_file(data, str(file), splitter=splitter, special_tokens=special_tokens)
+        case "tekken":
+            from subwords.formats import tiktoken
+
+            return tiktoken.read_tekken(data, str(file))
         case "merges" | "vocab.json":
             from subwords.formats.hf import vocab_merges
 
@@ -268,7 +284,14 @@ def _refuse(name: str, splitter: Rule | None, special_ids: Mapping[str, int] | N
 # What is fetched: files of tokenizers, no weights.
 FILES = (
     *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "config.json"),
-    *("chat_template.jinja", "additional_chat_templates/*.jinja", "vocab.json", "merges.txt", "vocab.txt"),
+    *(
+        "tekken.json",
+        "chat_template.jinja",
+        "additional_chat_templates/*.jinja",
+        "vocab.json",
+        "merges.txt",
+        "vocab.txt",
+    ),
     *("tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "spm.model", "source.spm", "target.spm"),
     *("tiktoken.model", "*.tiktoken"),
 )
@@ -318,7 +341,7 @@ def folder_of(name: str, *, revision: str | None = None, download: bool = False)
     except Exception as error:  # huggingface_hub passes on errors of several HTTP libraries
         raise FormatError(f"cannot download {at} from the Hugging Face Hub: {error}") from error
     folder = Path(str(found))
-    if not any(next(folder.glob(pattern), None) for pattern in FILES):
+    if not any(next(folder.glob(pattern), None) for pattern in FILES if pattern != BESIDE[-1]):
         hint = "it has none" if download else "load(..., download=True) downloads those that it has"
         raise FormatError(f"the Hugging Face cache has no tokenizer files of {at}: {hint}")
     return folder

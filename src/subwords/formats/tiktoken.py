@@ -1,29 +1,32 @@
-"""tiktoken's rank files: a token in base64 and its rank, which is its id, on each line.
+"""Files of ranks: tiktoken's, a token in base64 and its rank, which is its id, on each line; and Mistral's tekken.json.
 
 A rank file has no splitter and no special tokens. Those of OpenAI's files are known by their content; for other files
-the caller gives them.
+the caller gives them. A tekken.json has both.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import tempfile
 from binascii import Error, a2b_base64, b2a_base64
 from collections.abc import Mapping
 from hashlib import sha1, sha256
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from subwords.formats.checks import check_gaps, given_tokens
-from subwords.formats.json_node import show_json
+from subwords.formats.json_node import Node, parse_json, show_json
 from subwords.models.bpe.model import BPE, LARGEST_ID
 from subwords.models.families import need
 from subwords.spec.added_token import AddedToken
-from subwords.spec.splitter import ENCODINGS, NAMED, Rule
-from subwords.spec.tokenizer import TokenizerSpec
-from subwords.support.errors import FormatError
+from subwords.spec.splitter import ENCODINGS, NAMED, Rule, Split
+from subwords.spec.tokenizer import Foreign, TokenizerSpec
+from subwords.support.errors import FormatError, InputError
 
 # SHA-256 of OpenAI's files.
 _KNOWN = {
@@ -140,6 +143,12 @@ def write_rank_file(spec: TokenizerSpec) -> bytes:
 
     Raises FormatError if tiktoken would give other ids: it merges by id, lowest first, and does not normalize.
     """
+    ids = _ranked(spec)
+    return b"".join(b"%s %d\n" % (b2a_base64(text, newline=False), i) for text, i in ids.items())
+
+
+def _ranked(spec: TokenizerSpec) -> dict[bytes, int]:
+    """Return the ids of ordinary tokens; FormatError if merging by id, lowest first, does not make them."""
     others = FormatError("a rank file holds byte-level BPE only; write a .json file")
     model = need(spec.model, BPE, others)
     if not model.byte_level:
@@ -160,7 +169,7 @@ def write_rank_file(spec: TokenizerSpec) -> bytes:
         raise FormatError(f"a rank file needs a token for each of 256 bytes; {bytes(missing[:1])!r} has none")
     if model != BPE.from_ranks(tokens, special_ids=model.special_ids):
         _check_order(model, ids)
-    return b"".join(b"%s %d\n" % (b2a_base64(text, newline=False), i) for text, i in ids.items())
+    return ids
 
 
 def _check_order(model: BPE, ids: Mapping[bytes, int]) -> None:
@@ -218,3 +227,149 @@ def where_to_get(encoding: str) -> str:
         f"download {_URL.format(ranks)} to the file {Path.cwd() / ranks}.tiktoken, or call "
         f"tiktoken.get_encoding({ranks!r}) once, which keeps it"
     )
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# tekken.json: ranks, a pattern and special tokens, which have the first ids; a rank is an id after them.
+
+# The special tokens of files that list none.
+_OLD = (
+    *("<unk>", "<s>", "</s>", "[INST]", "[/INST]", "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]", "[TOOL_RESULTS]"),
+    *("[/TOOL_RESULTS]", "[TOOL_CALLS]", "[IMG]", "<pad>", "[IMG_BREAK]", "[IMG_END]", "[PREFIX]", "[MIDDLE]"),
+    *("[SUFFIX]", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]", "[TOOL_CONTENT]"),
+)
+_FILLER = "<SPECIAL_{}>"
+_SPELLED = {"indent": 2, "ascii": False, "delete": False, "end": True}
+
+
+def read_tekken(data: bytes, name: str) -> TokenizerSpec:
+    """Return the spec of a tekken.json; no template: callers of Mistral's library say whether they want bos and eos.
+
+    Ranks above `default_vocab_size` are no tokens; they are kept, and written again. Raises FormatError, with the
+    place, for what Mistral's library refuses.
+
+    Source: mistral-common 1.13, Tekkenizer.
+    """
+    top = parse_json(data, name)
+    config = top["config"]
+    size = config["default_vocab_size"].integer(LARGEST_ID)
+    count = config["default_num_special_tokens"].integer(min(size, LARGEST_ID))
+    special = _special_of(top["special_tokens"], count)
+    listed = [_token_of(entry, number) for number, entry in enumerate(top["vocab"].items())]
+    if len(listed) < size - count:
+        raise config["default_vocab_size"].wrong(f"at most {count + len(listed)}, all tokens of this file")
+    tokens = [text.encode() for text in special] + listed[: size - count]
+    taken: dict[bytes, int] = {}
+    for index, text in enumerate(tokens[count:]):
+        if taken.setdefault(text, index) != index:
+            raise top["vocab"].wrong("distinct tokens", f"{text!r:.60} as {taken[text]} and {index}")
+    try:
+        from subwords.split.splitter import Splitter
+
+        rule = Splitter((Split(config["pattern"].string()),)).rule
+    except InputError as error:
+        raise config["pattern"].wrong("a supported pattern", f"this one: {error}") from None
+    return TokenizerSpec(
+        model=BPE.from_ranks(tokens, special_ids=range(count)),
+        splitter=rule,
+        added_tokens=tuple(AddedToken(text, index) for index, text in enumerate(special)),
+        foreign=Foreign(tekken=_kept(top, data, listed[size - count :])),
+    )
+
+
+def _special_of(node: Node, count: int) -> list[str]:
+    """Return the special tokens in order of id: those of the file, and names for the ids that are left."""
+    found = [*_OLD] if node.value is None else [entry["token_str"].string() for entry in node.items()]
+    for number, entry in enumerate([] if node.value is None else node.items()):
+        if entry["rank"].integer(LARGEST_ID) != number:
+            raise entry["rank"].wrong(f"{number}, its place")
+        if len(entry["token_str"].string().encode()) < 2:
+            raise entry["token_str"].wrong("a special token of more than one byte: text needs the others")
+    found += [_FILLER.format(index) for index in range(len(found), count)]
+    if len(found) > count:
+        raise node.wrong(f"at most {count} special tokens", f"{len(found)}")
+    if len({*found}) < len(found):
+        twice = next(text for text in found if found.count(text) > 1)
+        raise node.wrong("distinct special tokens", f"{show_json(twice)} twice")
+    return found
+
+
+def _token_of(entry: Node, number: int) -> bytes:
+    try:
+        token = a2b_base64(entry["token_bytes"].string(), strict_mode=True)
+    except (Error, ValueError):
+        raise entry["token_bytes"].wrong("bytes in base64") from None
+    if entry["rank"].value != number:
+        raise entry["rank"].wrong(f"{number}, its place")
+    if number < 256 and token != bytes([number]):
+        raise entry["token_bytes"].wrong(f"the byte {number}: the first 256 tokens are the bytes in order")
+    if not token:
+        raise entry["token_bytes"].wrong("a token")
+    return token
+
+
+def _kept(top: Node, data: bytes, rest: list[bytes]) -> tuple[str, ...]:
+    """Return what is written again: the file without its tokens, how it is spelled, and the tokens without an id."""
+    head = {key: top[key].value if key != "vocab" else [] for key in top.object()}
+    found = re.match(rb"\{\r?\n( *)", data)
+    spelled = {
+        "indent": len(found[1]) if found else None,
+        "ascii": data.isascii(),
+        "delete": b"\\u007f" in data,
+        "end": data.endswith(b"\n"),
+    }
+    return (
+        Node(top.file, "", head).verbatim(),
+        json.dumps(spelled),
+        *(b2a_base64(text, newline=False).decode() for text in rest),
+    )
+
+
+def write_tekken(spec: TokenizerSpec) -> bytes:
+    """Return the tekken.json of a byte-level BPE tokenizer; what was read of such a file is written again.
+
+    Raises FormatError for what Mistral's library would read otherwise: ids of special tokens that are not the first
+    ones, tokens for bytes that are not in order, and what a rank file cannot hold.
+    """
+    ids = _ranked(spec)
+    step = spec.splitter[0] if len(spec.splitter) == 1 else None
+    if not isinstance(step, Split) or step != Split(step.pattern):
+        raise FormatError("a tekken.json has one pattern, whose matches are words; write a .json file")
+    special = [token.content for token in sorted(spec.added_tokens, key=lambda token: token.id)]
+    count = len(special)
+    if [token.id for token in spec.added_tokens] != [*range(count)]:
+        raise FormatError("a tekken.json has the special tokens first: expected ids from 0 on without other tokens")
+    if [*ids.values()] != [*range(count, count + len(ids))] or [*ids][:256] != [bytes([byte]) for byte in range(256)]:
+        raise FormatError("a tekken.json has the bytes in order after the special tokens, and no id without a token")
+    kept = spec.foreign.tekken
+    head: dict[str, Any] = json.loads(kept[0]) if kept else {"config": {"version": "v3"}}
+    spelled: dict[str, Any] = json.loads(kept[1]) if kept else _SPELLED
+    size = count + len(ids)
+    rest = [a2b_base64(text) for text in kept[2:]] if head["config"].get("default_vocab_size") == size else []
+    head["config"] |= {
+        "pattern": step.pattern,
+        "num_vocab_tokens": len(ids) + len(rest),
+        "default_vocab_size": size,
+        "default_num_special_tokens": count,
+    }
+    head["vocab"] = [_entry(text, rank) for rank, text in enumerate([*ids, *rest])]
+    listed = head.get("special_tokens")
+    known = {entry["token_str"]: entry for entry in listed or []}
+    own = count
+    while own > len(known) and special[own - 1] == _FILLER.format(own - 1):
+        own -= 1
+    if listed is not None or special[:own] != [*_OLD]:
+        entries = ({"rank": rank, "token_str": text} for rank, text in enumerate(special[:own]))
+        head["special_tokens"] = [{"is_control": True} | known.get(entry["token_str"], {}) | entry for entry in entries]
+    text = json.dumps(head, indent=spelled["indent"], ensure_ascii=spelled["ascii"])
+    if spelled["delete"]:
+        text = text.replace("\x7f", "\\u007f")
+    return text.encode() + (b"\n" if spelled["end"] else b"")
+
+
+def _entry(text: bytes, rank: int) -> dict[str, Any]:
+    try:
+        shown: str | None = text.decode()
+    except UnicodeDecodeError:
+        shown = None
+    return {"rank": rank, "token_bytes": b2a_base64(text, newline=False).decode(), "token_str": shown}

@@ -24,7 +24,8 @@ _WRITTEN = (".json", ".model", ".tiktoken", ".gguf", ".txt")
 class SaveTarget:
     """What a path says about a tokenizer that is written there.
 
-    path: of the file or folder. kind: the suffix of a file, "folder", or "pair" for vocab.json with merges.txt.
+    path: of the file or folder. kind: the suffix of a file, "folder", "tekken" for tekken.json, or "pair" for
+    vocab.json with merges.txt.
     """
 
     path: Path
@@ -48,6 +49,8 @@ def target_of(path: str | PathLike[str]) -> SaveTarget:
         raise InputError(f"expected a file that can be written; {file}: {error.strerror}") from None
     if file.name in (*VOCABS, *MERGES):
         return SaveTarget(file, "pair")
+    if "tekken" in file.name and file.suffix == ".json":
+        return SaveTarget(file, "tekken")
     if file.suffix not in _WRITTEN:
         raise InputError(
             f"expected a name ending in {', '.join(_WRITTEN)}, or vocab.json, merges.txt, or a folder (that exists, or "
@@ -82,6 +85,10 @@ def files_of(spec: TokenizerSpec, target: SaveTarget) -> dict[Path, bytes]:
             from subwords.formats import tiktoken
 
             return {target.path: tiktoken.write_rank_file(spec)}
+        case "tekken":
+            from subwords.formats import tiktoken
+
+            return {target.path: tiktoken.write_tekken(spec)}
         case ".gguf":
             from subwords.formats.gguf import write as gguf
 

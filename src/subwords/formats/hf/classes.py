@@ -1,8 +1,7 @@
 """A folder without tokenizer.json as a class of transformers reads it: as the tokenizer.json that the class would save.
 
 A class gives a vocabulary file its rules, its special tokens and a template, and takes options from
-tokenizer_config.json. Each function of this module that is named after a class returns what the class builds, as parts
-of a tokenizer.json.
+tokenizer_config.json. The functions of `CLASSES` return what a class builds, as parts of a tokenizer.json.
 
 Source: the classes of transformers 5.24, compared in `tests/parity/test_classes.py`.
 """
@@ -10,7 +9,7 @@ Source: the classes of transformers 5.24, compared in `tests/parity/test_classes
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -103,10 +102,10 @@ class Given:
 
     def sentencepiece(self) -> SentencePieceFile:
         """Return what a class takes from a .model file: its control and user-defined pieces become added tokens."""
-        from subwords.formats.sentencepiece.read import PieceType, parsed
+        from subwords.formats.sentencepiece.read import PieceType, parse_model
 
         name = next(name for name in _SENTENCEPIECE if name in self.files)
-        message = parsed(*self._file(name))
+        message = parse_model(*self._file(name))
         try:
             pieces = [(piece.piece.decode(), piece.score) for piece in message.pieces]
         except UnicodeDecodeError:
@@ -255,13 +254,13 @@ def _wordpiece(given: Given, template: _Template | _Roberta) -> Parts:
     return Parts(model, {"type": "BertPreTokenizer"}, _WORDPIECES, normalizer, template)
 
 
-def bert(given: Given) -> Parts:
+def _bert(given: Given) -> Parts:
     """BERT and its relatives."""
     given.has("unk=[UNK]", "sep=[SEP]", "pad=[PAD]", "cls=[CLS]", "mask=[MASK]")
     return _wordpiece(given, _PAIR_OF_BERT)
 
 
-def mpnet(given: Given) -> Parts:
+def _mpnet(given: Given) -> Parts:
     """MPNet."""
     given.has("bos=<s>", "eos=</s>", "sep=</s>", "cls=<s>", "unk=[UNK]", "pad=<pad>")
     given.has("mask=<mask>", flag=True)
@@ -271,7 +270,7 @@ def mpnet(given: Given) -> Parts:
 # ------------------------------------------------------------------ vocab.json with merges.txt
 
 
-def gpt2(given: Given) -> Parts:
+def _gpt2(given: Given) -> Parts:
     """GPT-2."""
     end = "<|endoftext|>"
     given.has(f"unk={end}", f"bos={end}", f"eos={end}")
@@ -279,7 +278,7 @@ def gpt2(given: Given) -> Parts:
     return Parts(_bpe(**given.vocab_and_merges(), **_BPE_OF_FILES), _byte_level(prefix=prefix), _BYTES)
 
 
-def roberta(given: Given) -> Parts:
+def _roberta(given: Given) -> Parts:
     """RoBERTa, and BART."""
     given.has("bos=<s>", "eos=</s>", "sep=</s>", "cls=<s>", "unk=<unk>", "pad=<pad>", "mask=<mask>")
     prefix, trims = given.flag("add_prefix_space", False), given.flag("trim_offsets", True)
@@ -287,7 +286,7 @@ def roberta(given: Given) -> Parts:
     return Parts(model, _byte_level(prefix=prefix), _BYTES, template=_Roberta("{cls}", "{sep}", trims, prefix))
 
 
-def deberta(given: Given) -> Parts:
+def _deberta(given: Given) -> Parts:
     """DeBERTa."""
     given.has("bos=[CLS]", "eos=[SEP]", "sep=[SEP]", "cls=[CLS]", "unk=[UNK]", "pad=[PAD]", "mask=[MASK]")
     prefix = given.flag("add_prefix_space", False)
@@ -296,7 +295,7 @@ def deberta(given: Given) -> Parts:
     return Parts(model, _byte_level(prefix=prefix), _BYTES, template=template)
 
 
-def clip(given: Given) -> Parts:
+def _clip(given: Given) -> Parts:
     """CLIP."""
     start, end = "<|startoftext|>", "<|endoftext|>"
     given.has(f"unk={end}", f"bos={start}", f"eos={end}", f"pad={end}")
@@ -311,7 +310,7 @@ def clip(given: Given) -> Parts:
     return Parts(model, words, decoder, normalizer, _Roberta("{bos}", "{eos}", False, False))
 
 
-def qwen2(given: Given) -> Parts:
+def _qwen2(given: Given) -> Parts:
     """Qwen2 and Qwen3."""
     end = "<|endoftext|>"
     given.has(f"unk={end}", "bos=", f"eos={end}", f"pad={end}")
@@ -325,7 +324,7 @@ def qwen2(given: Given) -> Parts:
     return Parts(_bpe(**given.vocab_and_merges(), **_BPE_OF_FILES), words, _BYTES, {"type": "NFC"})
 
 
-def whisper(given: Given) -> Parts:
+def _whisper(given: Given) -> Parts:
     """Whisper."""
     end = "<|endoftext|>"
     given.has(f"unk={end}", f"bos={end}", f"eos={end}")
@@ -350,7 +349,7 @@ def _pattern(name: str) -> str:
 # ------------------------------------------------------------------ SentencePiece: Unigram
 
 
-def t5(given: Given) -> Parts:
+def _t5(given: Given) -> Parts:
     """T5 and mT5, with sentinels."""
     given.has("eos=</s>", "unk=<unk>", "pad=<pad>")
     count, file = given.number("extra_ids", 100), given.sentencepiece()
@@ -372,7 +371,7 @@ def _without_accents(given: Given, file: SentencePieceFile, *, lower: bool, acce
     )
 
 
-def albert(given: Given) -> Parts:
+def _albert(given: Given) -> Parts:
     """ALBERT."""
     given.has("bos=[CLS]", "eos=[SEP]", "unk=<unk>", "sep=[SEP]", "pad=<pad>", "cls=[CLS]", "mask=[MASK]")
     file = given.sentencepiece()
@@ -385,7 +384,7 @@ def albert(given: Given) -> Parts:
     return Parts(_unigram(file.pieces, 1), words, _metaspace(scheme), normalizer, None if asked else _PAIR_OF_BERT)
 
 
-def xlnet(given: Given) -> Parts:
+def _xlnet(given: Given) -> Parts:
     """XLNet."""
     given.has("bos=<s>", "eos=</s>", "unk=<unk>", "sep=<sep>", "pad=<pad>", "cls=<cls>")
     given.has("mask=<mask>", flag=True)
@@ -396,7 +395,7 @@ def xlnet(given: Given) -> Parts:
     return Parts(_unigram(file.pieces, file.unk_id), _at_spaces("always"), _metaspace("always"), normalizer, template)
 
 
-def big_bird(given: Given) -> Parts:
+def _big_bird(given: Given) -> Parts:
     """BigBird."""
     given.has("bos=<s>", "eos=</s>", "unk=<unk>", "pad=<pad>", "cls=[CLS]", "sep=[SEP]")
     given.has("mask=[MASK]", flag=True)
@@ -410,7 +409,7 @@ def big_bird(given: Given) -> Parts:
     return Parts(model, _metaspace(scheme), _metaspace(scheme), normalizer, _PAIR_OF_BERT)
 
 
-def deberta_v2(given: Given) -> Parts:
+def _deberta_v2(given: Given) -> Parts:
     """DeBERTa v2 and v3."""
     given.has("bos=[CLS]", "eos=[SEP]", "unk=[UNK]", "sep=[SEP]", "pad=[PAD]", "cls=[CLS]", "mask=[MASK]")
     file = given.sentencepiece()
@@ -428,7 +427,7 @@ def deberta_v2(given: Given) -> Parts:
     return Parts(model, words, _metaspace(scheme), normalizer, _PAIR_OF_BERT)
 
 
-def pegasus(given: Given) -> Parts:
+def _pegasus(given: Given) -> Parts:
     """Pegasus."""
     given.has("pad=<pad>", "eos=</s>", "unk=<unk>", "mask=<mask_2>")
     options, file, unused = given.options, given.sentencepiece(), []
@@ -456,7 +455,7 @@ def _shifted(given: Given, file: SentencePieceFile, *last: str) -> Pieces:
 _ROLES_OF_FAIRSEQ = ("bos=<s>", "eos=</s>", "sep=</s>", "cls=<s>", "unk=<unk>", "pad=<pad>")
 
 
-def xlm_roberta(given: Given) -> Parts:
+def _xlm_roberta(given: Given) -> Parts:
     """XLM-RoBERTa."""
     given.has(*_ROLES_OF_FAIRSEQ, "mask=<mask>")
     file = given.sentencepiece()
@@ -467,7 +466,7 @@ def xlm_roberta(given: Given) -> Parts:
     return Parts(_unigram(pieces, 3), _at_spaces(scheme), _metaspace(scheme), _precompiled(file.charsmap), template)
 
 
-def mbart(given: Given) -> Parts:
+def _mbart(given: Given) -> Parts:
     """mBART."""
     given.has(*_ROLES_OF_FAIRSEQ)
     given.has("mask=<mask>", flag=True)
@@ -479,7 +478,7 @@ def mbart(given: Given) -> Parts:
     return Parts(_unigram(pieces, 3), _at_spaces("always"), _metaspace("always"), None, template)
 
 
-def mbart50(given: Given) -> Parts:
+def _mbart50(given: Given) -> Parts:
     """mBART-50."""
     given.has("eos=</s>", "sep=</s>", "cls=<s>", "unk=<unk>", "pad=<pad>")
     given.has("mask=<mask>", flag=True)
@@ -511,12 +510,12 @@ def _index(given: Given, pieces: Pieces, otherwise: int) -> int:
 # ------------------------------------------------------------------ SentencePiece: BPE
 
 
-def merges_of(ids: Mapping[str, int]) -> list[tuple[str, str]]:
+def implied_merges(ids: Mapping[str, int]) -> list[tuple[str, str]]:
     """Return merges for a vocabulary without any: all pairs that join to a token, by the id of that token.
 
     Ties: the pair with the shorter left token, then the shorter right one.
 
-    >>> merges_of({"a": 0, "b": 1, "ab": 2})
+    >>> implied_merges({"a": 0, "b": 1, "ab": 2})
     [('a', 'b')]
     """
     found = []
@@ -530,14 +529,14 @@ def merges_of(ids: Mapping[str, int]) -> list[tuple[str, str]]:
 
 def _merged(pieces: Pieces) -> dict[str, Any]:
     ids = {text: i for i, (text, _) in enumerate(pieces)}
-    return {"vocab": ids, "merges": [list(pair) for pair in merges_of(ids)]}
+    return {"vocab": ids, "merges": [list(pair) for pair in implied_merges(ids)]}
 
 
 _FALLBACK = (_replace(" ", text=SPACE), {"type": "ByteFallback"}, {"type": "Fuse"})
 _NO_FIRST_SPACE = {"type": "Strip", "content": " ", "start": 1, "stop": 0}
 
 
-def llama(given: Given) -> Parts:
+def _llama(given: Given) -> Parts:
     """Llama."""
     given.has("unk=<unk>", "bos=<s>", "eos=</s>")
     file = given.sentencepiece()
@@ -550,7 +549,7 @@ def llama(given: Given) -> Parts:
     )
 
 
-def code_llama(given: Given) -> Parts:
+def _code_llama(given: Given) -> Parts:
     """Code Llama."""
     infill = ("prefix=▁<PRE>", "middle=▁<MID>", "suffix=▁<SUF>", "eot=▁<EOT>", "fill=<FILL_ME>")
     given.has("unk=<unk>", "bos=<s>", "eos=</s>", *infill)
@@ -562,7 +561,7 @@ def code_llama(given: Given) -> Parts:
     return Parts(model, _metaspace(scheme, split=False), decoder)
 
 
-def gemma(given: Given) -> Parts:
+def _gemma(given: Given) -> Parts:
     """Gemma."""
     given.has("unk=<unk>", "bos=<bos>", "eos=<eos>", "pad=<pad>", "mask=<mask>")
     file = given.sentencepiece()
@@ -572,7 +571,7 @@ def gemma(given: Given) -> Parts:
     return Parts(model, words, _sequence("decoders", *_FALLBACK), _replace(SPACE, text=" "))
 
 
-def nllb(given: Given) -> Parts:
+def _nllb(given: Given) -> Parts:
     """NLLB."""
     given.has(*_ROLES_OF_FAIRSEQ)
     token = given.options["mask_token"].value if "mask_token" in given.options.object() else "<mask>"
@@ -604,28 +603,28 @@ _TXT, _PAIR = ("vocab.txt",), ("vocab.json", "merges.txt")
 Recipe = Callable[[Given], Parts]
 CLASSES: dict[str, tuple[Recipe, tuple[str, ...]]] = {
     **dict.fromkeys(
-        ("Bert", "DistilBert", "Electra", "MobileBert", "LayoutLM", "Lxmert", "SqueezeBert", "ConvBert"), (bert, _TXT)
+        ("Bert", "DistilBert", "Electra", "MobileBert", "LayoutLM", "Lxmert", "SqueezeBert", "ConvBert"), (_bert, _TXT)
     ),
-    "MPNet": (mpnet, _TXT),
-    "GPT2": (gpt2, _PAIR),
-    **dict.fromkeys(("Roberta", "Bart", "LED", "Longformer", "Mvp"), (roberta, _PAIR)),
-    "Deberta": (deberta, _PAIR),
-    "CLIP": (clip, _PAIR),
-    "Qwen2": (qwen2, _PAIR),
-    "Whisper": (whisper, _PAIR),
-    **dict.fromkeys(("T5", "MT5"), (t5, _SENTENCEPIECE)),
-    "Albert": (albert, _SENTENCEPIECE),
-    "XLNet": (xlnet, _SENTENCEPIECE),
-    "BigBird": (big_bird, _SENTENCEPIECE),
-    "DebertaV2": (deberta_v2, _SENTENCEPIECE),
-    "Pegasus": (pegasus, _SENTENCEPIECE),
-    "XLMRoberta": (xlm_roberta, _SENTENCEPIECE),
-    "MBart": (mbart, _SENTENCEPIECE),
-    "MBart50": (mbart50, _SENTENCEPIECE),
-    "Nllb": (nllb, _SENTENCEPIECE),
-    **dict.fromkeys(("Llama", "Phi3"), (llama, _SENTENCEPIECE)),
-    "CodeLlama": (code_llama, _SENTENCEPIECE),
-    "Gemma": (gemma, _SENTENCEPIECE),
+    "MPNet": (_mpnet, _TXT),
+    "GPT2": (_gpt2, _PAIR),
+    **dict.fromkeys(("Roberta", "Bart", "LED", "Longformer", "Mvp"), (_roberta, _PAIR)),
+    "Deberta": (_deberta, _PAIR),
+    "CLIP": (_clip, _PAIR),
+    "Qwen2": (_qwen2, _PAIR),
+    "Whisper": (_whisper, _PAIR),
+    **dict.fromkeys(("T5", "MT5"), (_t5, _SENTENCEPIECE)),
+    "Albert": (_albert, _SENTENCEPIECE),
+    "XLNet": (_xlnet, _SENTENCEPIECE),
+    "BigBird": (_big_bird, _SENTENCEPIECE),
+    "DebertaV2": (_deberta_v2, _SENTENCEPIECE),
+    "Pegasus": (_pegasus, _SENTENCEPIECE),
+    "XLMRoberta": (_xlm_roberta, _SENTENCEPIECE),
+    "MBart": (_mbart, _SENTENCEPIECE),
+    "MBart50": (_mbart50, _SENTENCEPIECE),
+    "Nllb": (_nllb, _SENTENCEPIECE),
+    **dict.fromkeys(("Llama", "Phi3"), (_llama, _SENTENCEPIECE)),
+    "CodeLlama": (_code_llama, _SENTENCEPIECE),
+    "Gemma": (_gemma, _SENTENCEPIECE),
 }
 # `model_type` of a config.json, where no class is named.
 MODEL_TYPES = {
@@ -651,7 +650,7 @@ MODEL_TYPES = {
 }
 
 
-def class_of(options: Node, config: Node) -> str:
+def named_class(options: Node, config: Node) -> str:
     """Return the class that a folder names, without "Tokenizer"; "" if it names none that is known here."""
     named = options["tokenizer_class"].value or config["tokenizer_class"].value
     if named is None:
@@ -660,7 +659,7 @@ def class_of(options: Node, config: Node) -> str:
     return short if short in CLASSES else ""
 
 
-def options_of(config: Node, special: Node, added: Node) -> Node:
+def class_options(config: Node, special: Node, added: Node) -> Node:
     """Return the options of a class: those of tokenizer_config.json, and of the two files of older folders."""
     options = {key: value for key, value in config.object().items() if key != "tokenizer_class"}
     if not options.get("extra_special_tokens") and "additional_special_tokens" in options:
@@ -679,12 +678,12 @@ def options_of(config: Node, special: Node, added: Node) -> Node:
     return Node(config.file, "", options)
 
 
-def files_of(name: str, there: Sequence[str]) -> list[str] | None:
-    """Return the vocabulary files of a class among those that are there; None if they are not."""
-    wanted = CLASSES[name][1]
+def vocabulary_files(name: str, there: Collection[str]) -> list[str]:
+    """Return the vocabulary files of a class among those that are there; [] without a class, or if one is missing."""
+    wanted = CLASSES[name][1] if name else ()
     if wanted is _SENTENCEPIECE:
-        return [each for each in wanted if each in there][:1] or None
-    return [*wanted] if {*wanted} <= {*there} else None
+        return [each for each in wanted if each in there][:1]
+    return [*wanted] if {*wanted} <= {*there} else []
 
 
 def as_tokenizer_json(name: str, given: Given) -> Node:

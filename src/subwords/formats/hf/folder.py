@@ -48,20 +48,22 @@ def read_with_class(folder: Path, files: Mapping[str, bytes]) -> TokenizerSpec |
     files: those beside the vocabulary, by name.
     """
     from subwords.formats.hf import classes
-    from subwords.formats.hf.tokenizer_json import spec_of
+    from subwords.formats.hf.tokenizer_json import spec_from
 
     config, other, model_config = (_parsed(files, name, str(folder)) for name in (CONFIG, MAP, MODEL_CONFIG))
-    name = classes.class_of(config, model_config)
-    there = [] if not name else classes.files_of(name, [path.name for path in folder.iterdir() if path.is_file()])
+    name = classes.named_class(config, model_config)
+    there = (
+        [] if not name else classes.vocabulary_files(name, [path.name for path in folder.iterdir() if path.is_file()])
+    )
     if not there:
         return None
     vocabulary = {each: (folder / each).read_bytes() for each in there}
-    options = classes.options_of(config, other, _parsed(files, ADDED, str(folder)))
+    options = classes.class_options(config, other, _parsed(files, ADDED, str(folder)))
     digests = tuple((each, sha256(data).digest()) for each, data in vocabulary.items())
 
     def made() -> tuple[TokenizerSpec, str, dict[str, str]]:
         given = classes.Given(str(folder), options, vocabulary)
-        spec = spec_of(classes.as_tokenizer_json(name, given))
+        spec = spec_from(classes.as_tokenizer_json(name, given))
         return spec, spec.model.digest, given.roles
 
     source = digest_of((name, options.verbatim(), digests)).encode()

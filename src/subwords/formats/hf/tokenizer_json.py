@@ -381,10 +381,10 @@ def read_tokenizer_json(data: bytes, name: str) -> TokenizerSpec:
     """
     top = parse_json(data, name)
     _check_kind(top)
-    return spec_of(top)
+    return spec_from(top)
 
 
-def spec_of(top: Node) -> TokenizerSpec:
+def spec_from(top: Node) -> TokenizerSpec:
     """Return the spec of a parsed tokenizer.json; see `read_tokenizer_json`."""
     kind = _model_type(top["model"])
     version, roles = top["version"], top["role_to_token"]
@@ -425,7 +425,6 @@ def spec_of(top: Node) -> TokenizerSpec:
 
 # JSON files that are not a tokenizer.json, by the keys that they have.
 _OTHERS = (
-    (("config", "vocab"), "a tekken.json of Mistral, which is not supported; load the tokenizer.json of that model"),
     (("tokenization", "config"), "a configuration of MidiTok; its `_model` holds a tokenizer.json if it is trained"),
     (
         ("unk_id", "vocab"),
@@ -458,9 +457,9 @@ def _module(family: str) -> Any:
 
         return unigram
     if family == "wordlevel":
-        from subwords.formats.hf import wordlevel
+        from subwords.formats.hf import vocabulary
 
-        return wordlevel
+        return vocabulary
     if family == "wordpiece":
         from subwords.formats.hf import wordpiece
 

@@ -1,4 +1,4 @@
-"""Shared by the models of a tokenizer.json: model type, vocabulary and added tokens."""
+"""Vocabulary and added tokens of a tokenizer.json, as all models have them; a WordLevel model is its vocabulary."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import Any
 
 from subwords.formats.json_node import Node, show_json
 from subwords.models.bpe.model import LARGEST_ID
+from subwords.models.wordlevel.model import WordLevel
 from subwords.spec.added_token import AddedToken, check_added_tokens
 from subwords.spec.model import Model
-from subwords.spec.vocab import has_gaps
+from subwords.spec.vocab import Vocab, has_gaps
 from subwords.support.errors import FormatError, InputError
 
 _LARGEST_U32 = 2**32 - 1
@@ -174,3 +175,31 @@ def written_vocab(texts: Sequence[str], appended: set[int]) -> str:
     kept = [i for i, text in enumerate(texts) if text and i not in appended]
     entries = map("      %s: %d".__mod__, zip(map(names.__getitem__, kept), kept, strict=True))
     return "{\n" + ",\n".join(entries) + "\n    }" if kept else "{}"
+
+
+# ------------------------------------------------------------------ WordLevel
+
+
+def read_model(node: Node, vocab: dict[str, int], added: Sequence[AddedToken]) -> WordLevel:
+    """Return the model of a `model` object, which must have all fields, with this vocabulary and added tokens.
+
+    As in HF, unk_token may be missing from the vocabulary: then an unknown word is an error.
+
+    Source: HF tokenizers 0.23.
+
+    >>> read_model(Node("a.json", "model", {"unk_token": "[UNK]"}), {"[UNK]": 0, "a": 1}, ()).unk_id
+    0
+    """
+    tokens = Vocab(encode_vocabulary(node["vocab"], texts_by_id(vocab, added)))
+    return WordLevel(tokens, vocab.get(node["unk_token"].string()), unyielded_ids(added, vocab))
+
+
+def write_model(model: WordLevel, texts: list[str]) -> dict[str, Any]:
+    """Return the `model` object with an empty vocabulary; `texts` are the tokens by id.
+
+    The format needs an unk_token: a model without one names a token that does not exist.
+
+    >>> write_model(WordLevel(Vocab([b"a"])), ["a"])
+    {'type': 'WordLevel', 'vocab': {}, 'unk_token': '<unk>'}
+    """
+    return {"type": "WordLevel", "vocab": {}, "unk_token": unk_text(model.unk_id, texts)}

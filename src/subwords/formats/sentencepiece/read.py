@@ -265,14 +265,14 @@ def read_model_file(data: bytes, name: str) -> TokenizerSpec:
 
     Source: SentencePiece 0.2.3.
     """
-    message = parsed(data, name)
+    message = parse_model(data, name)
     try:
         return spec_of(message)
     except FormatError as error:
         raise FormatError(f"{name}: {error}") from None
 
 
-def parsed(data: bytes, name: str) -> Any:
+def parse_model(data: bytes, name: str) -> Any:
     """Return the message of a .model file; FormatError if it is none."""
     kind = model_class()  # first: its error says what to install
     from google.protobuf.message import DecodeError

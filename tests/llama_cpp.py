@@ -12,6 +12,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from inside import splitter_NAMED as NAMED
 from inside import tokens_to_text
 
 __all__ = ["PATTERNS", "keys_of", "split", "tokenizer_of"]
@@ -73,6 +74,8 @@ def cased(numbers: str, after: str, letters: str = r"\p{L}") -> str:
     return f"{before}{upper}*{lower}+{after}|{before}{upper}+{lower}*{after}|{numbers}|{signs}|{BLANKS}"
 
 
+# The letters that have case, which llama.cpp lists as DeepSeek's file does.
+LETTERS_OF_DEEPSEEK = NAMED["deepseek-llm"][1].pattern.removeprefix("\\s?[").removesuffix("]+")  # type: ignore[union-attr]
 BLOOM = " ?[^(\\s|.,!?…。，、।۔،)]+"
 PATTERNS: dict[str, list[str]] = {
     "gpt-2": [GPT2],
@@ -89,6 +92,10 @@ PATTERNS: dict[str, list[str]] = {
         rf"| ?[\p{{P}}\p{{S}}]+[\r\n]*|{BLANKS}",
     ],
     "deepseek-coder": ["[\r\n]", r"\s?\p{L}+", r"\s?\p{P}+", "[一-龥ࠀ-一가-퟿]+", r"\p{N}"],
+    "deepseek-llm": [
+        *("[\r\n]", rf"\s?[{LETTERS_OF_DEEPSEEK}]+", "\\s?[!-/:-~！-／：-～‘-‟　-。]+", r"\s+$"),
+        *("[一-龥ࠀ-一가-퟿]+", r"\p{N}+"),
+    ],
     "falcon": [r"[\p{P}\$\+<=>\^~\|`]+", GPT2, "[0-9][0-9][0-9]"],
     "bloom": [BLOOM],
     "viking": [BLOOM, r"\p{N}"],

@@ -810,8 +810,9 @@ def load(
         rule = resolved(splitter).rule
     options: Any = {"splitter": rule, "special_ids": special_ids, "revision": revision, "download": download}
     tok = Tokenizer(read_tokenizer(path, **options, contents=contents))
-    if place is not None and kind_at(Path(path)) not in ("merges", "vocab.json"):
-        tok.__dict__["_kept_at"] = place  # of those two, a file beside is read too
+    # Of these two, a file beside is read too. A kept file gives no warning.
+    if place is not None and kind_at(Path(path)) not in ("merges", "vocab.json") and not tok.spec.foreign.warned:
+        tok.__dict__["_kept_at"] = place
     return tok
 
 

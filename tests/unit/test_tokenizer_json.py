@@ -18,7 +18,7 @@ from building import read_json as read
 from building import tokenizer_of
 from building import write_json as write
 from inside import BPE, Vocab, tokens_to_text
-from subwords import AddedToken, FormatError, InputError, Tokenizer
+from subwords import AddedToken, FormatError, InputError, SubwordsWarning, Tokenizer
 
 BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
 TEXTS = [
@@ -315,10 +315,12 @@ def test_merge_of_tokens_that_no_bytes_spell_is_named() -> None:
         read_as(value)
 
 
-def test_key_that_comes_twice_is_named() -> None:
-    data = pack(document()).replace(b'"b": 1', b'"b": 1, "b": 9')
-    with pytest.raises(FormatError, match=r'model\.vocab: expected distinct keys, not "b" twice'):
-        read(data, "a.json")
+def test_of_a_key_that_comes_twice_the_last_counts_and_a_warning_names_it(tmp_path: Path) -> None:
+    data = pack(document()).replace(b'"b": 1', b'"b": 9, "b": 1')
+    (tmp_path / "a.json").write_bytes(data)
+    with pytest.warns(SubwordsWarning, match=r'a\.json: model\.vocab: "b" is there twice; the last one counts'):
+        tok = subwords.load(tmp_path / "a.json")
+    assert tok == read(pack(document()), "a.json")
 
 
 def test_random_damage_is_a_format_error_or_harmless() -> None:

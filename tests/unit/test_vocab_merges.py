@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 import tokenizers
@@ -14,7 +16,7 @@ import subwords
 from inside import read_merges
 from small_data import file_of
 from strategies import texts
-from subwords import FormatError, InputError, Tokenizer
+from subwords import FormatError, InputError, SubwordsWarning, Tokenizer
 
 
 @pytest.fixture(scope="module")
@@ -87,11 +89,7 @@ def test_damaged_files_are_named(vocab: dict[str, int | None], merges: str, mess
         subwords.load(tmp_path)
 
 
-def test_bytes_without_a_token_and_wrong_special_tokens(folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "vocab.json").write_text('{"a": 0, "b": 1}', "utf-8")
-    (tmp_path / "merges.txt").write_text("", "utf-8")
-    with pytest.raises(FormatError, match=r"vocab\.json: expected byte-level BPE, with a token for each of 256 bytes"):
-        subwords.load(tmp_path)
+def test_wrong_special_tokens(folder: Path) -> None:
     tok = subwords.load(folder / "vocab.json")
     (taken, i), new = [*tok.get_vocab().items()][300], len(tok)
     for special_tokens, refused in (
@@ -106,3 +104,57 @@ def test_bytes_without_a_token_and_wrong_special_tokens(folder: Path, tmp_path: 
         subwords.load(folder / "vocab.json", special_ids={"!": 0})
     with pytest.raises(InputError, match="special_ids as a dict"):
         subwords.load(folder / "vocab.json", special_ids=["!"])  # type: ignore[arg-type]
+
+
+def test_a_byte_without_a_token_is_an_error_or_dropped(tmp_path: Path) -> None:
+    (tmp_path / "vocab.json").write_text('{"a": 0, "b": 1, "ab": 2}', "utf-8")
+    (tmp_path / "merges.txt").write_text("a b\n", "utf-8")
+    tok = subwords.load(tmp_path)
+    assert tok.encode("abab") == [2, 2]
+    with pytest.raises(InputError, match=r"byte 0x63, from 'c' at character 2 \(byte 2\), is not in the vocabulary"):
+        tok.encode("abc ab")
+    theirs = tokenizers.ByteLevelBPETokenizer.from_file(str(tmp_path / "vocab.json"), str(tmp_path / "merges.txt"))
+    dropping = tok.with_(model=tok.model.with_(unknown="drop"))
+    for text in ("abc ab", "é", "b ac"):
+        assert dropping.encode(text) == theirs.encode(text).ids
+
+
+@pytest.mark.parametrize("name", ["", "mine"])
+def test_files_of_save_model(name: str, tmp_path: Path) -> None:
+    made = tokenizers.ByteLevelBPETokenizer()
+    made.train_from_iterator(["hello world how are you"] * 20, vocab_size=280, show_progress=False)
+    for written in made.save_model(str(tmp_path), name or None):
+        assert subwords.load(written).encode("hello you") == made.encode("hello you").ids
+    if name:
+        (tmp_path / "mine-merges.txt").unlink()
+        with pytest.raises(FormatError, match=r"expected mine-merges\.txt or mine-vocab\.bpe in the same folder"):
+            subwords.load(tmp_path / "mine-vocab.json")
+
+
+def test_unigram_json_of_save_model(tmp_path: Path) -> None:
+    made = tokenizers.SentencePieceUnigramTokenizer()
+    made.train_from_iterator(["hello world how are you"] * 20, vocab_size=40, unk_token="<unk>", show_progress=False)
+    (written,) = made.save_model(str(tmp_path))
+    tok = subwords.load(written)
+    for text in ("hello  world", " you", "ﬁne \u00e9", "how\u200bare"):
+        assert tok.encode(text) == made.encode(text).ids
+        assert tok.decode(tok.encode(text)) == made.decode(made.encode(text).ids, skip_special_tokens=False)
+
+
+def test_a_key_twice_is_a_warning_each_time_and_the_last_counts(tmp_path: Path) -> None:
+    (tmp_path / "vocab.json").write_text('{"a": 0, "b": 1, "a": 2}', "utf-8")
+    (tmp_path / "merges.txt").write_text("", "utf-8")
+    for _ in range(2):
+        with pytest.warns(SubwordsWarning, match=r'vocab\.json: top level: "a" is there twice; the last one counts'):
+            assert subwords.load(tmp_path).encode("ab") == [2, 1]
+
+
+def test_rank_files_that_gzip_packed(small_data: Path, tmp_path: Path) -> None:
+    data = file_of(small_data, "tiktoken/r50k_base.tiktoken").read_bytes()
+    (tmp_path / "r.tiktoken").write_bytes(data)
+    (tmp_path / "r.tiktoken.gz").write_bytes(gzip.compress(data))
+    options: dict[str, Any] = {"splitter": "gpt2", "special_ids": {}}
+    assert subwords.load(tmp_path / "r.tiktoken.gz", **options) == subwords.load(tmp_path / "r.tiktoken", **options)
+    (tmp_path / "r.tiktoken.gz").write_bytes(gzip.compress(data)[:-20] + b"x" * 40)
+    with pytest.raises(FormatError, match="gzip"):
+        subwords.load(tmp_path / "r.tiktoken.gz", **options)

@@ -42,7 +42,8 @@ HEAD_SUM = 8  # bytes of the checksum of all that follows it
 HEAD = HEAD_SUM + 16  # bytes: checksum, size of the list, place of the spec
 LONG_WORD = 1 << 9  # bytes of a word for which a kept file has buffers
 LARGEST = 1 << 26  # bytes of the files of a tokenizer
-READ = (".json", ".txt", ".model", ".jinja", ".tiktoken", ".spm", ".bpe", ".vocab")  # that a tokenizer is read from
+# Endings of the files that a tokenizer is read from.
+READ = (".json", ".txt", ".model", ".jinja", ".tiktoken", ".spm", ".bpe", ".vocab", ".gz", ".fb")
 
 
 class Kept:

@@ -118,6 +118,13 @@ class Node:
             raise self.wrong("a value that JSON can represent", f"this: {error}") from None
         return text
 
+    @property
+    def twice(self) -> str:
+        """The place and the key that this object has twice, for a warning; "" if there is none."""
+        if not isinstance(self.value, _Twice):
+            return ""
+        return f"{self.place}: {show_json(self.value.key)} is there twice; the last one counts"
+
     def distinct(self) -> dict[str, Any]:
         """Return the value, which must be an object without duplicate keys."""
         if isinstance(self.value, _Twice):

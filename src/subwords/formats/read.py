@@ -5,21 +5,24 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import warnings
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from subwords.kernels.stored import stored
 from subwords.spec.splitter import ENCODINGS, MODELS, Rule, encoding_named
 from subwords.spec.tokenizer import TokenizerSpec
 from subwords.support.checks import check_flag
-from subwords.support.errors import FormatError, InputError
+from subwords.support.errors import FormatError, InputError, SubwordsWarning
 from subwords.support.files import place_of
 from subwords.support.names import install_hint, nearest
 from subwords.support.value import digest_of
 
-Kind: TypeAlias = Literal["ranks", "tekken", "merges", "vocab.json", "vocab.txt", "sentencepiece", "tokenizer.json"]
+Kind: TypeAlias = Literal[
+    "ranks", "tekken", "merges", "vocab.json", "unigram.json", "vocab.txt", "sentencepiece", "tokenizer.json"
+]
 
 Contents: TypeAlias = Mapping[str, tuple[bytes, bytes]]  # of files by path, as os.path.normpath has it: with SHA-256
 
@@ -31,7 +34,9 @@ VOCABS, MERGES = ("vocab.json", "encoder.json"), ("merges.txt", "vocab.bpe")
 
 _RANK_LINE = re.compile(rb"[\r\n]*[A-Za-z0-9+/]*={0,2} [0-9]+\r?(?:\n|$)")
 _HEAD = 1 << 16  # bytes that are enough to recognize a format
-_UNIGRAM = re.compile(rb'\s*\{\s*"unk_id"\s*:\s*\d+\s*,\s*"vocab"\s*:\s*\[')  # what HF's save_model writes
+_UNIGRAM = re.compile(
+    rb'\s*\{\s*(?:"type"\s*:\s*"Unigram"\s*,\s*)?"unk_id"\s*:\s*\d+\s*,'
+)  # what HF's save_model writes
 _TEKKEN = re.compile(rb'\s*\{\s*"config"\s*:\s*\{[^{}]*"default_num_special_tokens"')
 _FIRST_ENTRY = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*[0-9]')
 
@@ -44,9 +49,11 @@ def kind_of(data: bytes, file: Path) -> Kind | None:
     """
     if _RANK_LINE.match(data):
         return "ranks"
-    if data.startswith(b"#version") or file.name in MERGES:
+    if data.startswith(b"#version") or _prefix(file, MERGES) is not None:
         return "merges"
-    if (_FIRST_ENTRY.match(data) and not _UNIGRAM.match(data)) or file.name in VOCABS:
+    if _UNIGRAM.match(data):
+        return "unigram.json"
+    if _FIRST_ENTRY.match(data) or _prefix(file, VOCABS) is not None:
         return "vocab.json"
     if file.suffix == ".txt":
         return "vocab.txt"
@@ -56,6 +63,12 @@ def kind_of(data: bytes, file: Path) -> Kind | None:
     if file.suffix in (".model", ".spm") or (data.startswith(b"\n") and not begins_json):
         return "sentencepiece"
     return "tokenizer.json" if begins_json else None
+
+
+def _prefix(file: Path, names: tuple[str, ...]) -> str | None:
+    """Return what stands before one of these names, as HF's save_model(folder, "mine") writes "mine-vocab.json"."""
+    name = next((name for name in names if file.name == name or file.name.endswith(f"-{name}")), None)
+    return None if name is None else file.name.removesuffix(name)
 
 
 def kind_at(path: Path) -> Kind | Literal["folder"] | None:
@@ -69,6 +82,8 @@ def kind_at(path: Path) -> Kind | Literal["folder"] | None:
         raise FormatError(f"expected a tokenizer file or folder; {path}: {error.strerror}") from None
 
 
+_GZIP = b"\x1f\x8b"
+_MOST_UNPACKED = 1 << 29
 LEAST_STORED = 1 << 16  # bytes of a file; a smaller one is read in less time than its stored spec
 NO_CONTENTS: Contents = {}
 _KNOWN = (
@@ -90,7 +105,18 @@ _NAMES = (
 )
 
 
-def read_tokenizer(
+def read_tokenizer(path: str | PathLike[str], **options: Any) -> TokenizerSpec:
+    """Read a tokenizer file, a folder that holds one, or OpenAI's encoding or a repository by name; see `load`.
+
+    options: those of `_read`. Warns (SubwordsWarning) of what the files hold and nothing here uses.
+    """
+    spec = _read(path, **options)
+    if spec.foreign.warned:
+        warnings.warn(spec.foreign.warned, SubwordsWarning, stacklevel=3)
+    return spec
+
+
+def _read(
     path: str | PathLike[str],
     *,
     splitter: Rule | None = None,
@@ -99,7 +125,7 @@ def read_tokenizer(
     download: bool = False,
     contents: Contents = NO_CONTENTS,
 ) -> TokenizerSpec:
-    """Read a tokenizer file, a folder that holds one, or OpenAI's encoding or a repository by name; see `load`.
+    """Read what `read_tokenizer` reads, without a warning.
 
     The format is detected from the content; only vocab.txt, which has no signature, is recognized by its suffix.
     splitter, special_ids: for formats without them, which are rank files and vocab.json with merges.txt. contents: of
@@ -156,6 +182,8 @@ def read_tokenizer(
 def _read_bytes(
     data: bytes, digest: bytes, file: Path, splitter: Rule | None, special_ids: Mapping[str, int] | None
 ) -> TokenizerSpec:
+    if data.startswith(_GZIP):
+        data, digest, file = *_unpacked(data, file), file.with_suffix("")
     kind = kind_of(data, file)
     if kind is not None and kind not in ("ranks", "merges", "vocab.json"):
         _refuse(str(file), splitter, special_ids)
@@ -171,6 +199,19 @@ def _read_bytes(
     spec, of_model = stored("spec", source, made)
     vars(spec.model)["digest"] = of_model  # names all that is stored of the model: 12 ms for 200,000 tokens
     return spec
+
+
+def _unpacked(data: bytes, file: Path) -> tuple[bytes, bytes]:
+    """Return the content of a file that gzip packed, with its SHA-256; no more than a tokenizer has."""
+    from zlib import MAX_WBITS, decompressobj, error
+
+    try:
+        found = decompressobj(MAX_WBITS | 16).decompress(data, _MOST_UNPACKED + 1)
+    except error as damage:
+        raise FormatError(f"{file}: expected a file that gzip can unpack: {damage}") from None
+    if len(found) > _MOST_UNPACKED:
+        raise FormatError(f"{file}: expected at most {_MOST_UNPACKED:,} bytes when it is unpacked")
+    return found, hashlib.sha256(found).digest()
 
 
 def _can_be_stored(splitter: object, special_tokens: object) -> bool:
@@ -200,6 +241,10 @@ def read_as(
             vocab = _beside(file, data, VOCABS, is_one=kind == "vocab.json")
             merges = _beside(file, data, MERGES, is_one=kind == "merges")
             return vocab_merges.read_vocab_merges(vocab, merges, splitter=splitter, special_tokens=special_tokens)
+        case "unigram.json":
+            from subwords.formats.hf import unigram
+
+            return unigram.read_unigram_json(data, str(file))
         case "vocab.txt":
             from subwords.formats import vocab_txt
 
@@ -246,14 +291,17 @@ def _within(folder: Path) -> Path:
 
 def _beside(file: Path, data: bytes, names: tuple[str, ...], *, is_one: bool) -> tuple[bytes, str]:
     """Return the content and the path of this file if it is the one, else of a file of these names next to it."""
-    other = file if is_one else next((file.with_name(name) for name in names if file.with_name(name).is_file()), None)
+    before = _prefix(file, VOCABS) or _prefix(file, MERGES) or ""
+    beside = (file.with_name(f"{before}{name}") for name in names)
+    other = file if is_one else next((place for place in beside if place.is_file()), None)
     if other is None and file.with_name("source.spm").is_file():
         raise FormatError(
             f"{file} is Marian's, whose pieces are in source.spm, and some have no id here: load source.spm, and look "
             f"up its tokens in this file"
         )
     if other is None:
-        raise FormatError(f"{file}: expected {' or '.join(names)} in the same folder: BPE needs both files")
+        wanted = " or ".join(f"{before}{name}" for name in names)
+        raise FormatError(f"{file}: expected {wanted} in the same folder: BPE needs both files")
     try:
         return (data if is_one else other.read_bytes()), str(other)
     except OSError as error:

@@ -30,6 +30,7 @@ class Foreign:
     model_size: the number of ids in the model of a tokenizer.json, without added tokens; None for other sources.
     config: JSON text by key of a tokenizer_config.json.
     chat_templates: those of additional_chat_templates/ in a folder, by name.
+    warned: what each reading of the file warns of, "" for nothing.
     tekken: what `formats/tiktoken.py` keeps of a tekken.json.
     sentencepiece: the parts of a .model file, as `PieceTable.kept` in `formats/sentencepiece/read.py` returns them.
     """
@@ -39,6 +40,7 @@ class Foreign:
     config: tuple[tuple[str, str], ...] = ()
     chat_templates: tuple[tuple[str, str], ...] = ()
     sentencepiece: tuple[bytes, bytes, bytes] | None = field(default=None, repr=False)
+    warned: str = ""
     tekken: tuple[str, ...] = field(default=(), repr=False)
 
     def entry(self, key: str) -> str | None:

@@ -47,6 +47,7 @@ class Metadata:
     def __init__(self, values: dict[str, tuple[int, Any]], name: str) -> None:
         self._values = values
         self.name = name
+        self.warned = ""  # what a reader of the file is warned of
 
     def __contains__(self, key: str) -> bool:
         return key in self._values
@@ -277,7 +278,8 @@ class Pre:
 _SUFFIX = "(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])?"
 _WHITESPACE = r"|\s*[\r\n]+|\s+(?!\S)|\s+"
 _SIGNS = Split(r"[\p{P}$+<=>^~|]+")
-_CODER = NAMED["deepseek-coder"]
+_CODER, _LLM = NAMED["deepseek-coder"], NAMED["deepseek-llm"]
+_CJK = Split("[一-龥ࠀ-一가-퟿&&[^\\s]]+")  # U+3000 and others are whitespace
 _GPT2, _STARCODER, _LLAMA3, _QWEN2 = (NAMED[name] for name in ("gpt2", "starcoder", "llama3", "qwen2"))
 
 
@@ -312,7 +314,8 @@ PRE: dict[str, Pre] = {
         ("starcoder", "refact", "command-r", "smollm", "codeshell", "exaone", "minerva-7b", "mellum2"), Pre(_STARCODER)
     ),
     **dict.fromkeys(("deepseek-v3", "hunyuan-dense", "joyai-llm", "hy_v4"), Pre(NAMED["deepseek-v3"])),
-    "deepseek-coder": Pre((*_CODER[:3], Split("[一-龥ࠀ-一가-퟿&&[^\\s]]+"), Split(r"\p{N}"))),  # U+3000 is whitespace
+    "deepseek-coder": Pre((*_CODER[:3], _CJK, Split(r"\p{N}"))),
+    "deepseek-llm": Pre((*_LLM[:2], Split(r"\s?[!-/:-~！-／：-～‘-‟、。]+"), _LLM[3], _CJK, Split(r"\p{N}+"))),
     "falcon": Pre((Split(r"[\p{P}$+<=>^~|`]+"), *_GPT2, Split("[0-9][0-9][0-9]"))),
     **dict.fromkeys(("bloom", "poro-chat", "gpt3-finnish"), Pre(NAMED["bloom"])),
     "viking": Pre(NAMED["viking"]),
@@ -396,7 +399,8 @@ def read_gguf(stream: BinaryIO, name: str) -> TokenizerSpec:
     if kind == "bert":  # where bos is another name of cls
         given = tuple((role, i) for role, i in given if role != "bos" or ("cls", i) not in given)
     roles = checked_roles(given, len(tokens.texts))
-    return replace(spec, roles=roles, chat_template=data.text("tokenizer.chat_template"))
+    template = data.text("tokenizer.chat_template")
+    return replace(spec, roles=roles, chat_template=template, foreign=replace(spec.foreign, warned=data.warned))
 
 
 def _read_tokens(data: Metadata, kind: str) -> _Tokens:
@@ -406,12 +410,14 @@ def _read_tokens(data: Metadata, kind: str) -> _Tokens:
     types = np.full(len(texts), NORMAL, np.int32)
     if f"{PREFIX}token_type" in data:
         types = data.numbers(f"{PREFIX}token_type", [INT32], len(texts))
-    first: dict[str, int] = {}
-    for i, text in enumerate(texts):
-        if text and first.setdefault(text, i) != i:
-            raise data.wrong(
-                f"{PREFIX}tokens", "distinct tokens", f"{show_json(text)} as the ids {first[text]} and {i}"
-            )
+    last = {text: i for i, text in enumerate(texts)}
+    if equal := [i for i, text in enumerate(texts) if text and last[text] != i]:
+        # As in llama.cpp, the last one counts.
+        data.warned = (
+            f"{data.name}: {PREFIX}tokens: {show_json(texts[equal[0]])} has the ids {equal[0]} and "
+            f"{last[texts[equal[0]]]}; the last of equal tokens counts; ids left without a token: {len(equal)}"
+        )
+        texts = ["" if last[text] != i else text for i, text in enumerate(texts)]
     for i in np.flatnonzero(types == UNUSED).tolist():
         if texts[i] == f"[PAD{i}]":  # what converters write for ids without a token
             texts[i] = ""

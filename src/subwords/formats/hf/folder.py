@@ -7,7 +7,6 @@ tokenizer.json. `PreTrainedTokenizerFast` keeps it, in versions 4 and 5.
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
@@ -21,7 +20,7 @@ from subwords.kernels.stored import stored
 from subwords.models.bpe.model import LARGEST_ID
 from subwords.spec.added_token import ROLES, checked_roles, roles_by_name
 from subwords.spec.tokenizer import TokenizerSpec
-from subwords.support.errors import FormatError, InputError, SubwordsWarning
+from subwords.support.errors import FormatError, InputError
 from subwords.support.value import digest_of
 
 if TYPE_CHECKING:
@@ -86,8 +85,8 @@ def read_folder_files(
     is named in messages. special_tokens_map.json wins over tokenizer_config.json, unless the latter has
     `added_tokens_decoder`: then only that counts. chat_template.jinja wins over the template inside
     tokenizer_config.json. complete: whether the spec has all rules, as that of a tokenizer.json has. roles: the tokens
-    by role, if a class has named them and added all tokens. Warns (SubwordsWarning) of settings that would change ids
-    and are not used. Raises FormatError, with the place, for damaged files.
+    by role, if a class has named them and added all tokens. Settings that would change ids and are not used are named
+    in `foreign.warned`. Raises FormatError, with the place, for damaged files.
 
     Source: what transformers 5.23 reads.
     """
@@ -110,20 +109,25 @@ def read_folder_files(
     # A class follows all options but one, and gives tokens the next ids, whatever their file says.
     kept = config.object() if roles is None else {"split_special_tokens": config["split_special_tokens"].value}
     added = _parsed(files, ADDED, folder).object() if roles is None else {}
+    warned = [spec.foreign.warned] if spec.foreign.warned else []
     if ignored := unused(spec, kept, added, complete=complete):
-        warnings.warn(
+        warned.append(
             f"{folder}: settings that transformers uses are not used here, so ids may differ: {', '.join(ignored)}; "
-            f"AutoTokenizer.from_pretrained(...).save_pretrained(...) writes a tokenizer.json that has them",
-            SubwordsWarning,
-            stacklevel=4,
+            f"AutoTokenizer.from_pretrained(...).save_pretrained(...) writes a tokenizer.json that has them"
         )
+    foreign = replace(
+        spec.foreign,
+        config=_kept_json(config, spec),
+        chat_templates=_templates(files, folder),
+        warned="; ".join(warned),
+    )
     found = tuple((role, spec.index_of(content)) for role, content in named.items() if content)
     return spec.with_(
         {
             "roles": checked_roles(found, len(spec.model.vocab)),
             "decoder": _cleaning(spec) if config["clean_up_tokenization_spaces"].boolean(False) else spec.decoder,
             "chat_template": _template(files, config, folder),
-            "foreign": replace(spec.foreign, config=_kept_json(config, spec), chat_templates=_templates(files, folder)),
+            "foreign": foreign,
         }
     )
 

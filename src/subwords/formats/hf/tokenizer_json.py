@@ -419,17 +419,15 @@ def spec_from(top: Node) -> TokenizerSpec:
         roles=roles_of(roles, vocab | {token.content: token.id for token in added}) if is_new else (),
         padding=from_padding(top["padding"]),
         truncation=from_truncation(top["truncation"]),
-        foreign=Foreign(tuple((key, top[key].verbatim()) for key in kept), len(pieces or vocab)),
+        foreign=Foreign(
+            tuple((key, top[key].verbatim()) for key in kept), len(pieces or vocab), warned=top["model"]["vocab"].twice
+        ),
     )
 
 
 # JSON files that are not a tokenizer.json, by the keys that they have.
 _OTHERS = (
     (("tokenization", "config"), "a configuration of MidiTok; its `_model` holds a tokenizer.json if it is trained"),
-    (
-        ("unk_id", "vocab"),
-        "the model of a Unigram tokenizer alone, without its rules; save the whole tokenizer",
-    ),
 )
 
 

@@ -11,9 +11,11 @@ import numpy as np
 
 from subwords.formats.hf.vocabulary import encode_vocabulary, quoted, unyielded_ids
 from subwords.formats.hf.vocabulary import token_texts as token_texts
-from subwords.formats.json_node import Node, show_json
+from subwords.formats.json_node import Node, parse_json, show_json
 from subwords.models.unigram.model import Unigram
 from subwords.spec.added_token import AddedToken
+from subwords.spec.splitter import SPACE
+from subwords.spec.tokenizer import TokenizerSpec
 from subwords.spec.vocab import Vocab
 from subwords.support.errors import FormatError
 
@@ -83,3 +85,21 @@ def write_vocab(model: Unigram, texts: list[str], appended: set[int]) -> dict[st
         if i not in appended
     ]
     return {"vocab": "[\n" + ",\n".join(entries) + "\n    ]" if entries else "[]"}
+
+
+def read_unigram_json(data: bytes, name: str) -> TokenizerSpec:
+    """Return the spec of a unigram.json: a model without rules, which are those of the class that writes such files.
+
+    Source: HF tokenizers 0.23, SentencePieceUnigramTokenizer.
+    """
+    from subwords.formats.hf.tokenizer_json import spec_from
+
+    top = parse_json(data, name)
+    spaces = {"type": "Metaspace", "replacement": SPACE, "prepend_scheme": "always", "split": True}
+    runs = {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "}
+    rules = {
+        "normalizer": {"type": "Sequence", "normalizers": [{"type": "Nmt"}, {"type": "NFKC"}, runs]},
+        "pre_tokenizer": spaces,
+        "decoder": spaces,
+    }
+    return spec_from(Node(name, "", {**rules, "model": {"type": "Unigram", **top.object()}}))

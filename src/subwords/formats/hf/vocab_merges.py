@@ -6,12 +6,12 @@ They hold no splitter, no normalizer and no added tokens. The vocabulary determi
 - with `</w>`, and a token for each of 256 bytes: CLIP's;
 - with `</w>` otherwise: that of GPT-1, with BERT's words, cased if any token has a capital letter.
 
-The caller may give splitter and special tokens instead.
+The caller may give splitter and special tokens instead. A byte without a token is an error in text; HF drops it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from subwords.formats.checks import given_tokens, makes_all
@@ -22,7 +22,7 @@ from subwords.models.bpe.model import BPE
 from subwords.models.families import need
 from subwords.spec.added_token import AddedToken
 from subwords.spec.splitter import NAMED, Rule
-from subwords.spec.tokenizer import TokenizerSpec
+from subwords.spec.tokenizer import Foreign, TokenizerSpec
 from subwords.spec.vocab import CHARACTERS
 from subwords.support.errors import FormatError
 
@@ -61,7 +61,8 @@ def read_vocab_merges(
     Source: HF tokenizers 0.23, BPE.read_file and ByteLevelBPETokenizer; CLIPTokenizer and OpenAIGPTTokenizer of
     transformers 5.23.
     """
-    ids = read_vocab(parse_json(*vocab))
+    top = parse_json(*vocab)
+    ids = read_vocab(top)
     kind = _kind_of_vocab(ids, vocab[1])
     if special_tokens is None:
         special_tokens = {token: ids[token] for token in kind.special_tokens if token in ids}
@@ -70,6 +71,7 @@ def read_vocab_merges(
     ids |= {token.content: token.id for token in added}
     fields = {"vocab": ids, "merges": read_merges(*merges), "unk_token": kind.unk_token}
     fields["end_of_word_suffix"] = kind.suffix
+    fields["unknown"] = "error"  # a missing byte: HF drops it without a word
     return TokenizerSpec(
         model=bpe.read_model(Node(merges[1], "", fields), ids, added, kind.byte_level),
         normalizer=kind.normalizer,
@@ -77,6 +79,7 @@ def read_vocab_merges(
         template=kind.template,
         decoder=kind.decoder,
         added_tokens=added,
+        foreign=Foreign(warned=top.twice),
     )
 
 
@@ -97,7 +100,7 @@ def _kind_of_vocab(ids: Mapping[str, int], name: str) -> _Kind:
     """Tell by the vocabulary whether the model is byte-level, and whether it has a suffix."""
     missing = sorted(set(CHARACTERS) - ids.keys())
     if not any(token.endswith(_END) and len(token) > len(_END) for token in ids):
-        _check_byte_level(ids, missing, name)
+        _check_byte_level(ids, name)
         return _Kind(NAMED["gpt2"])
     if missing:
         from subwords.formats.vocab_txt import is_cased
@@ -110,7 +113,7 @@ def _kind_of_vocab(ids: Mapping[str, int], name: str) -> _Kind:
     from subwords.spec.normalizer import Form, Lowercase
     from subwords.spec.normalizer import Replace as ReplaceText
 
-    _check_byte_level(ids, missing, name)
+    _check_byte_level(ids, name)
     steps = (Form("NFC"), ReplaceText(r"\s+", " ", regex=True), Lowercase())
     decoder = DecoderSequence((ByteDecoder(), Replace(_END, " "), Strip(" ", 0, 1)))
     return _Kind(NAMED["clip"], True, _END, steps, _CLIP[1], _CLIP, _framed(ids), decoder)
@@ -127,14 +130,10 @@ def _framed(ids: Mapping[str, int]) -> Template | None:
     return from_post_processor(Node("", "", {"type": "RobertaProcessing", **tokens}))
 
 
-def _check_byte_level(ids: Mapping[str, int], missing: Sequence[str], name: str) -> None:
+def _check_byte_level(ids: Mapping[str, int], name: str) -> None:
     if odd := next((token for token in ids if not CHARACTERS.issuperset(token)), None):
         raise FormatError(
             f"{name}: expected tokens spelled in byte letters, as in byte-level BPE, not {show_json(odd)}"
-        )
-    if missing:
-        raise FormatError(
-            f"{name}: expected byte-level BPE, with a token for each of 256 bytes; {show_json(missing[0])} is missing"
         )
 
 

@@ -42,7 +42,7 @@ def model_kind(node: Node) -> str:
 
 def read_vocab(node: Node) -> dict[str, int]:
     """Return the id of every token of a vocabulary; ids must be distinct and without large gaps."""
-    vocab = node.distinct()
+    vocab = node.object()  # of a key that stands there twice, the last counts, as in HF; see `Node.twice`
     ids = vocab.values()
     if set(map(type, ids)) - {int} or (vocab and not 0 <= min(ids) <= max(ids) <= LARGEST_ID):
         for text in vocab:

@@ -21,7 +21,7 @@ from subwords.support.names import install_hint, nearest
 from subwords.support.value import digest_of
 
 Kind: TypeAlias = Literal[
-    "ranks", "tekken", "merges", "vocab.json", "unigram.json", "vocab.txt", "sentencepiece", "tokenizer.json"
+    "ranks", "tekken", "merges", "vocab.json", "unigram.json", "vocab.txt", "sentencepiece", "spm.fb", "tokenizer.json"
 ]
 
 Contents: TypeAlias = Mapping[str, tuple[bytes, bytes]]  # of files by path, as os.path.normpath has it: with SHA-256
@@ -57,6 +57,8 @@ def kind_of(data: bytes, file: Path) -> Kind | None:
         return "vocab.json"
     if file.suffix == ".txt":
         return "vocab.txt"
+    if file.suffix == ".fb":
+        return "spm.fb"
     begins_json = data.lstrip().startswith(b"{")
     if begins_json and (_TEKKEN.match(data) or ("tekken" in file.name and file.suffix == ".json")):
         return "tekken"
@@ -253,6 +255,10 @@ def read_as(
             from subwords.formats.sentencepiece import read
 
             return read.read_model_file(data, str(file))
+        case "spm.fb":
+            from subwords.formats.sentencepiece import read
+
+            return read.read_flatbuffer(data, str(file))
         case "tokenizer.json":
             from subwords.formats.hf import tokenizer_json
 
@@ -286,7 +292,8 @@ def _for_names(path: str | PathLike[str], file: Path) -> InputError:
 def _within(folder: Path) -> Path:
     """Return the file to read in a folder; tokenizer.json if there is none."""
     named = (folder / name for name in _NAMES if (folder / name).exists())
-    return next(named, None) or next(iter(sorted(folder.glob("*.tiktoken"))), folder / _NAMES[0])
+    others = (place for ending in ("*.spm.fb", "*.tiktoken") for place in sorted(folder.glob(ending)))
+    return next(named, None) or next(others, folder / _NAMES[0])
 
 
 def _beside(file: Path, data: bytes, names: tuple[str, ...], *, is_one: bool) -> tuple[bytes, str]:
@@ -341,7 +348,7 @@ FILES = (
         "vocab.txt",
     ),
     *("tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "spm.model", "source.spm", "target.spm"),
-    *("tiktoken.model", "*.tiktoken"),
+    *("tiktoken.model", "*.tiktoken", "*.spm.fb"),
 )
 _REPOSITORY = re.compile(r"(?=.{3,96}\Z)[A-Za-z0-9_][\w.-]*/[A-Za-z0-9_][\w.-]*", re.ASCII)
 _SUFFIXES = (".json", ".model", ".spm", ".txt", ".bpe", ".tiktoken", ".gguf", ".jinja", ".parquet", ".jsonl")

@@ -1,4 +1,4 @@
-"""The pre-tokenizer ByteLevel before models that are not BPE of bytes: refused by name, not read with other ids."""
+"""The pre-tokenizer ByteLevel before models that are not BPE of bytes: they read the letters of bytes, as in HF."""
 
 from __future__ import annotations
 
@@ -38,13 +38,38 @@ def file_with(path: Path, kind: str, **parts: Any) -> Path:
     return path
 
 
+TEXTS = ("a", "a é", "é", "", "aé\n a  12é", "a" * 101, "\u3000中文 🙂", "a\u0301")
+
+
 @pytest.mark.parametrize("kind", MODELS)
 @pytest.mark.parametrize("name", BEFORE)
-def test_a_file_is_refused_by_name(tmp_path: Path, kind: str, name: str) -> None:
-    path = file_with(tmp_path / "tok.json", kind, pre_tokenizer=BEFORE[name])
-    tokenizers.Tokenizer.from_file(str(path))  # the peer reads it
-    with pytest.raises(FormatError, match=f"tok.json: pre_tokenizer: ByteLevel before {kind} is not supported"):
-        subwords.load(path)
+@pytest.mark.parametrize("decoder", [None, BYTES])
+def test_ids_tokens_spans_and_text_are_hf_s(tmp_path: Path, kind: str, name: str, decoder: Any) -> None:
+    path = file_with(tmp_path / "tok.json", kind, pre_tokenizer=BEFORE[name], decoder=decoder)
+    peer, tok = tokenizers.Tokenizer.from_file(str(path)), subwords.load(path)
+    tok.save(tmp_path / "again.json")
+    again = subwords.load(tmp_path / "again.json")
+    assert again == tok
+    assert (
+        json.loads((tmp_path / "again.json").read_bytes())["pre_tokenizer"]
+        == json.loads(tokenizers.Tokenizer.from_file(str(tmp_path / "again.json")).to_str())["pre_tokenizer"]
+    )
+    for text in TEXTS:
+        found, expected = tok(text), peer.encode(text)
+        assert found.ids.tolist() == expected.ids == tok.encode(text) == again.encode(text), text
+        assert [*found.file_tokens] == expected.tokens
+        assert [tuple(span) for span in found.spans.tolist()] == expected.offsets
+        assert tok.decode(found.ids) == peer.decode(expected.ids, skip_special_tokens=False)
+    assert tok.encode_batch([*TEXTS]).to_lists() == [peer.encode(text).ids for text in TEXTS]
+    assert tok.encode("aé".encode()) == peer.encode("aé").ids
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_other_formats_refuse_it(tmp_path: Path, kind: str) -> None:
+    tok = subwords.load(file_with(tmp_path / "tok.json", kind, pre_tokenizer=BYTES))
+    for name in ("a.model", "a.gguf", "vocab.txt", "a.tiktoken", "tekken.json"):
+        with pytest.raises(FormatError):
+            tok.save(tmp_path / name)
 
 
 @pytest.mark.parametrize("kind", MODELS)

@@ -19,9 +19,6 @@ from subwords import FormatError, Tokenizer
 # What COMPATIBILITY.md lists as refused.
 REFUSED = (
     "expected one ByteLevel, not two",
-    "ByteLevel before WordPiece is not supported",
-    "ByteLevel before WordLevel is not supported",
-    "ByteLevel before Unigram is not supported",
     "model.byte_fallback: expected false in this model",
     "model.vocab: expected tokens of a byte-level model",
 )

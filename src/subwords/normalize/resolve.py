@@ -68,9 +68,8 @@ def splitter(rule: SplitterLike, *, digits: Literal["1", "1-2", "1-3", "1-3-righ
         return rule if isinstance(rule, Splitter) else Splitter(_rule(rule))
     check_choice("digits", digits, splitters.DIGIT_POLICIES)
     steps = _rule(rule)
-    at = next(
-        (k for k, step in enumerate(steps) if isinstance(step, splitters.Split | splitters.ByteChars)), len(steps)
-    )
+    cuts = splitters.Split | splitters.ByteChars | splitters.ByteLetters
+    at = next((k for k, step in enumerate(steps) if isinstance(step, cuts)), len(steps))
     return Splitter((*steps[:at], splitters.Split(splitters.DIGIT_POLICIES[digits]), *steps[at:]))
 
 

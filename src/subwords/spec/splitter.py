@@ -152,11 +152,21 @@ class Replace:
 class ByteChars:
     """Replace every byte by its character in GPT-2's table; later steps get these characters.
 
+    After the last step they are bytes again, as models of bytes read them; see `ByteLetters`.
+
     Hazard: a later step can cut inside a character of the text.
     """
 
 
-Step: TypeAlias = Split | Prefix | Replace | ByteChars
+@dataclass(frozen=True, slots=True)
+class ByteLetters:
+    """Replace every byte as `ByteChars` does; models of characters read these characters.
+
+    Source: HF's ByteLevel before WordPiece, WordLevel and Unigram.
+    """
+
+
+Step: TypeAlias = Split | Prefix | Replace | ByteChars | ByteLetters
 Rule: TypeAlias = tuple[Step, ...]
 STEPS: tuple[type, ...] = get_args(Step)
 

@@ -24,7 +24,7 @@ from subwords.spec.added_token import ROLES
 from subwords.spec.model import Model
 from subwords.spec.normalizer import Bert, Prepend
 from subwords.spec.padding import LARGEST, LONGEST, Padding, Truncation
-from subwords.spec.splitter import ByteChars, Prefix
+from subwords.spec.splitter import ByteChars, ByteLetters, Prefix
 from subwords.spec.template import MOST_TEMPLATE_IDS
 from subwords.spec.tokenizer import Foreign, TokenizerSpec
 from subwords.split.splitter import Splitter
@@ -396,16 +396,13 @@ def spec_from(top: Node) -> TokenizerSpec:
     splitter = _read_splitter(top["pre_tokenizer"])
     byte_level = any(isinstance(step, ByteChars) for step in splitter)
     if byte_level and kind != "BPE":
-        raise FormatError(
-            f"{top['pre_tokenizer'].place}: ByteLevel before {kind} is not supported; expected it before BPE, or as a "
-            "normalizer"
-        )
+        splitter = tuple(ByteLetters() if isinstance(step, ByteChars) else step for step in splitter)
     vocab, pieces = _read_vocab(top["model"]["vocab"], kind)
     added = read_added(top["added_tokens"], vocab)
     given: Any = pieces if kind == "Unigram" else vocab
     bytes_too = {"byte_level": byte_level} if kind == "BPE" else {}
     model: Model = _module(kind.lower()).read_model(top["model"], given, added, **bytes_too)
-    if byte_level and isinstance(splitter[-1], ByteChars):
+    if splitter and isinstance(splitter[-1], ByteChars):
         splitter = splitter[:-1]  # the model records that its symbols are bytes
     # The spelling of version 2.0 is not written.
     kept = [*(() if is_new else _SPELLED), *_unknown_keys(top)]
@@ -587,14 +584,16 @@ def _written_decoder(spec: TokenizerSpec) -> Any:
 
 def _written_pre_tokenizer(spec: TokenizerSpec) -> dict[str, Any] | None:
     rule, model = spec.splitter, spec.model
-    if model.byte_level and not any(isinstance(step, ByteChars) for step in rule):
-        rule = (*rule, ByteChars())
-    elif any(isinstance(step, ByteChars) for step in rule) and not model.byte_level:
+    letters = next((type(step) for step in rule if isinstance(step, ByteChars | ByteLetters)), None)
+    if letters is not None and (letters is ByteChars) != model.byte_level:
+        expected = ByteChars if model.byte_level else ByteLetters
         raise FormatError(
-            f"ByteLevel before {type(model).__name__} of characters: expected a splitter without ByteChars, because in "
-            "a tokenizer.json the model would read the letters of bytes"
+            f"ByteLevel before {type(model).__name__}: expected a splitter with {expected.__name__}, not "
+            f"{letters.__name__}, because in a tokenizer.json the model would read other text"
         )
-    return to_pre_tokenizer(rule)
+    if model.byte_level and letters is None:
+        rule = (*rule, ByteChars())
+    return to_pre_tokenizer(tuple(ByteChars() if isinstance(step, ByteLetters) else step for step in rule))
 
 
 def _filled(frame: str, model: dict[str, Any], written: dict[str, str]) -> str:

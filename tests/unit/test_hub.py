@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import os
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,10 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     def refuse(*_args: Any, **_options: Any) -> Any:
         raise OSError("no network in tests")
 
+    for name in ("HF_HOME", "HUGGINGFACE_HUB_CACHE", "TRANSFORMERS_CACHE", "SUBWORDS_VOCABULARIES"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(hub.HfApi, "repo_info", refuse)
     monkeypatch.chdir(tmp_path)
@@ -56,7 +61,9 @@ def test_revisions(cache: Path) -> None:
     assert subwords.load("org/name") == second
     assert subwords.load("org/name", revision="v1") == first
     assert subwords.load("org/name", revision="a" * 40) == first
-    with pytest.raises(FormatError, match=r"cache lacks org/name at v2: load\(\.\.\., download=True\)"):
+    with pytest.raises(
+        FormatError, match=r"no cache has org/name at v2 \(looked in .*cache.*\): load\(\.\.\., download=True\)"
+    ):
         subwords.load("org/name", revision="v2")
 
 
@@ -79,7 +86,7 @@ def test_what_exists_here_comes_first(cache: Path, tmp_path: Path) -> None:
 
 
 def test_nothing_is_downloaded_unasked(cache: Path) -> None:
-    with pytest.raises(FormatError, match=r"no file or folder org/name here, .* cache lacks org/name"):
+    with pytest.raises(FormatError, match=r"no file or folder org/name here, and no cache has org/name \(looked in "):
         subwords.load("org/name")
     with pytest.raises(FormatError, match=r"cannot download org/name from the Hugging Face Hub: .*"):
         subwords.load("org/name", download=True)
@@ -108,7 +115,7 @@ def test_only_tokenizer_files_are_asked_for(cache: Path, monkeypatch: pytest.Mon
 
 def test_a_repository_without_tokenizer_files(cache: Path) -> None:
     (put(cache, "org/weights", "e" * 40) / "config.json").write_text("{}")
-    with pytest.raises(FormatError, match=r"the Hugging Face cache has no tokenizer files of org/weights"):
+    with pytest.raises(FormatError, match=r"has no tokenizer files of org/weights: load"):
         subwords.load("org/weights")
 
 
@@ -121,8 +128,46 @@ def test_without_the_package(cache: Path, monkeypatch: pytest.MonkeyPatch) -> No
         return real(name, *args, **options)
 
     monkeypatch.setattr(builtins, "__import__", missing)
-    with pytest.raises(FormatError, match=r'needs the huggingface_hub package: pip install .*\[hf\]"'):
-        subwords.load("org/name")
+    tok = trained()
+    tok.save(put(cache, "org/name", "a" * 40))
+    assert subwords.load("org/name") == tok
+    with pytest.raises(FormatError, match=r'download=True needs the huggingface_hub package: pip install .*\[hf\]"'):
+        subwords.load("org/other", download=True)
+
+
+def test_every_place_that_a_machine_may_have(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = iter(range(257, 300))
+    homes = {
+        "HF_HOME": "hub",
+        "HUGGINGFACE_HUB_CACHE": "",
+        "TRANSFORMERS_CACHE": "",
+        "XDG_CACHE_HOME": "huggingface/hub",
+    }
+    for variable, below in homes.items():
+        place, tok = tmp_path / variable.lower(), trained(next(sizes))
+        tok.save(put(place / below, f"org/{variable}", "a" * 40))
+        with monkeypatch.context() as patch:
+            patch.setenv(variable, str(place))
+            assert subwords.load(f"org/{variable}") == tok
+        with pytest.raises(FormatError, match="no cache has"):
+            subwords.load(f"org/{variable}")
+    old = trained(next(sizes))
+    old.save(put(cache, "bert-of-old", "a" * 40))
+    assert subwords.load("bert-of-old") == old
+    own = trained(next(sizes))
+    (tmp_path / "own" / "org" / "mine").mkdir(parents=True)
+    own.save(tmp_path / "own" / "org" / "mine")
+    monkeypatch.setenv("SUBWORDS_VOCABULARIES", f"{tmp_path / 'none'}{os.pathsep}{tmp_path / 'own'}")
+    assert subwords.load("org/mine") == own
+    with pytest.raises(FormatError, match="looked in .*none, .*own, .*cache"):
+        subwords.load("org/nobody")
+
+
+@pytest.mark.parametrize("revision", ["../../x", "..", "refs/../.."])
+def test_a_revision_stays_in_the_cache(revision: str, cache: Path) -> None:
+    trained().save(put(cache, "org/name", "a" * 40))
+    with pytest.raises(FormatError, match="no cache has"):
+        subwords.load("org/name", revision=revision)
 
 
 @pytest.mark.parametrize("path", ["a.json", "models/tokenizer.json", "gpt2", "../a/b", "/a/b", "a/b/c", "a//b", "a/-b"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
@@ -272,8 +273,12 @@ def _encoding_of(path: str | PathLike[str], file: Path) -> str | None:
 
 
 def _of_hub(name: str, revision: str | None, download: bool) -> Path | None:
-    """Return the folder of a repository by name; None if `name` is not a repository name."""
-    if is_repository_name(name):
+    """Return the folder of a repository by name; None if `name` is not a repository name.
+
+    A name without "org/", of which old repositories have some, counts if its repository is on this machine.
+    """
+    known = _PLAIN_NAME.fullmatch(name) and not download and _stored_folder(name, revision)
+    if is_repository_name(name) or known:
         return folder_of(name, revision=revision, download=download)
     if revision is not None or download:
         raise _for_names(name, Path(name))
@@ -321,7 +326,8 @@ def _read_encoding(encoding: str, splitter: Rule | None, special_ids: Mapping[st
     _refuse(encoding, splitter, special_ids)
     file = tiktoken.cached_file(encoding)
     if file is None:
-        raise FormatError(f"no rank file for {encoding} here: {tiktoken.where_to_get(encoding)}")
+        looked = ", ".join(str(place.parent) for place in tiktoken.places_of(encoding))
+        raise FormatError(f"no rank file for {encoding} (looked in {looked}): {tiktoken.where_to_get(encoding)}")
     return tiktoken.read_encoding(file.read_bytes(), encoding, str(file))
 
 
@@ -334,7 +340,7 @@ def _refuse(name: str, splitter: Rule | None, special_ids: Mapping[str, int] | N
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Repositories of the Hugging Face Hub by name, "org/name": in the local cache, or downloaded if asked for.
+# Repositories of the Hugging Face Hub by name, "org/name": on this machine, or downloaded if asked for.
 
 # What is fetched: files of tokenizers, no weights.
 FILES = (
@@ -351,6 +357,7 @@ FILES = (
     *("tiktoken.model", "*.tiktoken", "*.spm.fb"),
 )
 _REPOSITORY = re.compile(r"(?=.{3,96}\Z)[A-Za-z0-9_][\w.-]*/[A-Za-z0-9_][\w.-]*", re.ASCII)
+_PLAIN_NAME = re.compile(r"(?=.{2,96}\Z)[A-Za-z0-9_][\w.-]*", re.ASCII)
 _SUFFIXES = (".json", ".model", ".spm", ".txt", ".bpe", ".tiktoken", ".gguf", ".jinja", ".parquet", ".jsonl")
 
 
@@ -364,39 +371,68 @@ def is_repository_name(path: object) -> bool:
 
 
 def folder_of(name: str, *, revision: str | None = None, download: bool = False) -> Path:
-    """Return the folder of the cache with a repository's tokenizer files; only `download` asks the network.
+    """Return the folder with a repository's tokenizer files; only `download` asks the network.
 
-    Raises FormatError if huggingface_hub is not installed, if the cache lacks the repository, and if the download
-    fails.
+    It may be in a folder of SUBWORDS_VOCABULARIES, by its name, or in a cache of the Hub. Raises FormatError if it is
+    in none, and if the download fails.
 
     Source: huggingface_hub 2.4, snapshot_download.
     """
     if revision is not None and (not isinstance(revision, str) or not revision):
         raise InputError(f"expected revision as the name of a branch or tag, or a commit, not {revision!r:.60}")
+    at = f"{name} at {revision}" if revision else name
+    found = _downloaded(name, revision, at) if download else _stored_folder(name, revision)
+    if found is None:
+        looked = ", ".join(map(str, [*own_folders(), *hub_caches()]))
+        raise FormatError(
+            f"no file or folder {name} here, and no cache has {at} (looked in {looked}): load(..., download=True) "
+            f"downloads its tokenizer files, and so does huggingface_hub's command: hf download {name}"
+        )
+    if not any(next(found.glob(pattern), None) for pattern in FILES if pattern != BESIDE[-1]):
+        hint = "it has none" if download else "load(..., download=True) downloads those that it has"
+        raise FormatError(f"{found} has no tokenizer files of {at}: {hint}")
+    return found
+
+
+def own_folders() -> list[Path]:
+    """Return the folders of SUBWORDS_VOCABULARIES: files and folders by the names that `load` is given."""
+    return [Path(place) for place in os.environ.get("SUBWORDS_VOCABULARIES", "").split(os.pathsep) if place]
+
+
+def hub_caches() -> list[Path]:
+    """Return where the Hub's files may be on this machine: as huggingface_hub and older transformers look for them."""
+    get = os.environ.get
+    home = Path(get("HF_HOME") or Path(get("XDG_CACHE_HOME") or Path.home() / ".cache", "huggingface"))
+    named = (get("HF_HUB_CACHE"), get("HUGGINGFACE_HUB_CACHE"), get("TRANSFORMERS_CACHE"), home / "hub")
+    return [*dict.fromkeys(Path(place).expanduser() for place in named if place)]
+
+
+def _stored_folder(name: str, revision: str | None) -> Path | None:
+    """Return a repository's folder on this machine, None if there is none."""
+    if revision is None:
+        for place in own_folders():
+            if (place / name).is_dir():
+                return place / name
+    if ".." in Path(revision or "main").parts:
+        return None
+    for cache in hub_caches():
+        root = cache / f"models--{name.replace('/', '--')}"
+        commit = revision or "main"
+        ref = root / "refs" / commit
+        with contextlib.suppress(OSError, ValueError):
+            commit = ref.read_text("utf-8").strip() if ref.is_file() else commit
+            found = root / "snapshots" / commit
+            if found.is_dir() and found.parent == root / "snapshots":
+                return found
+    return None
+
+
+def _downloaded(name: str, revision: str | None, at: str) -> Path:
     try:
         from huggingface_hub import snapshot_download
-        from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
     except ImportError:
-        raise FormatError(
-            f"no file or folder {name} here; looking it up as a repository of the Hugging Face Hub needs the "
-            f"huggingface_hub package: {install_hint('hf')}"
-        ) from None
-    at = f"{name} at {revision}" if revision else name
+        raise FormatError(f"download=True needs the huggingface_hub package: {install_hint('hf')}") from None
     try:
-        found = snapshot_download(name, revision=revision, allow_patterns=[*FILES], local_files_only=not download)
-    except HFValidationError as error:
-        raise FormatError(f"no file or folder {name} here, and no name of a repository: {error}") from None
-    except LocalEntryNotFoundError as error:
-        if download:
-            raise FormatError(f"cannot download {at} from the Hugging Face Hub: {error}") from None
-        raise FormatError(
-            f"no file or folder {name} here, and the Hugging Face cache lacks {at}: load(..., download=True) downloads "
-            f"its tokenizer files, and so does huggingface_hub's command: hf download {name}"
-        ) from None
+        return Path(str(snapshot_download(name, revision=revision, allow_patterns=[*FILES], local_files_only=False)))
     except Exception as error:  # huggingface_hub passes on errors of several HTTP libraries
         raise FormatError(f"cannot download {at} from the Hugging Face Hub: {error}") from error
-    folder = Path(str(found))
-    if not any(next(folder.glob(pattern), None) for pattern in FILES if pattern != BESIDE[-1]):
-        hint = "it has none" if download else "load(..., download=True) downloads those that it has"
-        raise FormatError(f"the Hugging Face cache has no tokenizer files of {at}: {hint}")
-    return folder

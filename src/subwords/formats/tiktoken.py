@@ -201,15 +201,23 @@ def _last_parts(text: bytes, own: int, ids: Mapping[bytes, int]) -> tuple[int, .
 
 
 def cached_file(encoding: str) -> Path | None:
-    """Return where the rank file of an encoding is: in this folder, or in tiktoken's cache; None if it is not there.
+    """Return where the rank file of an encoding is on this machine; None if it is nowhere."""
+    return next((place for place in places_of(encoding) if place.is_file()), None)
+
+
+def places_of(encoding: str) -> list[Path]:
+    """Return where the rank file of an encoding may be: here, in SUBWORDS_VOCABULARIES, in tiktoken's caches.
 
     tiktoken keeps its downloads in TIKTOKEN_CACHE_DIR, DATA_GYM_CACHE_DIR, or data-gym-cache in the temporary folder.
     """
+    from subwords.formats.read import own_folders
+
     ranks = ENCODINGS[encoding].ranks
-    cache = os.environ.get("TIKTOKEN_CACHE_DIR", os.environ.get("DATA_GYM_CACHE_DIR"))
-    folder = Path(tempfile.gettempdir(), "data-gym-cache") if cache is None else Path(cache)
     key = sha1(_URL.format(ranks).encode(), usedforsecurity=False).hexdigest()
-    return next((file for file in (Path(f"{ranks}.tiktoken"), folder / key) if file.is_file()), None)
+    named_caches = os.environ.get("TIKTOKEN_CACHE_DIR"), os.environ.get("DATA_GYM_CACHE_DIR")
+    caches = [*filter(None, named_caches), Path(tempfile.gettempdir(), "data-gym-cache")]
+    named = [folder / f"{ranks}.tiktoken" for folder in (Path.cwd(), *own_folders())]
+    return [*named, *(Path(folder, key) for folder in dict.fromkeys(caches))]
 
 
 def read_encoding(data: bytes, encoding: str, name: str) -> TokenizerSpec:

@@ -159,7 +159,7 @@ def test_every_place_that_a_machine_may_have(cache: Path, tmp_path: Path, monkey
     own.save(tmp_path / "own" / "org" / "mine")
     monkeypatch.setenv("SUBWORDS_VOCABULARIES", f"{tmp_path / 'none'}{os.pathsep}{tmp_path / 'own'}")
     assert subwords.load("org/mine") == own
-    with pytest.raises(FormatError, match="looked in .*none, .*own, .*cache"):
+    with pytest.raises(FormatError, match=r"looked in .*none, .*own, .*cache"):
         subwords.load("org/nobody")
 
 

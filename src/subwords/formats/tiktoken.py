@@ -214,10 +214,10 @@ def places_of(encoding: str) -> list[Path]:
 
     ranks = ENCODINGS[encoding].ranks
     key = sha1(_URL.format(ranks).encode(), usedforsecurity=False).hexdigest()
-    named_caches = os.environ.get("TIKTOKEN_CACHE_DIR"), os.environ.get("DATA_GYM_CACHE_DIR")
-    caches = [*filter(None, named_caches), Path(tempfile.gettempdir(), "data-gym-cache")]
+    given = os.environ.get("TIKTOKEN_CACHE_DIR"), os.environ.get("DATA_GYM_CACHE_DIR")
+    caches = [Path(folder) for folder in given if folder] + [Path(tempfile.gettempdir(), "data-gym-cache")]
     named = [folder / f"{ranks}.tiktoken" for folder in (Path.cwd(), *own_folders())]
-    return [*named, *(Path(folder, key) for folder in dict.fromkeys(caches))]
+    return [*named, *(folder / key for folder in dict.fromkeys(caches))]
 
 
 def read_encoding(data: bytes, encoding: str, name: str) -> TokenizerSpec:

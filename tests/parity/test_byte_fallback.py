@@ -179,3 +179,64 @@ def test_ties_that_merges_cannot_say_are_not_written() -> None:
     )
     with pytest.raises(subwords.FormatError, match=r"b'(ab|ba)' and b'(ab|ba)' have equal priority"):
         write(tokenizer_of(model, splitter(())))
+
+
+def model_with_runs(rng: random.Random) -> BPE:
+    """Characters a and b, tied runs of a, and later tokens: runs of other lengths, and some with b."""
+    longest = rng.randrange(3, 10)
+    tied = sorted({longest, *rng.sample(range(2, longest + 1), rng.randrange(1, longest - 1))}, reverse=True)
+    others = [n for n in range(2, 24) if n not in tied]
+    late = ["a" * n for n in rng.sample(others, rng.randrange(3))]
+    for _ in range(rng.randrange(5)):
+        late.append("".join(rng.choices(["a", "aa", "aaa", "b", "ab"], k=rng.randrange(2, 4))))
+    late = [text for text in dict.fromkeys(late) if "b" not in text or text.count("a") != 1]
+    rng.shuffle(late)
+    pieces = ["<unk>", "a", "b", "ab", *("a" * n for n in tied), *late]
+    scores = [0.0, 0.0, 0.0, -1.0, *([-5.0] * len(tied)), *(-6.0 - i for i in range(len(late)))]
+    if rng.random() < 0.1:  # a token that comes earlier and contains two
+        pieces, scores = [*pieces, "baa"], [*scores, -2.0]
+    unique = dict.fromkeys(pieces)
+    return BPE.from_scores(
+        [piece.encode() for piece in unique],
+        [scores[pieces.index(piece)] for piece in unique],
+        unk_id=0,
+        byte_fallback=False,
+        special_ids=[0],
+    )
+
+
+def test_runs_that_are_tied_are_written_if_later_tokens_change_nothing() -> None:
+    """All that is written gives the ids of the tied model; most models with later tokens can be written."""
+    rng = random.Random(11)
+    written = later = 0
+    for _ in range(400):
+        model = model_with_runs(rng)
+        tok = tokenizer_of(model, splitter(()))
+        try:
+            data = write(tok)
+        except subwords.FormatError as error:
+            assert "equal priority" in str(error)
+            continue
+        written += 1
+        later += any(b"aa" in token and b"b" in token for token in model.vocab)
+        theirs = tokenizers.Tokenizer.from_buffer(data)
+        parts = ["a" * rng.randrange(1, 60) for _ in range(6)]
+        for text in [*("a" * n for n in range(1, 50)), *("b".join(parts[k:]) + "b" * k for k in range(6))]:
+            assert theirs.encode(text).ids == tok.encode(text), (text, [*model.vocab])
+    assert written > 200
+    assert later > 50
+
+
+def test_a_llama_that_learned_code_is_written_with_its_ids(data: Path, tmp_path: Path) -> None:
+    tok = subwords.load(file_of(data, "mistral/tokenizer.model.v1"))
+    code = "def f(x):\n    if x:\n        return 1\n            pass\n                # deep\n" * 50
+    more = subwords.adapt.extend(tok, [code], count=12, progress=False)
+    assert any(("▁▁" in text and text.strip("▁")) for text in map(bytes.decode, [*more.vocab][tok.vocab_size :]))
+    more.save(tmp_path / "code.json")
+    again = subwords.load(tmp_path / "code.json")
+    rng = random.Random(3)
+    texts = [
+        code,
+        *(" " * rng.randrange(40) + rng.choice(code.split("\n")) + " " * rng.randrange(40) for _ in range(300)),
+    ]
+    assert again.encode_batch(texts).to_lists() == more.encode_batch(texts).to_lists()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from itertools import compress, pairwise
+from itertools import accumulate, compress, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -332,19 +332,50 @@ def ties(model: BPE) -> list[list[int]]:
     return [tokens for tokens in found if len(tokens) > 1]
 
 
+LONGEST_RUN = 64  # characters of a tied run before later runs, of which `_stay_apart` tries all
+
+
 def is_ordered(model: BPE, tied: Sequence[int]) -> bool:
     """Whether merging tied tokens in their listed order gives the same result as treating them as tied.
 
-    True for runs of one character, longest first, if no other token contains two of it. By the tie, a run grows to the
-    longest token before the next run begins after it, and a growing run absorbs that one when it can. Each such step
-    makes a longer run than starting a new one does, so the listed order makes the same steps first.
+    True for runs of one character, longest first, if no other token contains two of it, but for tokens that come after
+    the tied ones. By the tie, a run grows to the longest token before the next run begins after it, and a growing run
+    absorbs that one when it can. Each such step makes a longer run than starting a new one does, so the listed order
+    makes the same steps first. Merges that come later begin when no tied merge is left, and must leave none. Those with
+    other characters shorten a run at an end. Longer runs join neighbours of what the tied merges left: see
+    `_stay_apart`.
     """
     texts = [model.vocab[token].decode("utf-8", "surrogateescape") for token in tied]
     char, lengths = texts[0][0], sorted(map(len, texts), reverse=True)
-    if texts != [char * n for n in lengths] or lengths[-1] < 2:
+    if texts != [char * n for n in lengths] or lengths[-1] < 2 or model.ranks is None:
         return False
-    others = set(model.merges[:, 2].tolist()) - set(tied)
-    return not any((char * 2).encode("utf-8", "surrogateescape") in model.vocab[token] for token in others)
+    results, run = model.merges[:, 2], char.encode("utf-8", "surrogateescape")
+    after = int(model.ranks[np.isin(results, tied)].max())
+    early, late = (
+        [token for token in set(results[part].tolist()) - set(tied) if run * 2 in model.vocab[token]]
+        for part in (model.ranks <= after, model.ranks > after)
+    )
+    only_runs = [token for token in late if not model.vocab[token].replace(run, b"")]
+    return not early and (not only_runs or _stay_apart(lengths))
+
+
+def _stay_apart(lengths: Sequence[int]) -> bool:
+    """Whether neighbours that tied merges leave of a run never join to a tied length, however later merges join them.
+
+    lengths: of the tied runs, the longest first. A run of the longest length or more begins with one of that length,
+    which nothing tied contains; so it is enough to try all shorter runs.
+    """
+    longest, tied = lengths[0], {*lengths}
+    if longest > LONGEST_RUN:
+        return False
+    for size in range(2, longest):
+        parts = [1] * size
+        while (at := next((i for i, pair in enumerate(pairwise(parts)) if sum(pair) in tied), -1)) >= 0:
+            parts[at : at + 2] = [parts[at] + parts[at + 1]]
+        ends = [0, *accumulate(parts)]
+        if any(ends[j] - ends[i] in tied for j in range(2, len(ends)) for i in range(j - 1)):
+            return False
+    return True
 
 
 def taken_apart(model: BPE) -> dict[int, list[int]]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import unicodedata
 import warnings
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ import pytest
 import subwords
 from inside import formats_hf_classes as classes
 from small_data import file_of
-from subwords import FormatError, InputError, Tokenizer
+from subwords import FormatError, InputError, SubwordsWarning, Tokenizer
 
 transformers = pytest.importorskip("transformers")
 pytest.importorskip("sentencepiece")
@@ -153,6 +154,71 @@ def test_files_of_older_folders(name: str, small_data: Path, tmp_path: Path) -> 
     if name == "Bert":  # its unk token is the model's
         (place / "special_tokens_map.json").write_text(json.dumps({"pad_token": pad}))
     check(transformers.AutoTokenizer.from_pretrained(str(place)), loaded(place))
+
+
+def test_marian_s_two_files(shared_data: Path, tmp_path: Path) -> None:
+    for name in ("source.spm", "target.spm", "vocab.json"):
+        (tmp_path / name).write_bytes((shared_data / "tokenizers" / "marian-en-mg" / name).read_bytes())
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "MarianTokenizer"}))
+    with pytest.warns(
+        SubwordsWarning, match=r"target\.spm is not read, .* 93 pieces of source\.spm have no id in vocab"
+    ):
+        ours = subwords.load(tmp_path)
+    theirs = transformers.AutoTokenizer.from_pretrained(str(tmp_path))
+    size = len(json.loads((tmp_path / "vocab.json").read_bytes()))
+    lines = (shared_data / "corpora" / "english.txt").read_text("utf-8")[:60_000].split("\n")
+    for line in [*lines, "</s> x <pad>", "", " a  b ", "Hello"]:
+        ids = [ours.roles["unk"] if i >= size else i for i in ours(line, special="allow").ids.tolist()]
+        assert ids == theirs(line).input_ids, line
+    assert ours.roles == {"eos": 0, "unk": 1, "pad": size - 1}
+
+
+def ranks(place: Path, count: int = 400) -> dict[bytes, int]:
+    tok = subwords.train(["low lower lowest 中文 naïve café 123"] * 9, vocab_size=count, splitter="qwen2")
+    tok.save(place.with_suffix(".tiktoken"))
+    place.with_suffix(".tiktoken").rename(place)
+    return dict(tok.vocab)
+
+
+MORE = [
+    "low lowest",
+    "cafe\u0301 123",
+    "中文low X's",
+    "<|im_start|>low<|im_end|><|extra_204|>",
+    "[BOS]low[EOS]<|reserved_token_",
+]
+
+
+def test_a_folder_of_qwen_1(tmp_path: Path) -> None:
+    tiktoken = pytest.importorskip("tiktoken")
+    found = ranks(tmp_path / "qwen.tiktoken")
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "QWenTokenizer"}))
+    names = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", *(f"<|extra_{i}|>" for i in range(205))]
+    special = {text: len(found) + i for i, text in enumerate(names)}
+    rule: Any = subwords.splitter("qwen2").rule[0]
+    theirs = tiktoken.Encoding("q", pat_str=rule.pattern, mergeable_ranks=found, special_tokens=special)
+    ours = loaded(tmp_path)
+    for text in MORE:
+        expected = theirs.encode(unicodedata.normalize("NFC", text), allowed_special="all")
+        assert ours.encode(text, special="allow") == expected
+    assert ours.special_tokens == special
+
+
+def test_a_folder_of_kimi(tmp_path: Path) -> None:
+    tiktoken = pytest.importorskip("tiktoken")
+    found = ranks(tmp_path / "tiktoken.model")
+    size = len(found)
+    listed = {str(size): {"content": "[BOS]", "special": True}, str(size + 1): {"content": "[EOS]", "special": True}}
+    config = {"tokenizer_class": "TikTokenTokenizer", "added_tokens_decoder": listed, "bos_token": "[BOS]"}
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(config))
+    special = {"[BOS]": size, "[EOS]": size + 1}
+    special |= {f"<|reserved_token_{i}|>": i for i in range(size + 2, size + 256)}
+    rule: Any = subwords.splitter("kimi-k2").rule[0]
+    theirs = tiktoken.Encoding("k", pat_str=rule.pattern, mergeable_ranks=found, special_tokens=special)
+    ours = loaded(tmp_path)
+    for text in [*MORE, f"<|reserved_token_{size + 7}|>x"]:
+        assert ours.encode(text, special="allow") == theirs.encode(text, allowed_special="all")
+    assert (ours.special_tokens, ours.roles) == (special, {"bos": size, "eos": size + 1})
 
 
 def test_what_a_class_cannot_use_is_an_error_with_its_place(small_data: Path, tmp_path: Path) -> None:

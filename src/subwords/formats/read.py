@@ -22,7 +22,16 @@ from subwords.support.names import install_hint, nearest
 from subwords.support.value import digest_of
 
 Kind: TypeAlias = Literal[
-    "ranks", "tekken", "merges", "vocab.json", "unigram.json", "vocab.txt", "sentencepiece", "spm.fb", "tokenizer.json"
+    "ranks",
+    "tekken",
+    "merges",
+    "vocab.json",
+    "unigram.json",
+    "vocab.txt",
+    "rwkv",
+    "sentencepiece",
+    "spm.fb",
+    "tokenizer.json",
 ]
 
 Contents: TypeAlias = Mapping[str, tuple[bytes, bytes]]  # of files by path, as os.path.normpath has it: with SHA-256
@@ -57,7 +66,9 @@ def kind_of(data: bytes, file: Path) -> Kind | None:
     if _FIRST_ENTRY.match(data) or _prefix(file, VOCABS) is not None:
         return "vocab.json"
     if file.suffix == ".txt":
-        return "vocab.txt"
+        from subwords.formats.vocab_txt import is_rwkv
+
+        return "rwkv" if is_rwkv(data) else "vocab.txt"
     if file.suffix == ".fb":
         return "spm.fb"
     begins_json = data.lstrip().startswith(b"{")
@@ -248,6 +259,10 @@ def read_as(
             from subwords.formats.hf import unigram
 
             return unigram.read_unigram_json(data, str(file))
+        case "rwkv":
+            from subwords.formats import vocab_txt
+
+            return vocab_txt.read_rwkv(data, str(file))
         case "vocab.txt":
             from subwords.formats import vocab_txt
 
@@ -297,7 +312,9 @@ def _for_names(path: str | PathLike[str], file: Path) -> InputError:
 def _within(folder: Path) -> Path:
     """Return the file to read in a folder; tokenizer.json if there is none."""
     named = (folder / name for name in _NAMES if (folder / name).exists())
-    others = (place for ending in ("*.spm.fb", "*.tiktoken") for place in sorted(folder.glob(ending)))
+    others = (
+        place for ending in ("*.spm.fb", "*.tiktoken", "rwkv_vocab*.txt") for place in sorted(folder.glob(ending))
+    )
     return next(named, None) or next(others, folder / _NAMES[0])
 
 

@@ -1,13 +1,16 @@
-"""BERT's vocab.txt: one token per line; the id is the line number, from 0."""
+"""BERT's vocab.txt: one token per line; the id is the line number, from 0. And RWKV's, which names ids and bytes."""
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import re
 from collections.abc import Sequence
 
+from subwords.formats.checks import check_gaps
 from subwords.formats.json_node import is_unicode, show_json
 from subwords.models.families import need
-from subwords.models.wordpiece.model import WordPiece
+from subwords.models.wordpiece.model import LARGEST_ID, LONGEST_WORD, WordPiece
 from subwords.spec.added_token import BERT_TOKENS, AddedToken
 from subwords.spec.decoder import WordPieceDecoder
 from subwords.spec.normalizer import NAMED as NORMALIZERS
@@ -19,7 +22,11 @@ from subwords.spec.vocab import Vocab
 from subwords.support.errors import FormatError
 
 _BOM = "\ufeff"
-_RWKV = re.compile(r"""[0-9]+ b?(['"]).*\1 [0-9]+""")  # id, a token as Python writes it, and its number of bytes
+# An id, a token as Python writes it, and its number of bytes.
+_RWKV_LINE = re.compile(rb"""([0-9]{1,10}) (b?(?:'.*'|".*")) ([0-9]{1,10})""")
+_RWKV = re.compile(_RWKV_LINE.pattern + rb"\r?\n")
+_LONGEST_LINE = 1 << 16
+_NEVER = {0xC0, 0xC1, *range(0xF5, 0x100)}  # bytes that UTF-8 never has
 
 
 def read_tokens(data: bytes, name: str, *, unk: str = "[UNK]") -> list[str]:
@@ -46,8 +53,6 @@ def read_tokens(data: bytes, name: str, *, unk: str = "[UNK]") -> list[str]:
                 f"{name}: expected lines that end with a line feed, not {came}: replace it by a line feed"
             )
     last = {token: i for i, token in enumerate(tokens)}
-    if tokens and _RWKV.fullmatch(tokens[0]):
-        raise FormatError(f"{name}: expected BERT's vocab.txt, not the vocabulary of RWKV, which is not supported")
     if unk not in last or not unk:
         raise FormatError(
             f"{name}: expected the token {show_json(unk)} for unknown words; it is not among {len(tokens)} lines: "
@@ -129,6 +134,46 @@ def read_vocab_txt(data: bytes, name: str) -> TokenizerSpec:
     )
 
 
+def is_rwkv(data: bytes) -> bool:
+    """Whether a file begins like the vocabulary of RWKV."""
+    return _RWKV.match(data[:_LONGEST_LINE]) is not None
+
+
+def read_rwkv(data: bytes, name: str) -> TokenizerSpec:
+    """Return the tokenizer of RWKV's vocabulary: the longest token at each place of a text, by bytes.
+
+    A line is an id, a token as Python writes a string or bytes, and its length in bytes. Raises FormatError, with the
+    line, for other lines, and for a byte without a token. Bytes that UTF-8 never has are unknown.
+
+    Source: RWKV's "World" tokenizer, 2023.
+
+    >>> lines = b"".join(b"%d %r 1\\n" % (byte + 1, bytes([byte])) for byte in range(256))
+    >>> read_rwkv(lines + b"257 'ab' 2\\n", "rwkv_vocab.txt").model.vocab.ids[b"ab"]
+    257
+    """
+    ids: dict[int, bytes] = {}
+    for number, line in enumerate(data.splitlines(), 1):
+        found = _RWKV_LINE.fullmatch(line) if len(line) <= _LONGEST_LINE else None
+        token: object = None
+        if found:
+            with contextlib.suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+                token = ast.literal_eval(found[2].decode())
+        text = token.encode("utf-8", "surrogateescape") if isinstance(token, str) else token
+        if not found or not isinstance(text, bytes) or not text or int(found[3]) != len(text):
+            raise FormatError(f"{name}: line {number}: expected an id, a token and its bytes, not {line[:60]!r}")
+        index = int(found[1])
+        if index > LARGEST_ID or index in ids:
+            raise FormatError(f"{name}: line {number}: expected a new id, not {index}")
+        ids[index] = text
+    check_gaps(max(ids, default=0), ids, name, "ids")
+    tokens = [ids.get(i, b"") for i in range(max(ids, default=-1) + 1)]
+    if missing := [byte for byte in range(256) if bytes([byte]) not in {*ids.values()}]:
+        raise FormatError(f"{name}: expected a token for each of 256 bytes; {bytes(missing[:1])!r} has none")
+    # The kernel needs a byte with which no token begins, and text has none of these.
+    lost = frozenset(i for i, text in ids.items() if len(text) == 1 and text[0] in _NEVER)
+    return TokenizerSpec(model=WordPiece(Vocab(tokens), prefix="", max_chars=LONGEST_WORD, special_ids=lost))
+
+
 def write_vocab_txt(spec: TokenizerSpec) -> bytes:
     """Return the vocab.txt of a WordPiece tokenizer.
 
@@ -136,7 +181,7 @@ def write_vocab_txt(spec: TokenizerSpec) -> bytes:
     suppose, which are BERT's: text would get other ids.
     """
     need(spec.model, WordPiece, FormatError("vocab.txt holds WordPiece tokenizers only; write a .json file"))
-    tokens = [token.decode() for token in spec.model.vocab]
+    tokens = [token.decode("utf-8", "surrogateescape") for token in spec.model.vocab]
     data = write_tokens(tokens)
     unk = "" if spec.model.unk_id is None else tokens[spec.model.unk_id]
     if unk != "[UNK]":

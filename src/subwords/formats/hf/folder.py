@@ -62,7 +62,8 @@ def read_with_class(folder: Path, files: Mapping[str, bytes]) -> TokenizerSpec |
 
     def made() -> tuple[TokenizerSpec, str, dict[str, str]]:
         given = classes.Given(str(folder), options, vocabulary)
-        spec = spec_from(classes.as_tokenizer_json(name, given))
+        own = name in classes.OWN
+        spec = classes.of_own_code(name, given) if own else spec_from(classes.as_tokenizer_json(name, given))
         return spec, spec.model.digest, given.roles
 
     source = digest_of((name, options.verbatim(), digests)).encode()

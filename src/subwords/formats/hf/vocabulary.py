@@ -124,7 +124,10 @@ def added_entries(added: Iterable[AddedToken]) -> list[dict[str, Any]]:
 
 def token_texts(model: Model, added: Iterable[AddedToken]) -> list[str]:
     """Return the text of every id in the file, "" for ids without a token."""
-    return written_texts([token.decode() for token in model.vocab], added)
+    try:
+        return written_texts([token.decode() for token in model.vocab], added)
+    except UnicodeDecodeError as error:
+        raise FormatError(f"tokenizer.json cannot hold {error.object!r:.60}: it is not UTF-8") from None
 
 
 def write_vocab(_model: Model, texts: list[str], appended: set[int]) -> dict[str, str]:

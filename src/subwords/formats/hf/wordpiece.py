@@ -9,11 +9,10 @@ from subwords.formats.hf.vocabulary import encode_vocabulary, texts_by_id, unk_t
 from subwords.formats.hf.vocabulary import token_texts as token_texts
 from subwords.formats.hf.vocabulary import write_vocab as write_vocab
 from subwords.formats.json_node import Node
-from subwords.models.wordpiece.model import WordPiece
+from subwords.models.wordpiece.model import LONGEST_WORD, WordPiece
 from subwords.spec.added_token import AddedToken
 from subwords.spec.vocab import Vocab
 
-_LONGEST = 2**63 - 1  # characters; longer than any text
 _LARGEST = 2**64 - 1  # the largest value that HF reads
 
 
@@ -34,7 +33,7 @@ def read_model(node: Node, vocab: dict[str, int], added: Sequence[AddedToken]) -
         Vocab(encode_vocabulary(node["vocab"], texts_by_id(vocab, added))),
         vocab.get(node["unk_token"].string()),
         prefix=node["continuing_subword_prefix"].string(),
-        max_chars=min(node["max_input_chars_per_word"].integer(_LARGEST), _LONGEST),
+        max_chars=min(node["max_input_chars_per_word"].integer(_LARGEST), LONGEST_WORD),
         special_ids=unyielded_ids(added, vocab),
     )
 

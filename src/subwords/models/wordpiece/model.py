@@ -11,6 +11,7 @@ from subwords.support.errors import FormatError
 MOST_IDS = 2**31 - 1
 LARGEST_ID = MOST_IDS - 1
 MAX_CHARS = 100  # BERT's
+LONGEST_WORD = 2**63 - 1  # characters; longer than any text
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +64,7 @@ class WordPiece(Model):
         prefix = self.prefix.encode()
         later = [piece.removeprefix(prefix) for piece in pieces if prefix and piece.startswith(prefix)]
         first = [piece for piece in pieces if not (prefix and piece.startswith(prefix))]
-        lengths = [len(piece.decode()) for piece in (*first, *later)]
+        lengths = [len(piece.decode("utf-8", "replace")) for piece in (*first, *later)]
         return {
             "prefix": self.prefix,
             "longest_word": self.max_chars,

@@ -83,7 +83,7 @@ def test_names_of_tokenizers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         subwords.load("llama-3")
     file = (tmp_path / "cl100k_base.tiktoken").as_posix()
     for name in ("cl100k_base", "CL100K_Base", "GPT-4", "gpt-4-0613"):
-        with pytest.raises(FormatError, match="no rank file for cl100k_base here") as caught:
+        with pytest.raises(FormatError, match=r"no rank file for cl100k_base \(looked in ") as caught:
             subwords.load(name)
         assert file in str(caught.value).replace("\\", "/")
     with pytest.raises(InputError, match="download are for repositories of the Hugging Face Hub") as refused:

@@ -19,10 +19,9 @@ TEKKEN = {
 }
 MIDITOK = {"config": {"pitch_range": [21, 109]}, "tokenization": "REMI", "miditok_version": "3.0"}
 FILES: dict[str, tuple[str, str]] = {
-    "tekken.json": (json.dumps(TEKKEN), "a tekken.json of Mistral"),
+    "tekken.json": (json.dumps(TEKKEN), "config.default_vocab_size: expected an integer"),
     "tokenizer.json": (json.dumps(MIDITOK), "a configuration of MidiTok"),
-    "unigram.json": (json.dumps({"unk_id": 0, "vocab": [["<unk>", 0.0], ["a", -1.0]]}), "the model of a Unigram"),
-    "rwkv_vocab_v20230424.txt": ("1 '\\x00' 1\n2 '\\x01' 1\n257 b'\\xe2\\x96' 2\n", "the vocabulary of RWKV"),
+    "rwkv_vocab_v20230424.txt": ("1 '\\x00' 1\n2 '\\x01' 1\n257 b'\\xe2\\x96' 2\n", "a token for each of 256 bytes"),
 }
 
 

@@ -124,6 +124,31 @@ def read_rank_file(
     return TokenizerSpec(model=_model_of_ranks(ranks, added), splitter=splitter, added_tokens=added)
 
 
+_QWEN = ("<|endoftext|>", "<|im_start|>", "<|im_end|>", *(f"<|extra_{i}|>" for i in range(205)))
+_RESERVED = 256  # special tokens of Kimi, of which a folder names some
+_MOST_SPECIAL = 100_000
+
+
+def read_qwen(data: bytes, name: str) -> TokenizerSpec:
+    """Return the tokenizer of Qwen 1, whose rules are in code beside its rank file."""
+    from subwords.spec.normalizer import Form
+
+    first = max(read_ranks(data, name).values(), default=-1) + 1
+    special = {text: first + i for i, text in enumerate(_QWEN)}
+    spec = read_rank_file(data, name, splitter=NAMED["qwen2"], special_tokens=special)
+    return spec.with_({"normalizer": (Form("NFC"),)})
+
+
+def read_kimi(data: bytes, name: str, named: Mapping[int, str]) -> TokenizerSpec:
+    """Return the tokenizer of Kimi, whose rules are in code beside its rank file; named: special tokens by id."""
+    first = max(read_ranks(data, name).values(), default=-1) + 1
+    stop = max([first + _RESERVED, *(index + 1 for index in named)])
+    if stop > first + _MOST_SPECIAL:
+        raise FormatError(f"{name}: expected ids of special tokens below {first + _MOST_SPECIAL}, not {stop - 1}")
+    special = {named.get(index) or f"<|reserved_token_{index}|>": index for index in range(first, stop)}
+    return read_rank_file(data, name, splitter=NAMED["kimi-k2"], special_tokens=special)
+
+
 def is_published(data: bytes) -> bool:
     """Whether a rank file is one of OpenAI's, whose splitter and special tokens are known."""
     return sha256(data).hexdigest() in _KNOWN

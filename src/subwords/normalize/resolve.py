@@ -68,7 +68,7 @@ def splitter(rule: SplitterLike, *, digits: Literal["1", "1-2", "1-3", "1-3-righ
         return rule if isinstance(rule, Splitter) else Splitter(_rule(rule))
     check_choice("digits", digits, splitters.DIGIT_POLICIES)
     steps = _rule(rule)
-    cuts = splitters.Split | splitters.ByteChars | splitters.ByteLetters
+    cuts = splitters.Split | splitters.ByteChars | splitters.SpelledBytes
     at = next((k for k, step in enumerate(steps) if isinstance(step, cuts)), len(steps))
     return Splitter((*steps[:at], splitters.Split(splitters.DIGIT_POLICIES[digits]), *steps[at:]))
 

@@ -1,6 +1,6 @@
 """Textbook pre-tokenization: each step processes the pieces that the previous step produced.
 
-A step is any object whose class is named Split, Prefix, Replace, ByteChars or ByteLetters, with its settings as
+A step is any object whose class is named Split, Prefix, Replace, ByteChars or SpelledBytes, with its settings as
 attributes; see the functions of these names. Each character of a piece records the range of the text it maps to. Bytes
 that are not UTF-8 become lone surrogates in `str`, one per byte: only negated classes match them.
 
@@ -48,7 +48,7 @@ def _applied(piece: Piece, step: Any) -> list[Piece]:
             return [prefix(piece, step.text, step.scheme)]
         case "Replace":
             return [replace(piece, step.old, step.new)]
-        case "ByteChars" | "ByteLetters":
+        case "ByteChars" | "SpelledBytes":
             return [byte_chars(piece)]
         case name:
             raise ValueError(f"expected a Split, Prefix, Replace or ByteChars, not a {name}")

@@ -152,21 +152,21 @@ class Replace:
 class ByteChars:
     """Replace every byte by its character in GPT-2's table; later steps get these characters.
 
-    After the last step they are bytes again, as models of bytes read them; see `ByteLetters`.
+    After the last step they are bytes again, as models of bytes read them; see `SpelledBytes`.
 
     Hazard: a later step can cut inside a character of the text.
     """
 
 
 @dataclass(frozen=True, slots=True)
-class ByteLetters:
+class SpelledBytes:
     """Replace every byte as `ByteChars` does; models of characters read these characters.
 
     Source: HF's ByteLevel before WordPiece, WordLevel and Unigram.
     """
 
 
-Step: TypeAlias = Split | Prefix | Replace | ByteChars | ByteLetters
+Step: TypeAlias = Split | Prefix | Replace | ByteChars | SpelledBytes
 Rule: TypeAlias = tuple[Step, ...]
 STEPS: tuple[type, ...] = get_args(Step)
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from subwords.kernels import layout
 from subwords.kernels.layout import Kinds, Literals, Transducer
-from subwords.spec.splitter import ByteChars, ByteLetters, Prefix, Replace, Rule, Split
+from subwords.spec.splitter import ByteChars, Prefix, Replace, Rule, SpelledBytes, Split
 from subwords.spec.unicode import UNICODE_VERSION
 from subwords.split.automaton import automaton, machine
 from subwords.split.pattern import Chars, Look, Outside, Repeat, Then, parse_pattern
@@ -436,7 +436,7 @@ class StepsRoute(SplitRoute):
                     word_spans = add_prefix(word_spans, step.text.encode(), step.scheme == "first")
                 case Replace():
                     word_spans = replace_character(word_spans, step.old.encode(), step.new.encode())
-                case ByteChars() | ByteLetters():
+                case ByteChars() | SpelledBytes():
                     word_spans = write_byte_chars(word_spans)
         return put_bytes_back(word_spans) if self._byte_chars else word_spans
 

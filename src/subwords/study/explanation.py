@@ -17,7 +17,7 @@ from subwords.models.families import family_of, segmenter_of
 from subwords.spec.added_token import input_bytes
 from subwords.spec.model import Model
 from subwords.spec.oniguruma import pattern_tokens
-from subwords.spec.splitter import ByteChars, ByteLetters, Prefix, Replace, Rule, Split, Step
+from subwords.spec.splitter import ByteChars, Prefix, Replace, Rule, SpelledBytes, Split, Step
 from subwords.split.splitter import SplitterEngine
 from subwords.split.word_spans import WordSpans
 from subwords.study.segments import (
@@ -299,7 +299,7 @@ def cut_steps(rule: Rule, text: NDArray[np.uint8]) -> dict[int, int]:
     """Return the first step that cut at each byte where a word begins; the start of the text is not a cut."""
     found: dict[int, int] = {}
     for number in range(len(rule)):
-        if isinstance(rule[number], ByteChars | ByteLetters | Replace):
+        if isinstance(rule[number], ByteChars | SpelledBytes | Replace):
             continue
         spans = SplitterEngine(rule[: number + 1]).word_spans(text)
         for place in spans.words[:-1].tolist():

@@ -13,17 +13,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from subwords.formats.hf.vocab_merges import read_merges
 from subwords.formats.hf.vocabulary import read_vocab
 from subwords.formats.json_node import Node, parse_json, show_json
 from subwords.models.bpe.model import LARGEST_ID
-from subwords.models.unigram.model import Unigram
-from subwords.spec.added_token import AddedToken
 from subwords.spec.splitter import NAMED, SPACE
-from subwords.spec.tokenizer import Foreign, TokenizerSpec
-from subwords.spec.vocab import Vocab
+from subwords.spec.tokenizer import TokenizerSpec
 from subwords.support.errors import FormatError
 
 Pieces = list[tuple[str, float]]
@@ -96,14 +91,14 @@ class Given:
 
     def vocab_and_merges(self) -> dict[str, Any]:
         """Return the content of vocab.json and merges.txt."""
-        vocab, merges = self._file("vocab.json"), self._file("merges.txt")
+        vocab, merges = self.file("vocab.json"), self.file("merges.txt")
         return {"vocab": read_vocab(parse_json(*vocab)), "merges": read_merges(*merges)}
 
     def lines(self, unk: str) -> dict[str, int]:
         """Return the tokens of a vocab.txt."""
         from subwords.formats.vocab_txt import read_tokens
 
-        texts = read_tokens(*self._file("vocab.txt"), unk=unk)
+        texts = read_tokens(*self.file("vocab.txt"), unk=unk)
         return {text: i for i, text in enumerate(texts) if text}
 
     def sentencepiece(self) -> SentencePieceFile:
@@ -111,7 +106,7 @@ class Given:
         from subwords.formats.sentencepiece.read import PieceType, parse_model
 
         name = next(name for name in _SENTENCEPIECE if name in self.files)
-        message = parse_model(*self._file(name))
+        message = parse_model(*self.file(name))
         try:
             pieces = [(piece.piece.decode(), piece.score) for piece in message.pieces]
         except UnicodeDecodeError:
@@ -125,7 +120,8 @@ class Given:
         charsmap = base64.b64encode(message.normalizer_spec.precompiled_charsmap).decode()
         return SentencePieceFile(pieces, added, charsmap, message.trainer_spec.unk_id)
 
-    def _file(self, name: str) -> tuple[bytes, str]:
+    def file(self, name: str) -> tuple[bytes, str]:
+        """Return a vocabulary file, and its name in messages."""
         return self.files[name], f"{self.folder}/{name}"
 
 
@@ -601,97 +597,29 @@ def _nllb(given: Given) -> Parts:
     return Parts(model, _metaspace("always"), _metaspace("always"), normalizer, _Template(single, pair))
 
 
-# ------------------------------------------------------------------ rank files, with the rules of their own code
-
-_QWEN = ("<|endoftext|>", "<|im_start|>", "<|im_end|>", *(f"<|extra_{i}|>" for i in range(205)))
-_RESERVED = 256  # special tokens of Kimi, of which options name some
+# ------------------------------------------------------------------ files that are no parts of a tokenizer.json
 
 
 def of_own_code(name: str, given: Given) -> TokenizerSpec:
     """Return the tokenizer of a folder of `OWN`."""
-    return of_marian(given) if name == "Marian" else _of_ranks(name, given)
+    if name == "Marian":
+        from subwords.formats.sentencepiece.read import read_marian
 
+        given.has("eos=</s>", "unk=<unk>", "pad=<pad>")
+        ids = read_vocab(parse_json(*given.file("vocab.json")))
+        for role, text in given.roles.items():
+            if text not in ids:
+                raise given.options[f"{role}_token"].wrong("a token of vocab.json", show_json(text))
+        return read_marian(*given.file("source.spm"), ids, given.roles)
+    from subwords.formats.tiktoken import read_kimi, read_qwen
 
-def _of_ranks(name: str, given: Given) -> TokenizerSpec:
-    from subwords.formats.tiktoken import read_rank_file, read_ranks
-    from subwords.spec.normalizer import Form
-
-    (file,) = given.files
-    data, place = given.files[file], f"{given.folder}/{file}"
-    first = max(read_ranks(data, place).values(), default=-1) + 1
+    (file,) = OWN[name]
     if name == "QWen":
         given.has("eos=<|endoftext|>", "pad=<|endoftext|>")
-        special = {text: first + i for i, text in enumerate(_QWEN)}
-        spec = read_rank_file(data, place, splitter=NAMED["qwen2"], special_tokens=special)
-        return spec.with_({"normalizer": (Form("NFC"),)})
+        return read_qwen(*given.file(file))
     given.has("bos=[BOS]", "eos=[EOS]")
-    decoder = given.options["added_tokens_decoder"]
-    listed = {} if decoder.value is None else decoder.object()
-    named = {int(key): _content(listed[key]) for key in listed if key.isdecimal()}
-    count = max([first + _RESERVED, *(index + 1 for index in named)]) - first
-    if count > _MOST_IDS:
-        raise decoder.wrong(f"ids below {first + _MOST_IDS}", str(first + count - 1))
-    ids = range(first, first + count)
-    special = {named.get(index) or f"<|reserved_token_{index}|>": index for index in ids}
-    return read_rank_file(data, place, splitter=NAMED["kimi-k2"], special_tokens=special)
-
-
-# ------------------------------------------------------------------ Marian: pieces in one file, ids in another
-
-
-def of_marian(given: Given) -> TokenizerSpec:
-    """Return the tokenizer of a folder of Marian's source language.
-
-    Pieces without an id in vocab.json get the ids after the others; transformers reads them as the unk token.
-    """
-    from subwords.formats.sentencepiece.read import parse_model, spec_of
-    from subwords.spec.template import Inserted, Slot, Template
-
-    given.has("eos=</s>", "unk=<unk>", "pad=<pad>")
-    data, place = given.files["source.spm"], f"{given.folder}/source.spm"
-    source = spec_of(parse_model(data, place))
-    if not isinstance(source.model, Unigram):
-        raise FormatError(f"{place}: expected a Unigram model, as Marian's are")
-    listed = read_vocab(parse_json(given.files["vocab.json"], f"{given.folder}/vocab.json"))
-    old = [piece.decode() for piece in source.model.vocab]
-    lost = {i for i in source.model.special_ids if i != source.model.unk_id}
-    rest = [piece for i, piece in enumerate(old) if piece not in listed and i not in lost]
-    size = max(listed.values(), default=-1) + 1
-    ids = listed | {piece: size + i for i, piece in enumerate(rest)}
-    for role, text in given.roles.items():
-        if text not in ids:
-            raise given.options[f"{role}_token"].wrong("a token of vocab.json", show_json(text))
-    tokens, scores = [b""] * (size + len(rest)), np.zeros(size + len(rest))
-    for text, i in ids.items():
-        tokens[i] = text.encode()
-    yielded = [i for i, piece in enumerate(old) if piece in ids and i not in source.model.special_ids]
-    at = [ids[old[i]] for i in yielded]
-    scores[at] = source.model.scores[yielded]
-    codes = [text for text in listed if text.startswith(">>") and text.endswith("<<")]
-    special = dict.fromkeys([*given.roles.values(), *codes])
-    end = given.roles["eos"]
-    ends = Inserted(end, (ids[end],), (end,), 0)
-    model = Unigram(
-        Vocab(tokens),
-        scores,
-        ids[given.roles["unk"]],
-        special_ids=frozenset(range(len(tokens))) - frozenset(at),
-        user_ids=frozenset(ids[old[i]] for i in source.model.user_ids if old[i] in ids),
-        running=True,
-    )
-    said = f"{given.folder}: target.spm is not read, and what only it knows is {show_json(given.roles['unk'])} here"
-    if rest:
-        said += f"; {len(rest)} pieces of source.spm have no id in vocab.json, and get those from {size} on, in "
-        said += "transformers the unk token's"
-    return TokenizerSpec(
-        model=model,
-        normalizer=source.normalizer,
-        splitter=source.splitter,
-        template=Template((Slot("A"), ends), (Slot("A"), Slot("B"), ends)),
-        decoder=source.decoder,
-        added_tokens=tuple(sorted((AddedToken(text, ids[text]) for text in special), key=lambda token: token.id)),
-        foreign=Foreign(warned=said),
-    )
+    listed = _by_key(given.options["added_tokens_decoder"])
+    return read_kimi(*given.file(file), {int(key): _content(token) for key, token in listed.items() if key.isdecimal()})
 
 
 # ------------------------------------------------------------------ the classes, and what is common to them
@@ -831,11 +759,15 @@ def _content(token: Any) -> str:
     return str((token.get("content") if isinstance(token, dict) else token) or "")
 
 
-def _listed(decoder: Node) -> list[dict[str, Any]]:
+def _by_key(decoder: Node) -> dict[str, dict[str, Any]]:
     if decoder.value is None:
-        return []
+        return {}
     keys = sorted(decoder.object(), key=lambda key: (len(key), key))
-    return [decoder[key].object() for key in keys]
+    return {key: decoder[key].object() for key in keys}
+
+
+def _listed(decoder: Node) -> list[dict[str, Any]]:
+    return [*_by_key(decoder).values()]
 
 
 def _all_tokens(given: Given) -> Iterator[dict[str, Any]]:

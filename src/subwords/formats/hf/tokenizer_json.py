@@ -24,7 +24,7 @@ from subwords.spec.added_token import ROLES
 from subwords.spec.model import Model
 from subwords.spec.normalizer import Bert, Prepend
 from subwords.spec.padding import LARGEST, LONGEST, Padding, Truncation
-from subwords.spec.splitter import ByteChars, ByteLetters, Prefix
+from subwords.spec.splitter import ByteChars, Prefix, SpelledBytes
 from subwords.spec.template import MOST_TEMPLATE_IDS
 from subwords.spec.tokenizer import Foreign, TokenizerSpec
 from subwords.split.splitter import Splitter
@@ -396,7 +396,7 @@ def spec_from(top: Node) -> TokenizerSpec:
     splitter = _read_splitter(top["pre_tokenizer"])
     byte_level = any(isinstance(step, ByteChars) for step in splitter)
     if byte_level and kind != "BPE":
-        splitter = tuple(ByteLetters() if isinstance(step, ByteChars) else step for step in splitter)
+        splitter = tuple(SpelledBytes() if isinstance(step, ByteChars) else step for step in splitter)
     vocab, pieces = _read_vocab(top["model"]["vocab"], kind)
     added = read_added(top["added_tokens"], vocab)
     given: Any = pieces if kind == "Unigram" else vocab
@@ -584,16 +584,16 @@ def _written_decoder(spec: TokenizerSpec) -> Any:
 
 def _written_pre_tokenizer(spec: TokenizerSpec) -> dict[str, Any] | None:
     rule, model = spec.splitter, spec.model
-    letters = next((type(step) for step in rule if isinstance(step, ByteChars | ByteLetters)), None)
+    letters = next((type(step) for step in rule if isinstance(step, ByteChars | SpelledBytes)), None)
     if letters is not None and (letters is ByteChars) != model.byte_level:
-        expected = ByteChars if model.byte_level else ByteLetters
+        expected = ByteChars if model.byte_level else SpelledBytes
         raise FormatError(
             f"ByteLevel before {type(model).__name__}: expected a splitter with {expected.__name__}, not "
             f"{letters.__name__}, because in a tokenizer.json the model would read other text"
         )
     if model.byte_level and letters is None:
         rule = (*rule, ByteChars())
-    return to_pre_tokenizer(tuple(ByteChars() if isinstance(step, ByteLetters) else step for step in rule))
+    return to_pre_tokenizer(tuple(ByteChars() if isinstance(step, SpelledBytes) else step for step in rule))
 
 
 def _filled(frame: str, model: dict[str, Any], written: dict[str, str]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -310,6 +310,57 @@ def spec_of(message: Any) -> TokenizerSpec:
         added_tokens=tuple(AddedToken(pieces[i].decode(), i) for i in special),
         roles=_roles(trainer, pieces, table),
         foreign=Foreign(sentencepiece=table.kept()),
+    )
+
+
+# ------------------------------------------------------------------ Marian: pieces in one file, ids in another
+
+
+def read_marian(data: bytes, name: str, listed: Mapping[str, int], roles: Mapping[str, str]) -> TokenizerSpec:
+    """Return the tokenizer of Marian's source language.
+
+    data: source.spm. listed: the ids of vocab.json. Pieces without one get the ids after the others; transformers reads
+    them as the unk token. roles: the special tokens by role, eos and unk among them.
+    """
+    from subwords.models.unigram.model import Unigram
+    from subwords.spec.template import Inserted, Slot, Template
+
+    source = spec_of(parse_model(data, name))
+    pieces = need(source.model, Unigram, FormatError(f"{name}: expected a Unigram model, as Marian's are"))
+    old = [piece.decode() for piece in pieces.vocab]
+    lost = {i for i in pieces.special_ids if i != pieces.unk_id}
+    size = max(listed.values(), default=-1) + 1
+    rest = [piece for i, piece in enumerate(old) if piece not in listed and i not in lost]
+    ids = {**listed, **{piece: size + i for i, piece in enumerate(rest)}}
+    tokens, scores = [b""] * (size + len(rest)), np.zeros(size + len(rest))
+    for text, i in ids.items():
+        tokens[i] = text.encode()
+    yielded = [i for i, piece in enumerate(old) if piece in ids and i not in pieces.special_ids]
+    at = [ids[old[i]] for i in yielded]
+    scores[at] = pieces.scores[yielded]
+    model = Unigram(
+        Vocab(tokens),
+        scores,
+        ids[roles["unk"]],
+        special_ids=frozenset(range(len(tokens))) - frozenset(at),
+        user_ids=frozenset(ids[old[i]] for i in pieces.user_ids if old[i] in ids),
+        running=True,
+    )
+    said = f"{name}: target.spm is not read, and what only it knows is {roles['unk']!r} here"
+    if rest:
+        said += f"; {len(rest)} pieces of source.spm have no id in vocab.json, and get those from {size} on, in "
+        said += "transformers the unk token's"
+    codes = (text for text in listed if text.startswith(">>") and text.endswith("<<"))
+    special = dict.fromkeys([*roles.values(), *codes])
+    end = Inserted(roles["eos"], (ids[roles["eos"]],), (roles["eos"],), 0)
+    return TokenizerSpec(
+        model=model,
+        normalizer=source.normalizer,
+        splitter=source.splitter,
+        template=Template((Slot("A"), end), (Slot("A"), Slot("B"), end)),
+        decoder=source.decoder,
+        added_tokens=tuple(sorted((AddedToken(text, ids[text]) for text in special), key=lambda token: token.id)),
+        foreign=Foreign(warned=said),
     )
 
 

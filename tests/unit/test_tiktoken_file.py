@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -194,12 +195,30 @@ def test_models_use_the_encodings_that_tiktoken_says() -> None:
     assert encoding_named("bert") is None
 
 
+@pytest.mark.parametrize("variable", ["SUBWORDS_VOCABULARIES", "TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR"])
+def test_every_place_of_a_rank_file(
+    variable: str, shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = (shared_data / "tokenizers" / "tiktoken" / "r50k_base.tiktoken").read_bytes()
+    url = "https://openaipublic.blob.core.windows.net/encodings/r50k_base.tiktoken"
+    name = "r50k_base.tiktoken" if variable.startswith("SUBWORDS") else hashlib.sha1(url.encode()).hexdigest()
+    (tmp_path / name).write_bytes(data)
+    for each in ("SUBWORDS_VOCABULARIES", "TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR"):
+        monkeypatch.delenv(each, raising=False)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "none"))
+    monkeypatch.chdir("/")
+    with pytest.raises(FormatError, match="looked in"):
+        subwords.load("gpt2")
+    monkeypatch.setenv(variable, str(tmp_path))
+    assert subwords.load("gpt2").encode("Hello") == [15496]
+
+
 def test_a_name_finds_the_file_in_tiktoken_s_cache_and_downloads_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path / "cache"))
-    with pytest.raises(FormatError, match=r"no rank file for o200k_base here: download https://.*o200k_base\.tiktoken"):
+    with pytest.raises(FormatError, match=r"no rank file for o200k_base \(looked in .*cache.*\): download https:"):
         subwords.load("gpt-4o")
     (tmp_path / "o200k_base.tiktoken").write_bytes(RANKS)
     with pytest.raises(FormatError, match=r"expected OpenAI's o200k_base\.tiktoken; the content differs"):

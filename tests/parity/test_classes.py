@@ -62,6 +62,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "old": {"legacy": True, "src_lang": "fr_XX", "legacy_behaviour": True, "split_by_punct": True},
     "mask": {"mask_token": MASK},
     "others": {"pad_token": "<q>", "bos_token": "<img>"},
+    "no unk": {"unk_token": "<none>"},
     "listed": {"added_tokens_decoder": {"0": {"content": "<s>", **FLAGS}, "999999": {"content": "<q>", **FLAGS}}},
     "names": {"eos_token": "<q>", "cls_token": "<img>"},
     "ends": {"trim_offsets": False, "task": "transcribe", "predict_timestamps": True},

@@ -29,12 +29,13 @@ _LONGEST_LINE = 1 << 16
 _NEVER = {0xC0, 0xC1, *range(0xF5, 0x100)}  # bytes that UTF-8 never has
 
 
-def read_tokens(data: bytes, name: str, *, unk: str = "[UNK]") -> list[str]:
+def read_tokens(data: bytes, name: str, *, unk: str | None = "[UNK]") -> list[str]:
     """Return the token of every id, "" for ids without a token; `name` is the file's name in messages.
 
     As in HF, whitespace at the end of a line is stripped, and the last of equal tokens wins; the lines of the others
-    and empty lines are ids without a token. Raises FormatError if the token `unk` is missing, and for lines that other
-    readers interpret differently: a byte order mark, a carriage return within a line, invalid UTF-8.
+    and empty lines are ids without a token. Raises FormatError if the token `unk` is missing, unless it is None, and
+    for lines that other readers interpret differently: a byte order mark, a carriage return within a line, what is no
+    UTF-8.
 
     Source: HF tokenizers 0.23, WordPiece.read_file.
 
@@ -53,7 +54,7 @@ def read_tokens(data: bytes, name: str, *, unk: str = "[UNK]") -> list[str]:
                 f"{name}: expected lines that end with a line feed, not {came}: replace it by a line feed"
             )
     last = {token: i for i, token in enumerate(tokens)}
-    if unk not in last or not unk:
+    if unk is not None and (unk not in last or not unk):
         raise FormatError(
             f"{name}: expected the token {show_json(unk)} for unknown words; it is not among {len(tokens)} lines: "
             f"add it as the last line, or name another unk token"

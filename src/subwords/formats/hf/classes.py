@@ -94,11 +94,11 @@ class Given:
         vocab, merges = self.file("vocab.json"), self.file("merges.txt")
         return {"vocab": read_vocab(parse_json(*vocab)), "merges": read_merges(*merges)}
 
-    def lines(self, unk: str) -> dict[str, int]:
+    def lines(self) -> dict[str, int]:
         """Return the tokens of a vocab.txt."""
         from subwords.formats.vocab_txt import read_tokens
 
-        texts = read_tokens(*self.file("vocab.txt"), unk=unk)
+        texts = read_tokens(*self.file("vocab.txt"), unk=None)
         return {text: i for i, text in enumerate(texts) if text}
 
     def sentencepiece(self) -> SentencePieceFile:
@@ -196,9 +196,8 @@ class _Template:
             if name.startswith("$"):
                 return {"Sequence": {"id": name[1:], "type_id": kind}}
             token = names.get(name, name)
-            index = ids.get(
-                token, ids.get(names.get("{unk}", ""))
-            )  # a language that the file lacks: as in transformers
+            # As in transformers, a language that the file lacks is unknown.
+            index = ids.get(token, ids.get(names.get("{unk}", "")))
             if index is None:
                 raise KeyError(token)
             used[token] = {"id": token, "ids": [index], "tokens": [token]}
@@ -252,7 +251,7 @@ def _wordpiece(given: Given, template: _Template | _Roberta) -> Parts:
         "lowercase": given.flag("do_lower_case", True),
     }
     model = {"unk_token": unk, "continuing_subword_prefix": "##", "max_input_chars_per_word": 100}
-    model = {"type": "WordPiece", **model, "vocab": given.lines(unk)}
+    model = {"type": "WordPiece", **model, "vocab": given.lines()}
     return Parts(model, {"type": "BertPreTokenizer"}, _WORDPIECES, normalizer, template)
 
 
@@ -432,7 +431,7 @@ def _deberta_v2(given: Given) -> Parts:
 def _pegasus(given: Given) -> Parts:
     """Pegasus."""
     given.has("pad=<pad>", "eos=</s>", "unk=<unk>", "mask=<mask_2>")
-    options, file, unused = given.options, given.sentencepiece(), []
+    options, file = given.options, given.sentencepiece()
     # The names of the two masks in the file are those of the options; without options, another order.
     masks = [options["mask_token"].value or "<mask_1>", options["mask_token_sent"].value or "<mask_2>"]
     unused = [f"<unk_{i}>" for i in range(2, max(2, given.number("offset", 103)))]

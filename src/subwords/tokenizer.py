@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from subwords.engine.encoding import Encoding, EncodingBatch
     from subwords.engine.engine import Engine, Seed
     from subwords.engine.fast_path import FastPaths
+    from subwords.engine.growing import Growers, GrowingText
     from subwords.interop.hf import HFShape
     from subwords.interop.sentencepiece import SentencePieceShape
     from subwords.interop.tiktoken import TiktokenShape
@@ -580,6 +581,30 @@ class Tokenizer:
         ('aé', [[0, 1], [1, 2], [1, 2]])
         """
         return self._id_decoder.with_spans(ids, skip_special_tokens)
+
+    # ------------------------------------------------------------------ text that grows
+
+    def growing(self, text: str = "", *, special: SpecialPolicy = TEXT) -> GrowingText:
+        """Return a text and its ids, to which text is appended without encoding all of it again; see `GrowingText`.
+
+        special: as in `encode`. Raises InputError for a lone surrogate.
+
+        >>> import subwords
+        >>> tok = subwords.load("demo")
+        >>> prompt = tok.growing("Light is")
+        >>> longer = prompt.append(" refracted")
+        >>> longer.ids.tolist() == tok.encode("Light is refracted"), longer.kept, longer.final
+        (True, 2, 2)
+        """
+        from subwords.engine.growing import ROOT, GrowingText
+
+        return GrowingText(self._growers[special if isinstance(special, str) else frozenset(special)], ROOT, "").append(text)
+
+    @cached_property
+    def _growers(self) -> Growers:
+        from subwords.engine.growing import Growers
+
+        return Growers(self)
 
     @cached_property
     def _id_decoder(self) -> IdDecoder:

@@ -376,8 +376,8 @@ class Pass:
         return bool(self._tokens)
 
     @property
-    def texts(self) -> Iterable[str]:
-        """The texts of the tokens."""
+    def tokens(self) -> Mapping[str, AddedToken]:
+        """The tokens by their text."""
         return self._tokens
 
     @cached_property

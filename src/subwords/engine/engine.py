@@ -84,6 +84,11 @@ class Engine:
         """The encoder of text that is already normalized."""
         return self.encoder if self.normalizer is None else self._encoder(self.splitter, None)
 
+    @property
+    def normalized_encoder(self) -> Encoder:
+        """The encoder of text that is already normalized."""
+        return self._normalized
+
     @cached_property
     def _inside(self) -> Encoder:
         """The encoder of normalized text that is not at the start of the input, if that makes a difference."""
@@ -157,7 +162,7 @@ class Engine:
         finder, encoder = self.added.finder("text"), self.encoder if self.plain is None else self.plain.quick
         if self.sees_start or (finder.normalized and self.normalizer is not None) or not encoder.has_fast_path:
             return None
-        strings = [*finder.literal.texts, *finder.normalized.texts, *(self.plain.symbols if self.plain else ())]
+        strings = [*finder.literal.tokens, *finder.normalized.tokens, *(self.plain.symbols if self.plain else ())]
         if (shortest := shortest_within(strings)) or not strings:
             return encoder, shortest, ""
         return (encoder, [], alternation(strings)) if len(strings) <= MOST_IN_REGEX else None
@@ -183,7 +188,7 @@ class Engine:
             if changed and normalizer is not None:
                 pieces = changed_first(normalizer.normalize, pieces)
             pieces = between(finder.literal, pieces)
-        strings = [*finder.literal.texts, *finder.normalized.texts, *symbols]
+        strings = [*finder.literal.tokens, *finder.normalized.tokens, *symbols]
         whole = not changed and len(strings) <= MOST_IN_REGEX
         return FastPath(slot if whole else None, strings, around, pieces)
 
@@ -260,6 +265,14 @@ class Engine:
         if self.sees_start or (finder.normalized and self.normalizer):
             return False
         return not finder.literal.occurs(text) and not finder.normalized.occurs(text)
+
+    def encode_inside(self, text: str, special: str | AbstractSet[str]) -> NDArray[np.uint32]:
+        """Return the ids of a text before which there is other text, cut off as by an added token."""
+        if self.splitter.inside is self.splitter:
+            return self.encode(text, special)
+        parts = (part._replace(at_start=False) for part in self.parts.cut(text, special))
+        arrays = [self._encode_part(part, 1) for part in parts]
+        return np.concatenate([np.zeros(0, np.uint32), *arrays])
 
     def _encode_part(self, part: TextSegment, threads: int | None) -> NDArray[np.uint32]:
         if part.id is not None:

@@ -400,7 +400,7 @@ class NormalizerEngine(Normalizer):
         The text before and after the cut can then be normalized separately, as parts of a text. Always 0 if a step
         reads the whole text: a Replace with a regex.
         """
-        return last_safe(text, at, self._safe)
+        return last_safe(text, at, self.flags)
 
     def fast_path(self) -> tuple[StageCall, ...] | None:
         """Return the stages as calls of kernels; None if one of them does more."""
@@ -408,7 +408,8 @@ class NormalizerEngine(Normalizer):
         return stages if len(stages) == len(self._fused) else None
 
     @cached_property
-    def _safe(self) -> Bytes:
+    def flags(self) -> Bytes:
+        """Where a text may be cut: SAFE, SAFE_BEHIND and SOLID of `kernels/layout.py` for each code point."""
         return _safe_in(self.steps)
 
 

@@ -395,23 +395,12 @@ class MaskRoute(Scanner):
         return self._split_many(text, bounds, first, self._classes, buffers.tail, buffers.ends, buffers.text_ends)
 
     def cut(self, text: Bytes, at: int) -> int:
-        """Cut before ASCII whitespace that follows another ASCII character: a run of whitespace starts a word."""
-        for width in (256, 65536):
-            window = text[max(0, at - width) : at]
-            space = (window == 32) | ((window >= 9) & (window <= 13))
-            begins = space[1:] & self._begins(window[1:])
-            cuts = np.flatnonzero(begins & ~space[:-1] & (window[:-1] < 128))
-            if len(cuts):
-                return int(at - len(window) + cuts[-1] + 1)
+        """Return the last position where the machine of the rule proves a cut safe, or 0."""
         return self._by_machine.cut(text, at)
 
     @cached_property
     def _by_machine(self) -> MachineRoute:
         return MachineRoute.kept(digest_of(self._rule), self._machine)
-
-    def _begins(self, data: Bytes) -> NDArray[np.bool_]:
-        """Return which bytes of whitespace always start a word if they start a run."""
-        return np.ones(len(data), np.bool_)
 
 
 class GapsRoute(MaskRoute):
@@ -432,11 +421,6 @@ class GapsRoute(MaskRoute):
         from subwords.kernels.named import split_cl100k_many
 
         return split_cl100k_many
-
-    def _begins(self, data: Bytes) -> NDArray[np.bool_]:
-        # Newlines may belong to the word before them.
-        begins: NDArray[np.bool_] = (data != ord("\n")) & (data != ord("\r"))
-        return begins
 
 
 class CasedRoute(MaskRoute):
@@ -472,7 +456,3 @@ class CasedRoute(MaskRoute):
         if bounds[first + 1] - bounds[first] >= len(buffers.ends):  # the machine says so too, but must be loaded
             return first
         return self._by_machine._many(text, bounds, first, buffers)
-
-    def cut(self, text: Bytes, at: int) -> int:
-        """Cut where the machine proves it safe."""
-        return self._by_machine.cut(text, at)

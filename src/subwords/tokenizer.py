@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from subwords.engine.encoding import Encoding, EncodingBatch
     from subwords.engine.engine import Engine, Seed
     from subwords.engine.fast_path import FastPaths
-    from subwords.engine.growing import Growers, GrowingText
+    from subwords.engine.growing import EncodeStream, Growers, GrowingText
     from subwords.interop.hf import HFShape
     from subwords.interop.sentencepiece import SentencePieceShape
     from subwords.interop.tiktoken import TiktokenShape
@@ -320,9 +320,10 @@ class Tokenizer:
 
         threads: for a text of several megabytes; None uses one per processor. Their number changes no id.
         """
-        array = self._fast_paths[special].array if threads is None and isinstance(special, str) else None
-        if array is not None and (found := array(text)) is not None:
-            return found
+        if threads is None and isinstance(special, str):
+            fast = self._fast_paths[special]
+            if (found := fast.array(text)) is not None or (found := fast.array_in_pieces(text)) is not None:
+                return found
         return self._engine.encode(text, special, threads)
 
     def encode_batch(
@@ -598,7 +599,22 @@ class Tokenizer:
         """
         from subwords.engine.growing import ROOT, GrowingText
 
-        return GrowingText(self._growers[special if isinstance(special, str) else frozenset(special)], ROOT, "").append(text)
+        return GrowingText(self._growers[special], ROOT, "").append(text)
+
+    def encode_stream(self, *, special: SpecialPolicy = TEXT) -> EncodeStream:
+        r"""Return an encoder of a text that arrives in pieces, whose ids come as soon as they are final.
+
+        special: as in `encode`. See `EncodeStream`.
+
+        >>> import subwords
+        >>> tok = subwords.load("demo")
+        >>> stream = tok.encode_stream()
+        >>> [*stream.feed(b"caf\xc3"), *stream.feed(b"\xa9"), *stream.finish()] == tok.encode("café")
+        True
+        """
+        from subwords.engine.growing import EncodeStream
+
+        return EncodeStream(self._growers[special])
 
     @cached_property
     def _growers(self) -> Growers:

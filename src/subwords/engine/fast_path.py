@@ -5,6 +5,7 @@ See `kernels/fastpath.py`. Whatever the fast path cannot do, callers do by the g
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
@@ -125,6 +126,11 @@ class FastPath:
             return None
         before, after = self._around
         return [*before, *found, *after]
+
+    def array_in_pieces(self, text: object) -> NDArray[np.uint32] | None:
+        """Return the ids of a text that has tokens as an array."""
+        found = self.in_pieces(text)
+        return None if found is None else np.frombuffer(array("I", found), np.uint32)  # np.array: 3 times as long
 
 
 class FastPaths(dict[str, FastPath]):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from codecs import getincrementaldecoder
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -81,39 +83,40 @@ class Cuts:
         self.fresh = engine.normalizer is None or not engine.normalizer.sees_ends
         finder = engine.added.finder(special)
         self._literal, self._normalized = Beside.of(finder.literal.tokens), Beside.of(finder.normalized.tokens)
-        self._near: dict[tuple[str, str, bool], bool] = {}
+        self._width = 1 if engine.normalizer is None else LOOK  # characters on each side of a place that decide
+        self._near: dict[str, bool] = {}  # whether a place is proved by those around it
 
-    def last(self, text: str, start: int, stop: int, *, begins: bool) -> int:
+    def last(self, text: str, start: int, stop: int) -> int:
         """Return the last proved cut c of text[start:stop], start < c < stop, or `start`; whatever follows text[:stop].
 
-        begins: whether a text begins at `start`.
+        Nothing before `start` matters either.
         """
         if not self.known:
             return start
-        for place in range(stop - 1, max(start, stop - NEAR), -1):
-            if self._proved(text, start, place, stop, begins):
+        near, width = self._near, self._width
+        first = max(start, stop - NEAR)
+        for place in range(stop - width, max(start + width, first) - 1, -1):
+            around = text[place - width : place + width]
+            found = near.get(around)
+            if found is None:
+                found = self._proved(around)
+            if found:
                 return place
-        return self._far(text, start, max(start, stop - NEAR), stop, begins) if stop - start > NEAR else start
+        return self._far(text, start, first, stop) if first > start else start
 
-    def _proved(self, text: str, start: int, place: int, stop: int, begins: bool) -> bool:
-        if self._normalizer is None:
-            key = (text[place - 1], text[place], False)
-        else:
-            first = max(start, place - LOOK)
-            key = (text[first:place], text[place : min(stop, place + LOOK)], begins and first == start)
-        found = self._near.get(key)
-        if found is None:
-            if len(self._near) > MOST_KNOWN:
-                self._near.clear()
-            found = self._near[key] = self._safe(*key)
+    def _proved(self, around: str) -> bool:
+        """Whether a text with these characters may be cut in their middle."""
+        if len(self._near) > MOST_KNOWN:
+            self._near.clear()
+        found = self._near[around] = self._safe(around[: self._width], around[self._width :])
         return found
 
-    def _safe(self, before: str, after: str, begins: bool) -> bool:
+    def _safe(self, before: str, after: str) -> bool:
         """Whether a text with these characters before and after a place may be cut there."""
         if not self._literal.allow(before[-1], after[0]) or (not self.fresh and before[-1] in self._literal.ends):
             return False
         if self._normalizer is not None:
-            sides = self._sides(self._normalizer, before, after, begins)
+            sides = self._sides(self._normalizer, before, after)
             if sides is None:
                 return False
             before, after = sides
@@ -124,7 +127,7 @@ class Cuts:
         left, right = _bytes(before), _bytes(after[0])
         return self._splitter.cut(np.frombuffer(left + right, np.uint8), len(left) + len(right)) == len(left)
 
-    def _sides(self, normalizer: NormalizerEngine, before: str, after: str, begins: bool) -> tuple[str, str] | None:
+    def _sides(self, normalizer: NormalizerEngine, before: str, after: str) -> tuple[str, str] | None:
         """Return normalized text on both sides that no other text changes; None if it is not known."""
         text, place = before + after, len(before)
         flags = normalizer.flags[[min(_code(char), INVALID) for char in text]].tolist()
@@ -135,7 +138,7 @@ class Cuts:
 
         if not safe(place):
             return None
-        first = next((at for at in range(place - 1, 0, -1) if safe(at)), 0 if begins else -1)
+        first = next((at for at in range(place - 1, 0, -1) if safe(at)), -1)
         last = next((at for at in range(place + 1, len(text)) if safe(at)), -1)
         if first < 0 or last < 0:
             return None
@@ -144,23 +147,22 @@ class Cuts:
             return None
         if not singles.isdisjoint(text[first:last]):
             return None
-        at_start = begins and first == 0
-        left = _normalized(normalizer, text[first:place], Position(at_start, False))
-        if not left or left != _normalized(normalizer, text[first:place], Position(at_start, True)):
+        left = _normalized(normalizer, text[first:place], Position(False, False))
+        if not left or left != _normalized(normalizer, text[first:place], Position(False, True)):
             return None
         right = _normalized(normalizer, text[place:last], Position(False, False))
         return (left, right) if right else None
 
-    def _far(self, text: str, start: int, stop: int, end: int, begins: bool) -> int:
-        """Return the last proved cut of text[start:stop]; kernels find places that may be one."""
-        size = FAR
+    def _far(self, text: str, start: int, stop: int, end: int) -> int:
+        """Return the last proved cut of text[start:stop] or `start`; kernels find places that may be one."""
+        size, width = FAR, self._width
         while True:
             first = max(start, stop - size)
             data = np.frombuffer(_bytes(text[first:stop]), np.uint8)
             at = len(data)
-            while (at := self._source.cut(data, at, begins=begins and first == start)) > 0:
+            while (at := self._source.cut(data, at, begins=False)) > 0:
                 place = first + len(data[:at].tobytes().decode("utf-8", "surrogateescape"))
-                if place > start and self._proved(text, start, place, end, begins):
+                if start + width <= place <= end - width and self._proved(text[place - width : place + width]):
                     return place
             if first == start:
                 return start
@@ -188,26 +190,48 @@ def _normalized(normalizer: NormalizerEngine, text: str, part: Position) -> str:
 class Before(NamedTuple):
     """What the ids of a text depend on, of the text before it.
 
-    text: encoded too; its first `skip` ids are left out. begins: whether a text begins here. inside: and there is
-    other text before it, as after an added token.
+    text: encoded too; its first `skip` ids are left out. inside: it is another part, as before an added token.
     """
 
     text: str = ""
     skip: int = 0
-    begins: bool = False
     inside: bool = False
 
 
-START, INSIDE, FRESH = Before(begins=True), Before(begins=True, inside=True), Before()
+FRESH, INSIDE = Before(), Before(inside=True)
 NO_IDS: Ids = np.zeros(0, np.uint32)
 
 
-class Piece(NamedTuple):
-    """Text up to a proved cut, its ids, and what the text after it depends on."""
+class Block(NamedTuple):
+    """Text up to a proved cut, whose ids are settled, after another block; versions share blocks.
 
+    before: what the text after it depends on. chars, count: characters and ids up to its end, with all blocks before
+    it. given: its ids were given, not encoded.
+    """
+
+    parent: Block | None
     text: str
     ids: Ids
     before: Before
+    chars: int
+    count: int
+    given: bool = False
+
+    def then(self, text: str, ids: Ids, before: Before, given: bool = False) -> Block:  # noqa: FBT001, FBT002
+        """Return the block of the text after this one."""
+        return Block(self, text, ids, before, self.chars + len(text), self.count + len(ids), given)
+
+    def ids_after(self, block: Block) -> list[Ids]:
+        """Return the ids of the blocks after one before this one."""
+        found, each = [], self
+        while each is not block:
+            found.append(each.ids)
+            assert each.parent is not None, "all blocks begin with ROOT"
+            each = each.parent
+        return found[::-1]
+
+
+ROOT = Block(None, "", NO_IDS, FRESH, 0, 0)
 
 
 class Grower:
@@ -219,9 +243,12 @@ class Grower:
         self.tok, self.special = tok, special
         self._engine = engine_of(tok)
         self.cuts = Cuts(self._engine, special)
+        self._fast = self._engine.fast_paths[special if isinstance(special, str) else ""].array
 
     def encode(self, text: str) -> Ids:
         """Return the ids of a whole text; surrogates stand for bytes that are not UTF-8."""
+        if (found := self._fast(text)) is not None:
+            return found
         try:
             return self.tok.encode_to_numpy(text, special=self.special)
         except InputError:
@@ -243,35 +270,42 @@ class Grower:
         near = text[max(start, place - LOOK) : place]
         return Before(near, len(self.encode(near)))
 
-    def pieces(self, before: Before, text: str, least: int, most: int) -> Iterator[Piece]:
-        """Yield pieces of at most `most` characters, where there are cuts, until less than `least` characters remain."""
-        start, size = 0, most
-        while len(text) - start > least:
-            stop = min(len(text), start + size)
-            place = self.cuts.last(text, start, stop, begins=before.begins)
-            if place == start:
-                if stop == len(text):
-                    return
+    def settled(self, block: Block, text: str, least: int = 0, most: int = 1 << 62) -> tuple[Block, str]:
+        """Move text after a block to blocks of at most `most` characters, where there are cuts.
+
+        Returns the last block and the rest: at least `least` characters, if the text has as many.
+        """
+        start, size, whole = 0, most, len(text)
+        while whole - start > least:
+            stop = min(whole, start + size)
+            place = self.cuts.last(text, start, stop)
+            if place > start:
+                part = text[start:place]
+                block = block.then(part, self.after(block.before, part), self.before(text, start, place))
+                start, size = place, most
+            elif stop < whole:
                 size *= 8
-                continue
-            part = text[start:place]
-            ids, before = self.after(before, part), self.before(text, start, place)
-            yield Piece(part, ids, before)
-            start, size = place, most
+            else:
+                break
+        return block, text[start:]
 
 
-class Growers(dict[Any, Grower]):
+class Growers:
     """The growers of a tokenizer by policy."""
 
     def __init__(self, tok: Tokenizer) -> None:
-        super().__init__()
         self._tok = tok
+        self._found: dict[Any, Grower] = {}
 
-    def __missing__(self, special: Any) -> Grower:
-        if len(self) >= MOST_GROWERS:
-            self.clear()
-        self[special] = grower = Grower(self._tok, special)
-        return grower
+    def __getitem__(self, special: Any) -> Grower:
+        """Return the grower; InputError for what is no policy."""
+        key = frozenset(special) if isinstance(special, AbstractSet) else special
+        if not isinstance(key, str | frozenset) or (found := self._found.get(key)) is None:
+            found = Grower(self._tok, key)  # refuses other types
+            if len(self._found) >= MOST_GROWERS:
+                self._found.clear()
+            self._found[key] = found
+        return found
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -282,21 +316,13 @@ BLOCK = 4096  # characters of a piece, at most
 DECODED = 64  # ids before given ones with which these are decoded
 
 
-class Block(NamedTuple):
-    """Text whose ids are settled; versions share blocks. given: its ids were given, not encoded."""
-
-    parent: Block | None
-    piece: Piece
-    chars: int  # up to its end, with all blocks before it
-    count: int  # ids up to its end
-    given: bool = False
-
-    def then(self, piece: Piece, *, given: bool = False) -> Block:
-        """Return the block of the next piece."""
-        return Block(self, piece, self.chars + len(piece.text), self.count + len(piece.ids), given)
 
 
-ROOT = Block(None, Piece("", NO_IDS, START), 0, 0)
+def first_difference(a: Ids, b: Ids) -> int:
+    """Return how many ids at the beginning of two arrays are equal."""
+    size = min(len(a), len(b))
+    differ = (a[:size] != b[:size]).argmax() if size else 0
+    return size if not size or a[differ] == b[differ] else int(differ)
 
 
 class GrowingText:
@@ -306,17 +332,13 @@ class GrowingText:
     may continue one text. The ids of each version are `tok.encode(text)`, but for given ids.
     """
 
-    __slots__ = ("_block", "_found", "_grower", "_limit", "_open", "_was")
-
     def __init__(
         self, grower: Grower, block: Block, text: str, limit: int = OPEN, was: tuple[Block, str] = (ROOT, "")
     ) -> None:
         if len(text) > limit:
-            for piece in grower.pieces(block.piece.before, text, OPEN, BLOCK):
-                block, text = block.then(piece), text[len(piece.text) :]
+            block, text = grower.settled(block, text, OPEN, BLOCK)
             limit = max(OPEN, 2 * len(text))  # so a text without cuts is searched again when it has doubled
         self._grower, self._block, self._open, self._limit, self._was = grower, block, text, limit, was
-        self._found: Ids | None = None
 
     def append(self, text: str = "", *, ids: Iterable[int] | None = None) -> GrowingText:
         """Return the version with more text, or with the text of given ids, which are kept as they are.
@@ -335,12 +357,12 @@ class GrowingText:
     def _given(self, ids: Iterable[int]) -> Block:
         tok, block = self._grower.tok, self._block
         if self._open:
-            block = block.then(Piece(self._open, self._open_ids, INSIDE))
+            block = block.then(self._open, self._open_ids, INSIDE)
         before = self.ids[-DECODED:]
         stream = tok.stream(prompt=before)
         given = np.fromiter(ids, np.int64) if not isinstance(ids, np.ndarray) else ids
         text = stream.step(given) + stream.finish()
-        return block.then(Piece(text, given.astype(np.uint32), INSIDE), given=True)
+        return block.then(text, given.astype(np.uint32), INSIDE, given=True)
 
     def edit(self, start: int, stop: int, new: str) -> GrowingText:
         """Return the version in which the characters from `start` to `stop` are replaced.
@@ -359,7 +381,7 @@ class GrowingText:
         if start < block.chars:
             raise InputError(f"expected a place after given ids, which end at {block.chars}, not {start}")
         after.reverse()
-        text = "".join([each.piece.text for each in after]) + end
+        text = "".join([each.text for each in after]) + end
         at = block.chars
         joined = text[: start - at] + new + text[stop - at :]
         was = (self._block, self._open)
@@ -367,40 +389,28 @@ class GrowingText:
         if not kept:
             return GrowingText(self._grower, block, joined, was=was)
         first = kept[0]
-        rest = sum(len(each.piece.text) for each in after[first + 1 :]) + len(end)
-        changed = joined[: len(joined) - rest]
-        for piece in self._grower.pieces(block.piece.before, changed, BLOCK, BLOCK):
-            block, changed = block.then(piece), changed[len(piece.text) :]
-        last = after[first].piece.before
-        block = block.then(Piece(changed, self._grower.after(block.piece.before, changed), last))
+        rest = sum(len(each.text) for each in after[first + 1 :]) + len(end)
+        block, changed = self._grower.settled(block, joined[: len(joined) - rest], BLOCK, BLOCK)
+        block = block.then(changed, self._grower.after(block.before, changed), after[first].before)
         for each in after[first + 1 :]:
-            block = block.then(each.piece)
+            block = block.then(each.text, each.ids, each.before)
         return GrowingText(self._grower, block, end, self._limit, was)
 
-    @property
+    @cached_property
     def _open_ids(self) -> Ids:
-        if self._found is None:
-            self._found = self._grower.after(self._block.piece.before, self._open)
-        return self._found
-
-    def _ids_after(self, block: Block | None) -> list[Ids]:
-        found, each = [self._open_ids], self._block
-        while each is not block and each.parent is not None:
-            found.append(each.piece.ids)
-            each = each.parent
-        return found[::-1]
+        return self._grower.after(self._block.before, self._open)
 
     @property
     def ids(self) -> Ids:
         """The ids, uint32: a new array each time."""
-        return np.concatenate(self._ids_after(None))
+        return np.concatenate([*self._block.ids_after(ROOT), self._open_ids])
 
     @property
     def text(self) -> str:
         """The text: a new string each time."""
         parts, block = [self._open], self._block
         while block.parent is not None:
-            parts.append(block.piece.text)
+            parts.append(block.text)
             block = block.parent
         return "".join(reversed(parts))
 
@@ -411,7 +421,12 @@ class GrowingText:
     @property
     def kept(self) -> int:
         """How many ids at the beginning are those of the version before."""
-        block, text = self._was
+        return len(self) - len(self.added)
+
+    @cached_property
+    def added(self) -> Ids:
+        """The ids after the kept ones."""
+        block, was = self._was
         ours, theirs = self._block, block
         while ours is not theirs:
             if ours.count >= theirs.count and ours.parent is not None:
@@ -419,33 +434,94 @@ class GrowingText:
             else:
                 assert theirs.parent is not None, "all blocks begin with ROOT"
                 theirs = theirs.parent
-        was = GrowingText(self._grower, block, text, len(text))
-        before, now = np.concatenate(was._ids_after(ours)), np.concatenate(self._ids_after(ours))
-        size = min(len(before), len(now))
-        differ = np.flatnonzero(before[:size] != now[:size])
-        return ours.count + (int(differ[0]) if len(differ) else size)
-
-    @property
-    def added(self) -> Ids:
-        """The ids after the kept ones."""
-        return self.ids[self.kept :]
+        before, now = self._grower.after(block.before, was), self._open_ids
+        if block is not ours or self._block is not ours:
+            before = np.concatenate([*block.ids_after(ours), before])
+            now = np.concatenate([*self._block.ids_after(ours), now])
+        return now[first_difference(before, now) :]
 
     @property
     def final(self) -> int:
         """A number of ids at the beginning that stay, whatever text is appended (ALGORITHMS.md, G2)."""
-        before, text = self._block.piece.before, self._open
-        place = self._grower.cuts.last(text, 0, len(text), begins=before.begins)
+        before, text = self._block.before, self._open
+        place = self._grower.cuts.last(text, 0, len(text))
         return self._block.count + len(self._grower.after(before, text[:place]))
 
     @property
     def drift(self) -> int | None:
         """The first id that encoding the whole text would change; None if there is none: only given ids differ."""
         ids, whole = self.ids, self._grower.encode(self.text)
-        size = min(len(ids), len(whole))
-        differ = np.flatnonzero(ids[:size] != whole[:size])
-        if len(differ):
-            return int(differ[0])
-        return None if len(ids) == len(whole) else size
+        place = first_difference(ids, whole)
+        return None if place == len(ids) == len(whole) else place
 
     def __repr__(self) -> str:
         return f"GrowingText({len(self.text)} characters, {len(self)} ids)"
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Ids of a text that arrives in pieces.
+
+
+class EncodeStream:
+    """Ids of a text that arrives in pieces, as soon as they are final; made by `Tokenizer.encode_stream`, for one text.
+
+    The ids that `feed` and `finish` return join to `tok.encode(text)`. In memory are only the text since the last cut
+    that is proved (ALGORITHMS.md, G1), and what is fed.
+
+    >>> import subwords
+    >>> tok = subwords.load("demo")
+    >>> stream = tok.encode_stream()
+    >>> [stream.feed(part).tolist() for part in ("Rays of li", "ght are")], stream.finish().tolist()
+    ([[1402], [270, 445]], [346])
+    """
+
+    def __init__(self, grower: Grower) -> None:
+        self._grower = grower
+        self._before = FRESH
+        self._parts: list[str] = []  # the open text
+        self._size = self._limit = 0  # its characters, and with how many a cut is sought again
+        self._decoder = getincrementaldecoder("utf-8")("surrogateescape")
+        self._is_finished = False
+
+    def feed(self, part: str | bytes) -> Ids:
+        """Take the next text, or UTF-8 that may end inside a character; return the ids that are now final, uint32.
+
+        Raises InputError as `Tokenizer.encode` does, and after `finish`; the stream then stays as it was.
+        """
+        if self._is_finished:
+            raise InputError("expected no text after finish(): tok.encode_stream() returns a new stream")
+        state = self._decoder.getstate()
+        if isinstance(part, str):
+            encode_text(part)
+            if state[0]:
+                raise InputError(f"expected the rest of a character after {state[0]!r}, as bytes, not str")
+        elif not isinstance(part, bytes):
+            raise InputError(f"expected str or bytes, not {type(part).__name__}")
+        text = part if isinstance(part, str) else self._decoder.decode(part)
+        if self._size + len(text) < self._limit:
+            self._parts.append(text)
+            self._size += len(text)
+            return NO_IDS
+        text = "".join([*self._parts, text])
+        place = self._grower.cuts.last(text, 0, len(text))
+        try:
+            ids = self._grower.after(self._before, text[:place])
+        except InputError:
+            self._decoder.setstate(state)
+            raise
+        if place:
+            self._before = self._grower.before(text, 0, place)
+        self._parts, self._size = [text[place:]], len(text) - place
+        self._limit = 2 * self._size if self._size > OPEN else 0
+        return ids
+
+    def finish(self) -> Ids:
+        """Return the ids of the text that waited; none if called again."""
+        if self._is_finished:
+            return NO_IDS
+        ids = self._grower.after(self._before, "".join(self._parts) + self._decoder.decode(b"", True))
+        self._is_finished = True
+        return ids
+
+    def __repr__(self) -> str:
+        return f"EncodeStream({self._size} characters wait{', finished' if self._is_finished else ''})"

@@ -30,6 +30,7 @@ class MachineCodeHook(BuildHookInterface):  # type: ignore[type-arg]
         if asked == "build":
             from tools.machine_code import TARGETS, build
 
+            self.app.display_waiting("compiling the machine code of all systems, for 2 to 6 minutes")
             asked = tempfile.mkdtemp(prefix="subwords-machine-code-")
             build(Path(asked), [*TARGETS])
         for file in sorted(Path(asked).iterdir()):

@@ -35,7 +35,7 @@ def finished(process: subprocess.Popen[str]) -> tuple[str, bool]:
     """(mode, whether Numba was imported) of a process that found everything equal."""
     out, err = process.communicate(timeout=300)
     assert process.returncode == 0, err
-    assert err in ("", "subwords: compiling kernels for this processor, once: 10 to 30 s ...\n")
+    assert err in ("", "subwords: compiling kernels for this processor, once: about 20 s ...\n")
     mode, numba = out.split()
     return mode, numba == "True"
 

@@ -13,6 +13,7 @@ import argparse
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -23,11 +24,14 @@ def main() -> None:
     parser.add_argument("folder", nargs="?", type=Path, default=Path("dist"))
     parser.add_argument("--code", type=Path, help="a folder that tools.machine_code wrote")
     options = parser.parse_args()
+    needed = ("hatchling",) if options.code else ("hatchling", "numba", "regex", "ziglang")
+    if missing := [name for name in needed if find_spec(name) is None]:
+        sys.exit(f'{", ".join(missing)} missing: python -m pip install ".[jit]" --group wheels')
     code = str(options.code.resolve()) if options.code else "build"
     environment = {**os.environ, "SUBWORDS_MACHINE_CODE": code}
     environment.setdefault("SOURCE_DATE_EPOCH", "1577836800")
     command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(options.folder)]
-    subprocess.run(command, check=True, cwd=ROOT, env=environment)
+    sys.exit(subprocess.run(command, check=False, cwd=ROOT, env=environment).returncode)
 
 
 if __name__ == "__main__":

@@ -94,6 +94,7 @@ def test_a_dash_is_standard_input(tok_file: Path) -> None:
 
 
 def test_unknown_names_get_suggestions(tok_file: Path) -> None:
+    assert 'Did you mean "subwords study audit"?' in run("audit", "demo", code=2).stderr
     for command in ("encode", "inspect", "tokens --count", "study audit"):
         assert "did you mean 'o200k_base'" in run(*command.split(), "o200k_bas", code=1).stderr
     assert "did you mean 'gpt-4o'" in run("study", "compare", tok_file, "gpt-4oo", "--source", tok_file, code=1).stderr

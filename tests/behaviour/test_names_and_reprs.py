@@ -79,6 +79,8 @@ def test_names_of_tokenizers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
     with pytest.raises(FormatError, match="no file, folder or name 'o200k' here; did you mean 'o200k_base'"):
         subwords.load("o200k")
+    with pytest.raises(FormatError, match="no file, folder or name 'dmeo' here; did you mean 'demo'"):
+        subwords.load("dmeo")
     with pytest.raises(FormatError, match=r"no file, folder or name 'llama-3' here; names are demo, gpt2, .*org/name"):
         subwords.load("llama-3")
     file = (tmp_path / "cl100k_base.tiktoken").as_posix()

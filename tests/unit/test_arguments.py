@@ -183,6 +183,8 @@ def test_option_of_another_algorithm_is_refused_even_with_its_default(algorithm:
 def test_option_that_no_algorithm_has_is_refused() -> None:
     with pytest.raises(InputError, match="'vocabsize' is not an option of train; bpe has vocab_size, "):
         subwords.train(TEXTS, vocab_size=300, vocabsize=9)  # type: ignore[call-overload]
+    with pytest.raises(InputError, match="; did you mean 'min_frequency'"):
+        subwords.train(TEXTS, vocab_size=300, min_freq=9)  # type: ignore[call-overload]
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,9 @@ def test_encode_binary_holds_the_ids(
 
 def test_encode_format_is_that_of_the_file_name(tok_path: Path, tmp_path: Path) -> None:
     for name, begins in (("ids.npy", b"\x93NUMPY"), ("ids.bin", bytes([65, 0, 0, 0])), ("ids.txt", b"65\n")):
-        assert run("encode", tok_path, "--text", "a", "-o", tmp_path / name).stdout == ""
+        got = run("encode", tok_path, "--text", "a", "-o", tmp_path / name)
+        assert got.stdout == "" and got.stderr == f"subwords: texts 1, total 1, saved {tmp_path / name}\n"
+        assert run("encode", tok_path, "--text", "a", "-o", tmp_path / name, "-q").stderr == ""
         assert (tmp_path / name).read_bytes().startswith(begins)
 
 
@@ -95,7 +97,8 @@ def test_decode_gives_back_every_byte(form: str, tok_path: Path, tmp_path: Path)
     dtype = ["--dtype", "uint32"] if form == "bin" else []
     assert run("decode", tok_path, ids, *dtype).stdout_bytes == data
     assert run("decode", tok_path, *dtype, stdin=ids.read_bytes()).stdout_bytes == data
-    assert run("decode", tok_path, ids, *dtype, "-o", out).stdout == ""
+    got = run("decode", tok_path, ids, *dtype, "-o", out)
+    assert got.stdout == "" and got.stderr == f"subwords: texts 1, bytes {len(data)}, saved {out}\n"
     assert out.read_bytes() == data
 
 

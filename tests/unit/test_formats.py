@@ -65,9 +65,12 @@ def test_load_says_what_is_missing_or_unknown(tmp_path: Path) -> None:
         subwords.load(tmp_path / "none.json")
     with pytest.raises(FormatError, match=r"tokenizer\.json: No such file"):
         subwords.load(tmp_path)
-    for data in (b"", b"IQ== x\nIg== 1\n", b"\x08\x0e\x0a\x05<unk>"):
+    (tmp_path / "x").write_bytes(b"")
+    with pytest.raises(FormatError, match=r"x is empty; expected a tokenizer file: tokenizer\.json"):
+        subwords.load(tmp_path / "x")
+    for data in (b"IQ== x\nIg== 1\n", b"\x08\x0e\x0a\x05<unk>"):
         (tmp_path / "x").write_bytes(data)
-        with pytest.raises(FormatError, match=r"expected a tokenizer file \(tokenizer\.json .*x begins with b"):
+        with pytest.raises(FormatError, match=r"x begins with b.*; expected a tokenizer file: tokenizer\.json"):
             subwords.load(tmp_path / "x")
     (tmp_path / "x").write_bytes(b"\x0a\x0e\x0a\x05<unk>")
     with pytest.raises(FormatError, match=r"x: truncated, or not a SentencePiece file \(9 bytes\)"):

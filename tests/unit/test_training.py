@@ -64,9 +64,12 @@ def test_option_that_cannot_be_used_is_refused(
 
 
 @pytest.mark.parametrize("source", [[], [""], iter(["", ""])])
-def test_corpus_without_text_is_refused(source: Any) -> None:
-    with pytest.raises(CorpusError, match="no text to count"):
+def test_corpus_without_text_is_refused(source: Any, tmp_path: Path) -> None:
+    with pytest.raises(CorpusError, match=r"^no text to count"):
         subwords.count(source)
+    (tmp_path / "a.txt").touch()
+    with pytest.raises(CorpusError, match=r"a\.txt: no text to count: every document is empty"):
+        subwords.train(tmp_path / "a.txt", vocab_size=300)
 
 
 def test_counts_that_hold_a_special_token_are_refused() -> None:

@@ -50,7 +50,7 @@ def main() -> None:
 @quiet_only
 @json_option
 def warmup(as_json: bool) -> None:
-    """Compile all kernels now, so that later commands start fast.
+    """Compile all kernels now, in about a minute, so that later commands start fast.
 
     \b
     Example:

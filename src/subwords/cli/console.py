@@ -266,12 +266,16 @@ class FromFiles(MutableMapping[str, click.Command]):
 
 
 class Group(click.Group):
-    """A group that notes which of its commands runs."""
+    """A group that notes which of its commands runs, and knows those of its groups."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the command that the arguments name, and the other arguments."""
+        if (name := args[0]) not in [*self.commands] and not ctx.resilient_parsing:
+            for group in self.commands.values():
+                if isinstance(group, click.Group) and name in [*group.commands]:
+                    ctx.fail(f'No such command {name!r}. Did you mean "{ctx.command_path} {group.name} {name}"?')
         found = super().resolve_command(ctx, args)
         ctx.meta["command"] = found[1]
         return found
@@ -432,6 +436,14 @@ def print_values(values: Mapping[str, object], as_json: bool) -> None:
         click.echo(json.dumps(values))
     else:
         print_rows([], ((name, _value(value)) for name, value in values.items()))
+
+
+def print_saved(values: Mapping[str, object], as_json: bool) -> None:
+    """Print a JSON object, or names and values in one line on standard error: standard output is for ids and text."""
+    if as_json:
+        print_values(values, True)
+    elif not click.get_current_context().meta.get("quiet"):
+        click.echo(f"subwords: {', '.join(f'{name} {_value(value)}' for name, value in values.items())}", err=True)
 
 
 def print_rows(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

@@ -29,8 +29,8 @@ from subwords.cli.console import (
     json_option,
     load_tokenizer,
     open_output,
+    print_saved,
     print_token,
-    print_values,
     quiet_only,
     quiet_option,
     tokenizer_argument,
@@ -328,8 +328,8 @@ def encode(
     with _batches(file, texts, lines) as batches:
         checked = _utf8(batches, "standard input" if file == "-" else file, errors)
         values = _print_nbest(tok, checked, job) if job.nbest and not job.draw else _write_ids(tok, checked, job)
-    if job.as_json:
-        print_values(values, job.as_json)
+    if job.as_json or output is not None:
+        print_saved(values, job.as_json)
 
 
 def _one_text(files: Sequence[str]) -> str:
@@ -625,8 +625,8 @@ def decode(
                     texts, size = texts + 1, size + len(text)
                     stream.write(text + b"\n" if lines or offsets else text)
     result = {"text": kept} if output is None else {"saved": str(output)}
-    if as_json:
-        print_values({"texts": texts, "bytes": size, **result}, as_json)
+    if as_json or output is not None:
+        print_saved({"texts": texts, "bytes": size, **result}, as_json)
 
 
 @contextmanager

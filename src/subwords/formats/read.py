@@ -93,7 +93,7 @@ def kind_at(path: Path) -> Kind | Literal["folder"] | None:
         with path.open("rb") as file:
             return kind_of(file.read(_HEAD), path)
     except OSError as error:
-        raise FormatError(f"expected a tokenizer file or folder; {path}: {error.strerror}") from None
+        raise FormatError(f"{path}: {error.strerror}; expected a tokenizer file or folder") from None
 
 
 _GZIP = b"\x1f\x8b"
@@ -182,9 +182,9 @@ def _read(
     except OSError as error:
         if isinstance(path, str) and len(file.parts) == 1 and not file.suffix and not file.exists():
             known = f"; names are demo, {', '.join(ENCODINGS)}, those of OpenAI's models, and org/name of the Hub"
-            hint = nearest(path, [*ENCODINGS, *MODELS]) or known
+            hint = nearest(path, ["demo", *ENCODINGS, *MODELS]) or known
             raise FormatError(f"no file, folder or name {path!r} here{hint}") from None
-        raise FormatError(f"expected a tokenizer file ({_KNOWN}); {file}: {error.strerror}") from None
+        raise FormatError(f"{file}: {error.strerror}; expected a tokenizer file: {_KNOWN}") from None
     spec = _read_bytes(*found, file, splitter, special_ids)
     if not beside:
         return spec
@@ -279,7 +279,8 @@ def read_as(
             from subwords.formats.hf import tokenizer_json
 
             return tokenizer_json.read_tokenizer_json(data, str(file))
-    raise FormatError(f"expected a tokenizer file ({_KNOWN}); {file} begins with {data[:16]!r}")
+    came = f"begins with {data[:16]!r}" if data else "is empty"
+    raise FormatError(f"{file} {came}; expected a tokenizer file: {_KNOWN}")
 
 
 def _encoding_of(path: str | PathLike[str], file: Path) -> str | None:

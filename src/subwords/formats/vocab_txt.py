@@ -55,9 +55,10 @@ def read_tokens(data: bytes, name: str, *, unk: str | None = "[UNK]") -> list[st
             )
     last = {token: i for i, token in enumerate(tokens)}
     if unk is not None and (unk not in last or not unk):
+        came = f"{len(tokens)} lines without it, from {show_json(tokens[0][:40])} on" if tokens else "an empty file"
         raise FormatError(
-            f"{name}: expected the token {show_json(unk)} for unknown words; it is not among {len(tokens)} lines: "
-            f"add it as the last line, or name another unk token"
+            f"{name}: expected a vocabulary, one token on each line, with {show_json(unk)} for unknown words, not "
+            f"{came}: if it is one, add this token as the last line, or name another unk token"
         )
     return [token if last[token] == i else "" for i, token in enumerate(tokens)]
 

@@ -242,8 +242,8 @@ class StabilityRow:
     """A sample. common: the share of the tokens of the largest sample that it has, too.
 
     overlap: the same, weighted: of how often the two tokenizers use each token, the sum of the smaller numbers divided
-    by the sum of the larger ones; this and bytes_per_token are measured on the whole source, or on `on`. bytes: of the
-    sample's documents as given. bytes_per_token: None on word counts that do not know the bytes of their text.
+    by the sum of the larger ones; this and bytes_per_token are measured on the whole source, or on `held_out`. bytes:
+    of the sample's documents as given. bytes_per_token: None on word counts that do not know the bytes of their text.
     """
 
     share: float

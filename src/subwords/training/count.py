@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from os import PathLike
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, TypeGuard, Unpack, overload
 
 import numpy as np
@@ -239,7 +240,8 @@ def counted(
             why = "every document is empty, or the iterable is empty or exhausted: a generator can be read only once"
         else:
             why = "every document is empty"
-        raise CorpusError(f"no text to count: {why}")
+        named = f"{source}: " if isinstance(source, str | PathLike) else ""
+        raise CorpusError(f"{named}no text to count: {why}")
     return counts
 
 

@@ -23,6 +23,7 @@ from subwords.spec.model import Model
 from subwords.support.checks import bytes_of, check_strings, check_token
 from subwords.support.errors import InputError, SubwordsWarning, TrainingError
 from subwords.support.memory import room_of
+from subwords.support.names import nearest
 from subwords.support.threads import thread_count
 from subwords.tokenizer import Tokenizer
 from subwords.training.count import WordRules, counts_of, normalizer_or_none
@@ -152,7 +153,8 @@ def _refuse_others(family: Family, given: Mapping[str, Any]) -> None:
                 raise InputError(f"`{name}` is for {has}, not for {family.name}: leave it out")
             if name in Reading.__slots__:
                 raise InputError(f"`{name}` is not an option of train: pass reading=Reading({name}=...)")
-            raise InputError(f"{name!r} is not an option of train; {family.name} has {', '.join(family.options)}")
+            known = f"{family.name} has {', '.join(family.options)}{nearest(name, family.options)}"
+            raise InputError(f"{name!r} is not an option of train; {known}")
     if isinstance(given.get("alphabet"), str) and given["alphabet"] == "full" and given.get("byte_level") is False:
         raise InputError('alphabet="full" needs bytes, byte_level=True: leave `alphabet` out')
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from subwords.engine.encoding import Encoding, EncodingBatch
     from subwords.engine.engine import Engine, Seed
     from subwords.engine.fast_path import FastPaths
-    from subwords.engine.growing import EncodeStream, Growers, GrowingText
+    from subwords.engine.growing import EncodeStream, Grower, Growers, GrowingText
     from subwords.interop.hf import HFShape
     from subwords.interop.sentencepiece import SentencePieceShape
     from subwords.interop.tiktoken import TiktokenShape
@@ -805,6 +805,11 @@ for _name, _ours in OF_TOKENIZER.items():
 def engine_of(tokenizer: Tokenizer) -> Engine:
     """Return what encodes for a tokenizer: for other rooms of this package."""
     return tokenizer._engine
+
+
+def grower_of(tokenizer: Tokenizer, special: SpecialPolicy) -> Grower:
+    """Return what encodes texts in pieces."""
+    return tokenizer._growers[special]
 
 
 def load(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from codecs import getincrementaldecoder
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from functools import cached_property
+from functools import cached_property, lru_cache, partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +20,10 @@ from subwords.support.errors import InputError
 
 if TYPE_CHECKING:
     from subwords.engine.engine import Engine
-    from subwords.normalize.normalizer import NormalizerEngine
     from subwords.spec.added_token import AddedToken
     from subwords.tokenizer import Tokenizer
 
-    Ids = NDArray[np.uint32]
+Ids: TypeAlias = NDArray[np.uint32]
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Cuts (ALGORITHMS.md, G1).
@@ -85,6 +84,9 @@ class Cuts:
         self._literal, self._normalized = Beside.of(finder.literal.tokens), Beside.of(finder.normalized.tokens)
         self._width = 1 if engine.normalizer is None else LOOK  # characters on each side of a place that decide
         self._near: dict[str, bool] = {}  # whether a place is proved by those around it
+        self._flags = b"" if engine.normalizer is None else engine.normalizer.flags.tobytes()
+        self._apart, self._left = lru_cache(MOST_KNOWN)(self._is_apart), lru_cache(MOST_KNOWN)(self._left_of)
+        self._right = lru_cache(MOST_KNOWN)(partial(self._changed, ends=False))
 
     def last(self, text: str, start: int, stop: int) -> int:
         """Return the last proved cut c of text[start:stop], start < c < stop, or `start`; whatever follows text[:stop].
@@ -115,43 +117,46 @@ class Cuts:
         """Whether a text with these characters before and after a place may be cut there."""
         if not self._literal.allow(before[-1], after[0]) or (not self.fresh and before[-1] in self._literal.ends):
             return False
-        if self._normalizer is not None:
-            sides = self._sides(self._normalizer, before, after)
-            if sides is None:
-                return False
-            before, after = sides
-        if not self._normalized.allow(before[-1], after[0]):
+        if self._normalizer is None:
+            return self._apart(before, after)
+        left, right = self._sides(before, after)
+        return bool(left and right) and self._apart(left[-1], right[0])
+
+    def _is_apart(self, before: str, after: str) -> bool:
+        """Whether the splitter cuts between two characters of normalized text, and no token is there."""
+        if not self._normalized.allow(before, after) or (not self.fresh and before in self._normalized.ends):
             return False
-        if not self.fresh and before[-1] in self._normalized.ends:
-            return False
-        left, right = _bytes(before), _bytes(after[0])
+        left, right = _bytes(before), _bytes(after)
         return self._splitter.cut(np.frombuffer(left + right, np.uint8), len(left) + len(right)) == len(left)
 
-    def _sides(self, normalizer: NormalizerEngine, before: str, after: str) -> tuple[str, str] | None:
-        """Return normalized text on both sides that no other text changes; None if it is not known."""
+    def _sides(self, before: str, after: str) -> tuple[str, str]:
+        """Return normalized text on both sides that no other text changes; empty if it is not known."""
         text, place = before + after, len(before)
-        flags = normalizer.flags[[min(_code(char), INVALID) for char in text]].tolist()
-        pairs, singles = self._literal.pairs, self._literal.singles
-
-        def safe(at: int) -> bool:
-            return bool(flags[at] & SAFE or (flags[at] & SAFE_BEHIND and flags[at - 1] & SOLID))
-
-        if not safe(place):
-            return None
-        first = next((at for at in range(place - 1, 0, -1) if safe(at)), -1)
-        last = next((at for at in range(place + 1, len(text)) if safe(at)), -1)
-        if first < 0 or last < 0:
-            return None
+        flags = [self._flags[INVALID if "\ud800" <= char < "\ue000" else ord(char)] for char in text]
+        safe = [0, *(now & SAFE or (now & SAFE_BEHIND and last & SOLID) for last, now in pairwise(flags))]
+        first = next((at for at in range(place - 1, 0, -1) if safe[at]), 0)
+        last = next((at for at in range(place + 1, len(text)) if safe[at]), 0)
+        if not (safe[place] and first and last):
+            return "", ""
         # A token here would begin or end a part of the text.
-        if any(a + b in pairs for a, b in pairwise(text[max(0, first - 1) : last + 1])):
-            return None
-        if not singles.isdisjoint(text[first:last]):
-            return None
-        left = _normalized(normalizer, text[first:place], Position(False, False))
-        if not left or left != _normalized(normalizer, text[first:place], Position(False, True)):
-            return None
-        right = _normalized(normalizer, text[place:last], Position(False, False))
-        return (left, right) if right else None
+        pairs, near = self._literal.pairs, text[first - 1 : last + 1]
+        if any(near[at : at + 2] in pairs for at in range(len(near) - 1)):
+            return "", ""
+        if not self._literal.singles.isdisjoint(text[first:last]):
+            return "", ""
+        return self._left(text[first:place]), self._right(text[place:last])
+
+    def _left_of(self, text: str) -> str:
+        """Return a normalized text, the same whether a text ends there or not; empty if it is not."""
+        found = self._changed(text, ends=False)
+        return found if found == self._changed(text, ends=True) else ""
+
+    def _changed(self, text: str, *, ends: bool) -> str:
+        """Return the normalized text of a part inside a text."""
+        assert self._normalizer is not None, "only asked with a normalizer"
+        data = np.frombuffer(_bytes(text), np.uint8)
+        found = self._normalizer.apply(data, np.array([0, len(data)], np.int64), Position(False, ends))[0]
+        return found.tobytes().decode("utf-8", "surrogateescape")
 
     def _far(self, text: str, start: int, stop: int, end: int) -> int:
         """Return the last proved cut of text[start:stop] or `start`; kernels find places that may be one."""
@@ -169,18 +174,8 @@ class Cuts:
             size *= 8
 
 
-def _code(char: str) -> int:
-    return INVALID if 0xD800 <= ord(char) < 0xE000 else ord(char)
-
-
 def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
-
-
-def _normalized(normalizer: NormalizerEngine, text: str, part: Position) -> str:
-    data = np.frombuffer(_bytes(text), np.uint8)
-    found = normalizer.apply(data, np.array([0, len(data)], np.int64), part)[0]
-    return found.tobytes().decode("utf-8", "surrogateescape")
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -480,7 +475,7 @@ class EncodeStream:
         self._before = FRESH
         self._parts: list[str] = []  # the open text
         self._size = self._limit = 0  # its characters, and with how many a cut is sought again
-        self._decoder = getincrementaldecoder("utf-8")("surrogateescape")
+        self._half = b""  # of a character
         self._is_finished = False
 
     def feed(self, part: str | bytes) -> Ids:
@@ -490,36 +485,40 @@ class EncodeStream:
         """
         if self._is_finished:
             raise InputError("expected no text after finish(): tok.encode_stream() returns a new stream")
-        state = self._decoder.getstate()
         if isinstance(part, str):
-            encode_text(part)
-            if state[0]:
-                raise InputError(f"expected the rest of a character after {state[0]!r}, as bytes, not str")
-        elif not isinstance(part, bytes):
+            if not part.isascii():
+                encode_text(part)
+            if self._half:
+                raise InputError(f"expected the rest of a character after {self._half!r}, as bytes, not str")
+            text, half = part, b""
+        elif isinstance(part, bytes):
+            decoder = getincrementaldecoder("utf-8")("surrogateescape")
+            text = decoder.decode(self._half + part)
+            half = decoder.getstate()[0]
+        else:
             raise InputError(f"expected str or bytes, not {type(part).__name__}")
-        text = part if isinstance(part, str) else self._decoder.decode(part)
-        if self._size + len(text) < self._limit:
+        size = self._size + len(text)
+        if size < self._limit:
             self._parts.append(text)
-            self._size += len(text)
+            self._size, self._half = size, half
             return NO_IDS
-        text = "".join([*self._parts, text])
-        place = self._grower.cuts.last(text, 0, len(text))
-        try:
-            ids = self._grower.after(self._before, text[:place])
-        except InputError:
-            self._decoder.setstate(state)
-            raise
+        if self._size:
+            text = "".join([*self._parts, text])
+        place = self._grower.cuts.last(text, 0, size)
         if place:
+            ids = self._grower.after(self._before, text[:place])
             self._before = self._grower.before(text, 0, place)
-        self._parts, self._size = [text[place:]], len(text) - place
-        self._limit = 2 * self._size if self._size > OPEN else 0
-        return ids
+            text, size = text[place:], size - place
+        self._parts, self._size, self._half = [text], size, half
+        self._limit = 2 * size if size > OPEN else 0
+        return ids if place else NO_IDS
 
     def finish(self) -> Ids:
         """Return the ids of the text that waited; none if called again."""
         if self._is_finished:
             return NO_IDS
-        ids = self._grower.after(self._before, "".join(self._parts) + self._decoder.decode(b"", True))
+        rest = "".join(self._parts) + self._half.decode("utf-8", "surrogateescape")
+        ids = self._grower.after(self._before, rest)
         self._is_finished = True
         return ids
 

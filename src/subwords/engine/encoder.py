@@ -260,6 +260,22 @@ class Encoder:
         self.give(state)
         return batch
 
+    def encode_on(self, text: bytes, total: float | None) -> tuple[NDArray[np.uint32], float | None]:
+        """Return the ids of text that continues a text, for a segmenter whose words are not apart.
+
+        total: the sum of scores of the text before it, None if there is none; the sum after it is returned too.
+        """
+        state = self.take()
+        if total is not None:
+            state.counters[layout.COUNTER.begin] = 0
+            state.scratch.sums[[layout.SUM.total, layout.SUM.before]] = total
+        bounds = np.array([0, len(text)], np.int64)
+        ids = self._ids_of(state, np.frombuffer(text, np.uint8), bounds, begins=total is None).ids
+        if len(ids):
+            total = float(state.scratch.sums[layout.SUM.total])
+        self.give(state)
+        return ids, total
+
     def encode_words(
         self,
         text: NDArray[np.uint8],

@@ -84,11 +84,6 @@ class Engine:
         """The encoder of text that is already normalized."""
         return self.encoder if self.normalizer is None else self._encoder(self.splitter, None)
 
-    @property
-    def normalized_encoder(self) -> Encoder:
-        """The encoder of text that is already normalized."""
-        return self._normalized
-
     @cached_property
     def _inside(self) -> Encoder:
         """The encoder of normalized text that is not at the start of the input, if that makes a difference."""

@@ -14,13 +14,16 @@ from numpy.typing import NDArray
 
 from subwords.kernels.layout import INVALID, SAFE, SAFE_BEHIND, SOLID
 from subwords.normalize.stages import Position
+from subwords.spec.splitter import Prefix, Split
 from subwords.spec.unicode import WHITESPACE
 from subwords.support.checks import check_integer, encode_text
 from subwords.support.errors import InputError
 
 if TYPE_CHECKING:
     from subwords.engine.engine import Engine
+    from subwords.normalize.normalizer import NormalizerEngine
     from subwords.spec.added_token import AddedToken
+    from subwords.spec.splitter import Rule
     from subwords.tokenizer import Tokenizer
 
 Ids: TypeAlias = NDArray[np.uint32]
@@ -31,6 +34,7 @@ Ids: TypeAlias = NDArray[np.uint32]
 LOOK = 3  # characters on each side of a cut that prove it, at most
 NEAR = 256  # characters before the end of a text that are tried one by one
 FAR = 2048  # characters of a text in which kernels look for a cut first
+MOST_TRIED = 256  # of these places
 MOST_KNOWN = 1 << 16  # places that are remembered by their characters
 MOST_GROWERS = 64  # policies with sets of tokens
 
@@ -70,17 +74,18 @@ class Beside(NamedTuple):
 class Cuts:
     """Where texts of a tokenizer may be cut, under one policy for special tokens.
 
-    known: False if no cut can be proved for this tokenizer. fresh: whether the text after a cut is encoded as a text of
+    known: False if no cut can be proved for this tokenizer. running: whether sums of scores run across cuts. fresh: whether the text after a cut is encoded as a text of
     its own; otherwise it is encoded after `LOOK` characters before it, whose ids are then left out.
     """
 
     def __init__(self, engine: Engine, special: str | AbstractSet[str]) -> None:
         self._source = engine.encoder.splitter
-        self._splitter = engine.normalized_encoder.splitter
+        self._route = engine.encoder.splitter.route
         self._normalizer = engine.normalizer
-        self.known = engine.segmenter.apart and not engine.segmenter.joins
-        self.fresh = engine.normalizer is None or not engine.normalizer.sees_ends
         finder = engine.added.finder(special)
+        self.fresh = not begins_otherwise(engine.splitter.rule, engine.normalizer)
+        self.running = not engine.segmenter.apart
+        self.known = not engine.segmenter.joins and not (self.running and finder)
         self._literal, self._normalized = Beside.of(finder.literal.tokens), Beside.of(finder.normalized.tokens)
         self._width = 1 if engine.normalizer is None else LOOK  # characters on each side of a place that decide
         self._near: dict[str, bool] = {}  # whether a place is proved by those around it
@@ -126,8 +131,7 @@ class Cuts:
         """Whether the splitter cuts between two characters of normalized text, and no token is there."""
         if not self._normalized.allow(before, after) or (not self.fresh and before in self._normalized.ends):
             return False
-        left, right = _bytes(before), _bytes(after)
-        return self._splitter.cut(np.frombuffer(left + right, np.uint8), len(left) + len(right)) == len(left)
+        return self._route.cuts_between(_bytes(before), _bytes(after))
 
     def _sides(self, before: str, after: str) -> tuple[str, str]:
         """Return normalized text on both sides that no other text changes; empty if it is not known."""
@@ -164,14 +168,22 @@ class Cuts:
         while True:
             first = max(start, stop - size)
             data = np.frombuffer(_bytes(text[first:stop]), np.uint8)
-            at = len(data)
-            while (at := self._source.cut(data, at, begins=False)) > 0:
+            at, tried = len(data), 0
+            while tried < MOST_TRIED and (at := self._source.cut(data, at, begins=False)) > 0:
                 place = first + len(data[:at].tobytes().decode("utf-8", "surrogateescape"))
                 if start + width <= place <= end - width and self._proved(text[place - width : place + width]):
                     return place
-            if first == start:
+                tried += 1
+            if first == start or tried == MOST_TRIED:
                 return start
             size *= 8
+
+
+def begins_otherwise(rule: Rule, normalizer: NormalizerEngine | None) -> bool:
+    """Whether a text begins or ends otherwise than it goes on."""
+    first = next((at for at, step in enumerate(rule) if isinstance(step, Split)), len(rule))
+    prefixes = [at < first or step.scheme == "first" for at, step in enumerate(rule) if isinstance(step, Prefix)]
+    return any(prefixes) or (normalizer is not None and normalizer.sees_ends)
 
 
 def _bytes(text: str) -> bytes:
@@ -185,12 +197,14 @@ def _bytes(text: str) -> bytes:
 class Before(NamedTuple):
     """What the ids of a text depend on, of the text before it.
 
-    text: encoded too; its first `skip` ids are left out. inside: it is another part, as before an added token.
+    text: encoded too; its first `skip` ids are left out. inside: it is another part, as before an added token. total:
+    the sum of its scores, for a model whose sums run across words.
     """
 
     text: str = ""
     skip: int = 0
     inside: bool = False
+    total: float | None = None
 
 
 FRESH, INSIDE = Before(), Before(inside=True)
@@ -254,16 +268,22 @@ class Grower:
         """Return the ids of a text that continues another."""
         if not text:
             return NO_IDS
+        if before.total is not None:
+            return self._engine.encoder.encode_on(_bytes(text), before.total)[0]
         if before.text:
             return self.encode(before.text + text)[before.skip :]
         return self._engine.encode_inside(text, self.special) if before.inside else self.encode(text)
 
-    def before(self, text: str, start: int, place: int) -> Before:
-        """Return what the text after a proved cut depends on; the text may have been read from `start` on."""
+    def upto(self, before: Before, text: str, start: int, place: int) -> tuple[Ids, Before]:
+        """Return the ids of text[start:place], up to a proved cut, and what the text after it depends on."""
+        if self.cuts.running:
+            ids, total = self._engine.encoder.encode_on(_bytes(text[start:place]), before.total)
+            return ids, Before(total=total)
+        ids = self.after(before, text[start:place])
         if self.cuts.fresh:
-            return FRESH
+            return ids, FRESH
         near = text[max(start, place - LOOK) : place]
-        return Before(near, len(self.encode(near)))
+        return ids, Before(near, len(self.encode(near)))
 
     def settled(self, block: Block, text: str, least: int = 0, most: int = 1 << 62) -> tuple[Block, str]:
         """Move text after a block to blocks of at most `most` characters, where there are cuts.
@@ -275,8 +295,7 @@ class Grower:
             stop = min(whole, start + size)
             place = self.cuts.last(text, start, stop)
             if place > start:
-                part = text[start:place]
-                block = block.then(part, self.after(block.before, part), self.before(text, start, place))
+                block = block.then(text[start:place], *self.upto(block.before, text, start, place))
                 start, size = place, most
             elif stop < whole:
                 size *= 8
@@ -381,7 +400,7 @@ class GrowingText:
         joined = text[: start - at] + new + text[stop - at :]
         was = (self._block, self._open)
         kept = [number for number, each in enumerate(after) if each.chars - LOOK >= stop]
-        if not kept:
+        if not kept or self._grower.cuts.running:  # then the change changes all sums after it
             return GrowingText(self._grower, block, joined, was=was)
         first = kept[0]
         rest = sum(len(each.text) for each in after[first + 1 :]) + len(end)
@@ -506,8 +525,7 @@ class EncodeStream:
             text = "".join([*self._parts, text])
         place = self._grower.cuts.last(text, 0, size)
         if place:
-            ids = self._grower.after(self._before, text[:place])
-            self._before = self._grower.before(text, 0, place)
+            ids, self._before = self._grower.upto(self._before, text, 0, place)
             text, size = text[place:], size - place
         self._parts, self._size, self._half = [text], size, half
         self._limit = 2 * size if size > OPEN else 0

@@ -15,7 +15,7 @@ from subwords.kernels.stored import stored
 from subwords.spec.splitter import Rule
 from subwords.spec.token_batch import TokenBatch
 from subwords.spec.vocab import Vocab
-from subwords.split.routes import SplitBuffers, SplitCall, WordChunk
+from subwords.split.routes import SplitBuffers, SplitCall, SplitRoute, WordChunk
 from subwords.support.errors import InputError
 from subwords.support.value import digest_of
 
@@ -174,6 +174,10 @@ class WordSource(Protocol):
 
         begins, ends: False if the first text is the continuation of another, or the last one continues.
         """
+
+    @property
+    def route(self) -> SplitRoute:
+        """How the rule runs."""
 
     context: int  # bytes before a cut, besides the last character, that decide about it at most
 

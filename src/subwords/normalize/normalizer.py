@@ -58,7 +58,7 @@ from subwords.spec.normalizer import (
     StripAccents,
 )
 from subwords.spec.splitter import to_text
-from subwords.split.routes import CHUNK_WORDS, SplitBuffers, SplitCall, StageCall, WordChunk
+from subwords.split.routes import CHUNK_WORDS, SplitBuffers, SplitCall, SplitRoute, StageCall, WordChunk
 from subwords.split.splitter import Splitter, SplitterEngine
 from subwords.split.word_spans import WordSpans
 from subwords.support.checks import encode_text
@@ -450,6 +450,11 @@ class Pipeline:
         self.splitter = SplitterEngine.of(splitter)
 
     context = CONTEXT
+
+    @property
+    def route(self) -> SplitRoute:
+        """How the rule of the splitter runs."""
+        return self.splitter.route
 
     @cached_property
     def growth(self) -> int:

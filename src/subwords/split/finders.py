@@ -400,7 +400,8 @@ class StepsRoute(SplitRoute):
         self.compiled = all(step.compiled for step in finders)
         self.name = "compiled automata, step by step" if self.compiled else "regex package"
         before = rule[: next((k for k, step in enumerate(rule) if isinstance(step, Split)), len(rule))]
-        self._cutter = finders[0].cutter() if finders and not before else None
+        self._before, self._first = before, finders[0].cutter() if finders else None
+        self._cutter = None if before else self._first
         self._leading = any(isinstance(step, Prefix) and step.scheme == "first" for step in rule)
         self._byte_chars = any(isinstance(step, ByteChars) for step in rule)
         self.growth = 4 + 4 * sum(len(step.text.encode()) for step in rule if isinstance(step, Prefix))
@@ -420,6 +421,19 @@ class StepsRoute(SplitRoute):
         from subwords.kernels.named import last_cut
 
         return last_cut(text, at, *self._cutter)
+
+    def cuts_between(self, before: bytes, after: bytes) -> bool:
+        """Whether the first step that splits proves it; a prefix before it changes where a text begins only."""
+        if self._first is None or not all(isinstance(step, Replace | Prefix) for step in self._before):
+            return False
+        for step in self._before:
+            if isinstance(step, Replace):
+                old, new = step.old.encode(), step.new.encode()
+                before, after = before.replace(old, new), after.replace(old, new)
+        from subwords.kernels.named import last_cut
+
+        data = np.frombuffer(before + after, np.uint8)
+        return last_cut(data, len(data), *self._first) == len(before)
 
     def word_spans(self, text: Bytes) -> WordSpans:
         """Return the words of one text."""
@@ -745,8 +759,9 @@ class SymbolsRoute(SplitRoute):
     compiled = True
 
     def __init__(self, symbols: Sequence[str], rest: SplitRoute) -> None:
-        self._tables = _trie([symbol.encode() for symbol in symbols])
-        self._longest = max(len(symbol.encode()) for symbol in symbols)
+        self._symbols = [symbol.encode() for symbol in symbols]
+        self._tables = _trie(self._symbols)
+        self._longest = max(map(len, self._symbols))
         self._rest = rest
         self.growth = rest.growth
 
@@ -800,6 +815,10 @@ class SymbolsRoute(SplitRoute):
         while place > 0 and crosses_place(text, max(0, place - self._longest + 1), place, self._tables):
             place = self._rest.cut(text, place - 1)
         return place if place >= self._longest else 0
+
+    def cuts_between(self, before: bytes, after: bytes) -> bool:
+        """Whether the other route may be cut there, and no symbol has the two characters side by side."""
+        return self._rest.cuts_between(before, after) and not any(before + after in each for each in self._symbols)
 
     def word_spans(self, text: Bytes) -> WordSpans:
         """Return the words of one text."""

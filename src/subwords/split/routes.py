@@ -166,6 +166,10 @@ class SplitRoute(ABC):
     def cut(self, text: Bytes, at: int) -> int:
         """Return the last known position in text[:at] where a cut changes no word, whatever follows, or 0 (S4)."""
 
+    def cuts_between(self, before: bytes, after: bytes) -> bool:
+        """Whether any text may be cut between these two characters (S4)."""
+        return self.cut(np.frombuffer(before + after, np.uint8), len(before) + len(after)) == len(before)
+
     @abstractmethod
     def word_spans(self, text: Bytes) -> WordSpans:
         """Return the words of one text, with their origin."""

@@ -215,6 +215,8 @@ MODULES = {
     "formats_vocab_txt": "formats.vocab_txt",
     "kernels_compile": "kernels.compile",
     "kernels_fastpath_decode": "kernels.fastpath_decode",
+    "engine_growing": "engine.growing",
+    "prompts_module": "prompts",
     "kernels_layout": "kernels.layout",
     "kernels_machine_code": "kernels.machine_code",
     "kernels_modes": "kernels.modes",

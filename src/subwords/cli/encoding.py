@@ -8,10 +8,11 @@ import re
 import shutil
 import sys
 import tempfile
+from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -325,9 +326,15 @@ def encode(
     _check_tokenizer(job, tok, tokenizer)
     check_output(output)
     check_output(offsets)
-    with _batches(file, texts, lines) as batches:
-        checked = _utf8(batches, "standard input" if file == "-" else file, errors)
-        values = _print_nbest(tok, checked, job) if job.nbest and not job.draw else _write_ids(tok, checked, job)
+    name, arrives = "standard input" if file == "-" else file, job.in_parts and not lines and errors != "skip"
+    with _batches(file, texts, lines, arrives) as (batches, parts):
+        checked = _utf8(batches, name, errors)
+        if parts is not None:
+            values = _write_parts(tok, _characters(parts, name, errors), job)
+        elif job.nbest and not job.draw:
+            values = _print_nbest(tok, checked, job)
+        else:
+            values = _write_ids(tok, checked, job)
     if job.as_json or output is not None:
         print_saved(values, job.as_json)
 
@@ -366,6 +373,12 @@ class _EncodeJob(_Options):
     form: str
     offsets: Path | None
     several: bool
+
+    @property
+    def in_parts(self) -> bool:
+        """Whether the ids of a text can be written before all of it is read."""
+        whole = self.draw or self.method or self.nbest or self.color or (self.as_json and self.output is None)
+        return not whole
 
 
 def _check_usage(context: click.Context, job: _EncodeJob, texts: bool, file_options: bool) -> None:
@@ -411,15 +424,39 @@ def _check_tokenizer(job: _EncodeJob, tok: Tokenizer, path: str) -> None:
 
 
 @contextmanager
-def _batches(file: str, texts: tuple[str, ...], lines: bool) -> Iterator[Iterable[list[bytes]]]:
-    """Yield the texts to encode, in batches."""
+def _batches(
+    file: str, texts: tuple[str, ...], lines: bool, arrives: bool
+) -> Iterator[tuple[Iterable[list[bytes]], Iterable[bytes] | None]]:
+    """Yield the texts to encode, in batches; or, if `arrives`, the parts of one text of more than a batch."""
     if texts:
-        yield [[text.encode() for text in texts]]
+        yield [[text.encode() for text in texts]], None
         return
     from subwords.corpus.files import open_text
 
     with open_text(*input_of(file, "text", "--text")) as stream:
-        yield line_batches(stream) if lines else [[stream.read()]]
+        if lines:
+            yield line_batches(stream), None
+            return
+        head = stream.read(_BATCH if arrives else None)
+        yield [[head]], chain([head], stream.arriving()) if arrives and len(head) == _BATCH else None
+
+
+def _characters(parts: Iterable[bytes], name: str, errors: str) -> Iterator[str]:
+    """Yield the text of one text's parts, as `_utf8` reads it."""
+    decoder, done = getincrementaldecoder("utf-8")(errors), 0
+    for part, is_last in chain(((part, False) for part in parts), [(b"", True)]):
+        half = decoder.getstate()[0]
+        try:
+            yield decoder.decode(part, is_last)
+        except UnicodeDecodeError as error:
+            place = done - len(half) + error.start
+            raise InputError(_not_utf8(name, (half + part)[error.start], place, 0)) from None
+        done += len(part)
+
+
+def _not_utf8(name: str, byte: int, place: int, number: int) -> str:
+    shown = f"byte 0x{byte:02x} at byte {place} of text {number}"
+    return f'{name}: expected UTF-8, got {shown}; errors="replace" reads it as U+FFFD'
 
 
 def _utf8(batches: Iterable[list[bytes]], name: str, errors: str) -> Iterator[list[bytes]]:
@@ -432,10 +469,7 @@ def _utf8(batches: Iterable[list[bytes]], name: str, errors: str) -> Iterator[li
                 text.decode()
             except UnicodeDecodeError as error:
                 if errors == "strict":
-                    place = f"byte 0x{text[error.start]:02x} at byte {error.start} of text {i}"
-                    raise InputError(
-                        f'{name}: expected UTF-8, got {place}; errors="replace" reads it as U+FFFD'
-                    ) from None
+                    raise InputError(_not_utf8(name, text[error.start], error.start, i)) from None
                 if errors == "replace":
                     kept.append(text.decode(errors="replace").encode())
             else:
@@ -518,6 +552,29 @@ def _write_ids(tok: Tokenizer, batches: Iterable[list[bytes]], job: _EncodeJob) 
     if not found:
         found["saved"] = str(job.output)
     return {"texts": texts, "total": total, **found}
+
+
+def _write_parts(tok: Tokenizer, parts: Iterable[str], job: _EncodeJob) -> dict[str, object]:
+    """Write the ids of one text while it is read, in bounded memory where it may be cut; return the summary."""
+    import numpy as np
+
+    stream, total = tok.encode_stream(special=job.special), 0
+    arrays = (stream.finish() if part is None else stream.feed(part) for part in chain(parts, [None]))
+    if job.form == "text":
+        names = _Names(tok.model.vocab if job.as_tokens else None)
+        with open_output(job.output) as out:
+            for ids in arrays:
+                if len(ids):
+                    out.write(b" " * bool(total) + _line(ids.tolist(), names, None).encode())
+                    total += len(ids)
+            out.write(b"\n")
+    else:
+        with array_output(job.output, job.form, job.dtype or "uint32") as write, offsets_output(job.offsets) as lengths:
+            for ids in arrays:
+                write(ids)
+                total += len(ids)
+            lengths(np.array([total]))
+    return {"texts": 1, "total": total, "saved": str(job.output)}
 
 
 class _Names(dict[int, str]):

@@ -209,11 +209,18 @@ class TextStream:
         """Read until the view is full or the file ends; return the number of bytes."""
         return _fill(self._stream, view, self._name)
 
-    def read(self) -> bytes:
-        """Return the rest of the file."""
+    def arriving(self) -> Iterator[bytes]:
+        """Yield the rest of the file as it arrives, at most STEP bytes at a time."""
+        buffer = memoryview(bytearray(STEP))
+        with _reading(self._name):
+            while count := self._stream.readinto(buffer):
+                yield bytes(buffer[:count])
+
+    def read(self, most: int | None = None) -> bytes:
+        """Return the rest of the file, or its next `most` bytes."""
         found = io.BytesIO()  # getvalue() shares its buffer; joining parts would need twice the memory
         view = memoryview(bytearray(1 << 20))
-        while count := self.fill(view):
+        while count := self.fill(view if most is None else view[: most - found.tell()]):
             found.write(view[:count])
         return found.getvalue()
 
@@ -343,12 +350,18 @@ def _head(stream: Any, name: str) -> bytes:
 def _fill(stream: Any, view: memoryview, name: str) -> int:
     """Read until the view is full or the stream ends."""
     filled = 0
-    try:
+    with _reading(name):
         while count := stream.readinto(view[filled : filled + STEP]):
             filled += count
+    return filled
+
+
+@contextmanager
+def _reading(name: str) -> Iterator[None]:
+    try:
+        yield
     except (OSError, EOFError, zlib.error) as error:
         raise CorpusError(f"{name}: cannot read file to its end: {error}") from error
-    return filled
 
 
 def need_pyarrow() -> Any:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from codecs import getincrementaldecoder
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from functools import cached_property, lru_cache, partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,16 +20,16 @@ from subwords.support.checks import check_integer, encode_text
 from subwords.support.errors import InputError
 
 if TYPE_CHECKING:
+    from subwords.engine.decode.stream import IdDecoder
     from subwords.engine.engine import Engine
     from subwords.normalize.normalizer import NormalizerEngine
     from subwords.spec.added_token import AddedToken
     from subwords.spec.splitter import Rule
-    from subwords.tokenizer import Tokenizer
 
 Ids: TypeAlias = NDArray[np.uint32]
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Cuts (ALGORITHMS.md, G1).
+# ProvedCuts (ALGORITHMS.md, G1).
 
 LOOK = 3  # characters on each side of a cut that prove it, at most
 NEAR = 256  # characters before the end of a text that are tried one by one
@@ -71,11 +71,12 @@ class Beside(NamedTuple):
         return not (self.lstrip and before in WHITESPACE) and not (self.rstrip and after in WHITESPACE)
 
 
-class Cuts:
+class ProvedCuts:
     """Where texts of a tokenizer may be cut, under one policy for special tokens.
 
-    known: False if no cut can be proved for this tokenizer. running: whether sums of scores run across cuts. fresh: whether the text after a cut is encoded as a text of
-    its own; otherwise it is encoded after `LOOK` characters before it, whose ids are then left out.
+    known: False if no cut can be proved for this tokenizer. running: whether sums of scores run across cuts. fresh:
+    whether the text after a cut is encoded as a text of its own; otherwise it is encoded after `LOOK` characters before
+    it, whose ids are then left out.
     """
 
     def __init__(self, engine: Engine, special: str | AbstractSet[str]) -> None:
@@ -186,6 +187,13 @@ def begins_otherwise(rule: Rule, normalizer: NormalizerEngine | None) -> bool:
     return any(prefixes) or (normalizer is not None and normalizer.sees_ends)
 
 
+def _check_text(text: object) -> None:
+    if not isinstance(text, str):
+        raise InputError(f"expected text as str, not {type(text).__name__}")
+    if not text.isascii():
+        encode_text(text)  # raises InputError for a lone surrogate
+
+
 def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
@@ -211,26 +219,26 @@ FRESH, INSIDE = Before(), Before(inside=True)
 NO_IDS: Ids = np.zeros(0, np.uint32)
 
 
-class Block(NamedTuple):
+class SettledText(NamedTuple):
     """Text up to a proved cut, whose ids are settled, after another block; versions share blocks.
 
-    before: what the text after it depends on. chars, count: characters and ids up to its end, with all blocks before
-    it. given: its ids were given, not encoded.
+    before: what the text after it depends on. chars, total_ids: how many characters and ids there are up to its end.
+    given: its ids were given, not encoded.
     """
 
-    parent: Block | None
+    parent: SettledText | None
     text: str
     ids: Ids
     before: Before
     chars: int
-    count: int
+    total_ids: int
     given: bool = False
 
-    def then(self, text: str, ids: Ids, before: Before, given: bool = False) -> Block:  # noqa: FBT001, FBT002
+    def then(self, text: str, ids: Ids, before: Before, given: bool = False) -> SettledText:
         """Return the block of the text after this one."""
-        return Block(self, text, ids, before, self.chars + len(text), self.count + len(ids), given)
+        return SettledText(self, text, ids, before, self.chars + len(text), self.total_ids + len(ids), given)
 
-    def ids_after(self, block: Block) -> list[Ids]:
+    def ids_after(self, block: SettledText) -> list[Ids]:
         """Return the ids of the blocks after one before this one."""
         found, each = [], self
         while each is not block:
@@ -240,29 +248,25 @@ class Block(NamedTuple):
         return found[::-1]
 
 
-ROOT = Block(None, "", NO_IDS, FRESH, 0, 0)
+ROOT = SettledText(None, "", NO_IDS, FRESH, 0, 0)
 
 
 class Grower:
     """Encodes text in pieces, for one tokenizer and one policy for special tokens; threads may share it."""
 
-    def __init__(self, tok: Tokenizer, special: Any) -> None:
-        from subwords.tokenizer import engine_of
-
-        self.tok, self.special = tok, special
-        self._engine = engine_of(tok)
-        self.cuts = Cuts(self._engine, special)
-        self._fast = self._engine.fast_paths[special if isinstance(special, str) else ""].array
+    def __init__(self, engine: Engine, decoder: IdDecoder, special: Any) -> None:
+        self._engine, self.decoder, self._special = engine, decoder, special
+        self.cuts = ProvedCuts(engine, special)
+        self._fast = engine.fast_paths[special if isinstance(special, str) else ""]
 
     def encode(self, text: str) -> Ids:
         """Return the ids of a whole text; surrogates stand for bytes that are not UTF-8."""
-        if (found := self._fast(text)) is not None:
+        if (found := self._fast.array(text)) is not None or (found := self._fast.array_in_pieces(text)) is not None:
             return found
         try:
-            return self.tok.encode_to_numpy(text, special=self.special)
+            return self._engine.encode(text, self._special)
         except InputError:
-            data = _bytes(text)  # the engine names the place of an error in it
-            return self.tok.encode_to_numpy(data, special=self.special)
+            return self._engine.encode(_bytes(text), self._special)  # which names the place of an error
 
     def after(self, before: Before, text: str) -> Ids:
         """Return the ids of a text that continues another."""
@@ -272,7 +276,12 @@ class Grower:
             return self._engine.encoder.encode_on(_bytes(text), before.total)[0]
         if before.text:
             return self.encode(before.text + text)[before.skip :]
-        return self._engine.encode_inside(text, self.special) if before.inside else self.encode(text)
+        return self._engine.encode_inside(text, self._special) if before.inside else self.encode(text)
+
+    def spans(self, text: str) -> NDArray[np.int64]:
+        """Return the characters of each id of a whole text, shape (n, 2)."""
+        found = self._engine.spans.find((text,), self._special)
+        return (found.spans if len(found.spans) else found.byte_spans).reshape(-1, 2)
 
     def upto(self, before: Before, text: str, start: int, place: int) -> tuple[Ids, Before]:
         """Return the ids of text[start:place], up to a proved cut, and what the text after it depends on."""
@@ -285,7 +294,7 @@ class Grower:
         near = text[max(start, place - LOOK) : place]
         return ids, Before(near, len(self.encode(near)))
 
-    def settled(self, block: Block, text: str, least: int = 0, most: int = 1 << 62) -> tuple[Block, str]:
+    def settled(self, block: SettledText, text: str, least: int = 0, most: int = 1 << 62) -> tuple[SettledText, str]:
         """Move text after a block to blocks of at most `most` characters, where there are cuts.
 
         Returns the last block and the rest: at least `least` characters, if the text has as many.
@@ -305,21 +314,29 @@ class Grower:
 
 
 class Growers:
-    """The growers of a tokenizer by policy."""
+    """The growers of a tokenizer by policy, and what is made with them."""
 
-    def __init__(self, tok: Tokenizer) -> None:
-        self._tok = tok
+    def __init__(self, engine: Engine, decoder: IdDecoder) -> None:
+        self._engine, self._decoder = engine, decoder
         self._found: dict[Any, Grower] = {}
 
     def __getitem__(self, special: Any) -> Grower:
         """Return the grower; InputError for what is no policy."""
         key = frozenset(special) if isinstance(special, AbstractSet) else special
         if not isinstance(key, str | frozenset) or (found := self._found.get(key)) is None:
-            found = Grower(self._tok, key)  # refuses other types
+            found = Grower(self._engine, self._decoder, key)  # refuses other types
             if len(self._found) >= MOST_GROWERS:
                 self._found.clear()
             self._found[key] = found
         return found
+
+    def text(self, text: str, special: Any) -> GrowingText:
+        """Return a text that grows."""
+        return GrowingText._of(self[special]).append(text)
+
+    def stream(self, special: Any) -> EncodeStream:
+        """Return a stream."""
+        return EncodeStream._of(self[special])
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -328,8 +345,6 @@ class Growers:
 OPEN = 1024  # characters at the end of a version that are encoded again for the next one, at most, if there are cuts
 BLOCK = 4096  # characters of a piece, at most
 DECODED = 64  # ids before given ones with which these are decoded
-
-
 
 
 def first_difference(a: Ids, b: Ids) -> int:
@@ -346,13 +361,27 @@ class GrowingText:
     may continue one text. The ids of each version are `tok.encode(text)`, but for given ids.
     """
 
-    def __init__(
-        self, grower: Grower, block: Block, text: str, limit: int = OPEN, was: tuple[Block, str] = (ROOT, "")
-    ) -> None:
+    _grower: Grower
+    _block: SettledText
+    _open: str  # the text after the block
+    _limit: int  # more open text than this is moved to blocks
+    _was: tuple[SettledText, str]  # the version before: its block and open text
+
+    @classmethod
+    def _of(
+        cls,
+        grower: Grower,
+        block: SettledText = ROOT,
+        text: str = "",
+        limit: int = OPEN,
+        was: tuple[SettledText, str] = (ROOT, ""),
+    ) -> GrowingText:
         if len(text) > limit:
             block, text = grower.settled(block, text, OPEN, BLOCK)
             limit = max(OPEN, 2 * len(text))  # so a text without cuts is searched again when it has doubled
+        self = cls.__new__(cls)
         self._grower, self._block, self._open, self._limit, self._was = grower, block, text, limit, was
+        return self
 
     def append(self, text: str = "", *, ids: Iterable[int] | None = None) -> GrowingText:
         """Return the version with more text, or with the text of given ids, which are kept as they are.
@@ -362,18 +391,17 @@ class GrowingText:
         """
         was = (self._block, self._open)
         if ids is None:
-            encode_text(text)
-            return GrowingText(self._grower, self._block, self._open + text, self._limit, was)
+            _check_text(text)
+            return GrowingText._of(self._grower, self._block, self._open + text, self._limit, was)
         if text:
             raise InputError("expected text or ids, not both")
-        return GrowingText(self._grower, self._given(ids), "", was=was)
+        return GrowingText._of(self._grower, self._given(ids), "", was=was)
 
-    def _given(self, ids: Iterable[int]) -> Block:
-        tok, block = self._grower.tok, self._block
+    def _given(self, ids: Iterable[int]) -> SettledText:
+        block = self._block
         if self._open:
             block = block.then(self._open, self._open_ids, INSIDE)
-        before = self.ids[-DECODED:]
-        stream = tok.stream(prompt=before)
+        stream = self._grower.decoder.stream(self.ids[-DECODED:], False)
         given = np.fromiter(ids, np.int64) if not isinstance(ids, np.ndarray) else ids
         text = stream.step(given) + stream.finish()
         return block.then(text, given.astype(np.uint32), INSIDE, given=True)
@@ -384,10 +412,11 @@ class GrowingText:
         The text between the blocks around the change is encoded again. Raises InputError for places outside the text
         or before given ids.
         """
-        check_integer("start", start, 0, len(self.text))
-        check_integer("stop", stop, start, len(self.text))
-        encode_text(new)
-        after: list[Block] = []
+        size = self._block.chars + len(self._open)
+        check_integer("start", start, 0, size)
+        check_integer("stop", stop, start, size)
+        _check_text(new)
+        after: list[SettledText] = []
         block, end = self._block, self._open
         while block.parent is not None and block.chars + LOOK > start and not block.given:
             after.append(block)
@@ -401,18 +430,20 @@ class GrowingText:
         was = (self._block, self._open)
         kept = [number for number, each in enumerate(after) if each.chars - LOOK >= stop]
         if not kept or self._grower.cuts.running:  # then the change changes all sums after it
-            return GrowingText(self._grower, block, joined, was=was)
+            return GrowingText._of(self._grower, block, joined, was=was)
         first = kept[0]
         rest = sum(len(each.text) for each in after[first + 1 :]) + len(end)
         block, changed = self._grower.settled(block, joined[: len(joined) - rest], BLOCK, BLOCK)
         block = block.then(changed, self._grower.after(block.before, changed), after[first].before)
         for each in after[first + 1 :]:
             block = block.then(each.text, each.ids, each.before)
-        return GrowingText(self._grower, block, end, self._limit, was)
+        return GrowingText._of(self._grower, block, end, self._limit, was)
 
     @cached_property
     def _open_ids(self) -> Ids:
-        return self._grower.after(self._block.before, self._open)
+        found = self._grower.after(self._block.before, self._open)
+        found.setflags(write=False)
+        return found
 
     @property
     def ids(self) -> Ids:
@@ -430,7 +461,7 @@ class GrowingText:
 
     def __len__(self) -> int:
         """Return the number of ids."""
-        return self._block.count + len(self._open_ids)
+        return self._block.total_ids + len(self._open_ids)
 
     @property
     def kept(self) -> int:
@@ -439,11 +470,11 @@ class GrowingText:
 
     @cached_property
     def added(self) -> Ids:
-        """The ids after the kept ones."""
+        """The ids after the kept ones, uint32, read-only."""
         block, was = self._was
         ours, theirs = self._block, block
         while ours is not theirs:
-            if ours.count >= theirs.count and ours.parent is not None:
+            if ours.total_ids >= theirs.total_ids and ours.parent is not None:
                 ours = ours.parent
             else:
                 assert theirs.parent is not None, "all blocks begin with ROOT"
@@ -459,7 +490,34 @@ class GrowingText:
         """A number of ids at the beginning that stay, whatever text is appended (ALGORITHMS.md, G2)."""
         before, text = self._block.before, self._open
         place = self._grower.cuts.last(text, 0, len(text))
-        return self._block.count + len(self._grower.after(before, text[:place]))
+        return self._block.total_ids + len(self._grower.after(before, text[:place]))
+
+    @property
+    def spans(self) -> NDArray[np.int64]:
+        """The characters of each id, int64 of shape (n, 2), as `Encoding.spans`: the whole text is encoded again."""
+        at, before, parts = 0, NO_IDS, [np.zeros((0, 2), np.int64)]
+        for text, ids, given in self._runs():
+            spans = parts[0] if given else self._grower.spans(text)
+            if len(spans) != len(ids):
+                decoded = np.concatenate([before[-DECODED:], ids])
+                whole, spans = self._grower.decoder.with_spans(decoded, False)
+                spans = (spans[len(spans) - len(ids) :] - (len(whole) - len(text))).clip(0)
+            parts.append(spans + at)
+            at, before = at + len(text), ids
+        return np.concatenate(parts)
+
+    def _runs(self) -> Iterator[tuple[str, Ids, bool]]:
+        """Yield each text that is encoded as one, and that of given ids, with their ids, in order."""
+        blocks = [self._block.then(self._open, self._open_ids, INSIDE)]
+        while (block := blocks[-1].parent) is not None:
+            blocks.append(block)
+        texts, arrays = list[str](), list[Ids]()
+        for block in reversed(blocks[:-1]):
+            texts.append(block.text)
+            arrays.append(block.ids)
+            if block.before.inside:
+                yield "".join(texts), np.concatenate(arrays), block.given
+                texts, arrays = [], []
 
     @property
     def drift(self) -> int | None:
@@ -468,8 +526,11 @@ class GrowingText:
         place = first_difference(ids, whole)
         return None if place == len(ids) == len(whole) else place
 
+    def __reduce__(self) -> NoReturn:
+        raise InputError("a GrowingText cannot be pickled: keep its text and ids, and tok.growing(text) makes it again")
+
     def __repr__(self) -> str:
-        return f"GrowingText({len(self.text)} characters, {len(self)} ids)"
+        return f"GrowingText({self._block.chars + len(self._open)} characters, {len(self)} ids)"
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -486,16 +547,21 @@ class EncodeStream:
     >>> tok = subwords.load("demo")
     >>> stream = tok.encode_stream()
     >>> [stream.feed(part).tolist() for part in ("Rays of li", "ght are")], stream.finish().tolist()
-    ([[1402], [270, 445]], [346])
+    ([[1136, 266], [3849]], [395])
     """
 
-    def __init__(self, grower: Grower) -> None:
-        self._grower = grower
-        self._before = FRESH
-        self._parts: list[str] = []  # the open text
-        self._size = self._limit = 0  # its characters, and with how many a cut is sought again
-        self._half = b""  # of a character
-        self._is_finished = False
+    _grower: Grower
+    _before = FRESH
+    _parts: list[str]  # the open text
+    _size = _limit = 0  # its characters, and with how many a cut is sought again
+    _half = b""  # of a character
+    _is_finished = False
+
+    @classmethod
+    def _of(cls, grower: Grower) -> EncodeStream:
+        self = cls.__new__(cls)
+        self._grower, self._parts = grower, []
+        return self
 
     def feed(self, part: str | bytes) -> Ids:
         """Take the next text, or UTF-8 that may end inside a character; return the ids that are now final, uint32.
@@ -505,8 +571,7 @@ class EncodeStream:
         if self._is_finished:
             raise InputError("expected no text after finish(): tok.encode_stream() returns a new stream")
         if isinstance(part, str):
-            if not part.isascii():
-                encode_text(part)
+            _check_text(part)
             if self._half:
                 raise InputError(f"expected the rest of a character after {self._half!r}, as bytes, not str")
             text, half = part, b""
@@ -539,6 +604,9 @@ class EncodeStream:
         ids = self._grower.after(self._before, rest)
         self._is_finished = True
         return ids
+
+    def __reduce__(self) -> NoReturn:
+        raise InputError("an EncodeStream cannot be copied or pickled: it belongs to one text")
 
     def __repr__(self) -> str:
         return f"EncodeStream({self._size} characters wait{', finished' if self._is_finished else ''})"

@@ -401,7 +401,6 @@ class StepsRoute(SplitRoute):
         self.name = "compiled automata, step by step" if self.compiled else "regex package"
         before = rule[: next((k for k, step in enumerate(rule) if isinstance(step, Split)), len(rule))]
         self._before, self._first = before, finders[0].cutter() if finders else None
-        self._cutter = None if before else self._first
         self._leading = any(isinstance(step, Prefix) and step.scheme == "first" for step in rule)
         self._byte_chars = any(isinstance(step, ByteChars) for step in rule)
         self.growth = 4 + 4 * sum(len(step.text.encode()) for step in rule if isinstance(step, Prefix))
@@ -416,24 +415,23 @@ class StepsRoute(SplitRoute):
         return 0 if self._leading else self._cut(text, at)
 
     def _cut(self, text: Bytes, at: int) -> int:
-        if self._cutter is None:
+        return 0 if self._before else self._cut_first(text, at)
+
+    def _cut_first(self, text: Bytes, at: int) -> int:
+        if self._first is None:
             return 0
         from subwords.kernels.named import last_cut
 
-        return last_cut(text, at, *self._cutter)
+        return last_cut(text, at, *self._first)
 
     def cuts_between(self, before: bytes, after: bytes) -> bool:
         """Whether the first step that splits proves it; a prefix before it changes where a text begins only."""
-        if self._first is None or not all(isinstance(step, Replace | Prefix) for step in self._before):
+        if not all(isinstance(step, Replace | Prefix) for step in self._before):
             return False
-        for step in self._before:
-            if isinstance(step, Replace):
-                old, new = step.old.encode(), step.new.encode()
-                before, after = before.replace(old, new), after.replace(old, new)
-        from subwords.kernels.named import last_cut
-
-        data = np.frombuffer(before + after, np.uint8)
-        return last_cut(data, len(data), *self._first) == len(before)
+        for step in (step for step in self._before if isinstance(step, Replace)):
+            old, new = step.old.encode(), step.new.encode()
+            before, after = before.replace(old, new), after.replace(old, new)
+        return self._cut_first(np.frombuffer(before + after, np.uint8), len(before) + len(after)) == len(before)
 
     def word_spans(self, text: Bytes) -> WordSpans:
         """Return the words of one text."""

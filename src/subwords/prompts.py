@@ -6,19 +6,20 @@ from bisect import bisect_right
 from collections import OrderedDict
 from sys import getsizeof
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from subwords.engine.growing import FRESH, LOOK, NO_IDS, ROOT, Before, Ids
+from subwords.engine.growing import FRESH, LOOK, NO_IDS, ROOT, Before, Ids, SettledText
 from subwords.support.checks import check_integer, encode_text
 from subwords.support.errors import InputError
+from subwords.tokenizer import grower_of, tokenizer_of
 
 if TYPE_CHECKING:
     from subwords.engine.growing import Grower
-    from subwords.tokenizer import SpecialPolicy, Tokenizer
+    from subwords.tokenizer import SpecialPolicy, TokenizerLike
 
-MARK = 4096  # characters from one mark to the next, about
+MARK = 1024  # characters from one mark to the next, about
 LABEL = 1 << 14  # characters of a leaf that still grows: longer ones would be copied too often
 OF_NODE, OF_MARK = 700, 150  # bytes of a node and of a mark, besides text and ids
 
@@ -27,25 +28,27 @@ class Mark(NamedTuple):
     """A proved cut: its character, the number of ids before it, and what the text after it depends on."""
 
     place: int
-    count: int
+    total_ids: int
     before: Before
 
 
 START = Mark(0, 0, FRESH)
 
 
-class Node:
+class PromptNode:
     """Text that several prompts have in common, or the rest of one; a node of a tree by characters.
 
-    marks: the cuts that are proved when its text was read. ids: from the last mark before its own to its last one.
-    key: its first character; of a root, the salt.
+    marks: the cuts that are proved when its text was read. ids: those from id `first` on, which is not after the last
+    mark before its own, up to its last mark. key: its first character; of a root, the salt.
     """
 
-    __slots__ = ("children", "ids", "key", "marks", "parent", "text")
+    __slots__ = ("children", "first", "ids", "key", "marks", "parent", "text")
 
-    def __init__(self, parent: Node | None, key: object, text: str, marks: list[Mark], ids: Ids) -> None:
-        self.parent, self.key, self.text, self.marks, self.ids = parent, key, text, marks, ids
-        self.children: dict[str, Node] = {}
+    def __init__(
+        self, parent: PromptNode | None, key: object, text: str, marks: list[Mark], first: int, ids: Ids
+    ) -> None:
+        self.parent, self.key, self.text, self.marks, self.first, self.ids = parent, key, text, marks, first, ids
+        self.children: dict[str, PromptNode] = {}
 
     @property
     def size(self) -> int:
@@ -54,12 +57,12 @@ class Node:
 
 
 class Walk(NamedTuple):
-    """How far a text is known: nodes whose whole text it has, then `common` characters of `other`."""
+    """How far a text is known: nodes whose whole text it has, then some characters of `other`."""
 
-    path: list[Node]
+    path: list[PromptNode]
     at: int  # the character after the nodes
-    other: Node | None
-    common: int
+    other: PromptNode | None
+    known: int  # the character after those of `other`
     mark: Mark  # the last one that is proved
     parts: list[Ids]  # the ids up to there
 
@@ -76,7 +79,8 @@ class CacheStats(NamedTuple):
 class PromptCache:
     """Encodes prompts that begin like earlier ones without encoding their common part again; threads may share it.
 
-    special: as in `Tokenizer.encode`. max_bytes: what it holds at most; the texts used least recently are dropped.
+    tok: a tokenizer, a path or a name. special: as in `Tokenizer.encode`. max_bytes: what it holds at most; the texts
+    used least recently are dropped.
     Ids are those of `tok.encode`: known ids are used up to a cut that is proved (ALGORITHMS.md, G1), texts are compared
     and not hashed. Raises InputError for a wrong value.
 
@@ -92,15 +96,15 @@ class PromptCache:
     (2, True)
     """
 
-    def __init__(self, tok: Tokenizer, *, special: SpecialPolicy = "text", max_bytes: int = 256 << 20) -> None:
-        from subwords.tokenizer import grower_of, tokenizer_of
-
+    def __init__(self, tok: TokenizerLike, *, special: SpecialPolicy = "text", max_bytes: int = 256 << 20) -> None:
         check_integer("max_bytes", max_bytes, 1 << 16, 1 << 48)
         self._grower: Grower = grower_of(tokenizer_of(tok), special)
         self._most = max_bytes
         self._lock = Lock()
-        self._roots: dict[object, Node] = {}
-        self._used: OrderedDict[Node, None] = OrderedDict()  # each node after its children, the least recent first
+        self._roots: dict[object, PromptNode] = {}
+        self._used: OrderedDict[PromptNode, None] = (
+            OrderedDict()
+        )  # each node after its children, the least recent first
         self._bytes = self._texts = self._ids = self._known = self._changes = 0
 
     def encode(self, text: str, *, salt: str | bytes | None = None) -> list[int]:
@@ -122,19 +126,18 @@ class PromptCache:
         rest = text[walk.mark.place :]
         if not rest.isascii():
             encode_text(rest)
-        start, count, before = walk.mark
-        root = ROOT._replace(before=before)
-        block, end = self._grower.settled(root, rest, most=MARK)
-        found, marks = block.ids_after(root), list[Mark]()
-        while block.parent is not None:
-            marks.append(Mark(start + block.chars, count + block.count, block.before))
-            block = block.parent
-        ids = np.concatenate([*walk.parts, *found, self._grower.after(marks[0].before if marks else before, end)])
+        mark, known = walk.mark, walk.known - walk.mark.place
+        root = ROOT._replace(before=mark.before, chars=mark.place, total_ids=mark.total_ids)
+        shared, end = root, rest[:known]
+        if known > MARK // 8:  # the next text that differs here too will find a mark
+            shared, end = self._grower.settled(root, end, most=MARK)
+        block, end = self._grower.settled(shared, end + rest[known:], most=MARK)
+        ids = np.concatenate([*walk.parts, *block.ids_after(root), self._grower.after(block.before, end)])
         with self._lock:
-            self._texts, self._ids, self._known = self._texts + 1, self._ids + len(ids), self._known + count
+            self._texts, self._ids, self._known = self._texts + 1, self._ids + len(ids), self._known + mark.total_ids
             if changes != self._changes:  # by another thread
                 walk = self._walk(text, salt)
-            self._insert(text, salt, ids, marks[::-1], walk)
+            self._insert(text, salt, ids, _marks(shared, root), _marks(block, shared), walk)
         return ids
 
     @property
@@ -150,6 +153,9 @@ class PromptCache:
             self._used.clear()
             self._bytes, self._changes = 0, self._changes + 1
 
+    def __reduce__(self) -> NoReturn:
+        raise InputError("a PromptCache cannot be pickled: each process makes its own, PromptCache(tok)")
+
     def _walk(self, text: str, salt: object) -> Walk:
         at, mark, parts = 0, START, list[Ids]()
         root = self._roots.get(salt)
@@ -157,41 +163,42 @@ class PromptCache:
             return Walk([], 0, None, 0, mark, parts)
         path = [root]
         while (node := path[-1].children.get(text[at : at + 1])) is not None:
-            if not text.startswith(node.text, at):
-                common = _common(node.text, text, at)
-                proved = bisect_right(node.marks, at + common - LOOK, key=_place)
-                if proved:
-                    parts.append(node.ids[: node.marks[proved - 1].count - mark.count])
-                    mark = node.marks[proved - 1]
-                return Walk(path, at, node, common, mark, parts)
+            whole = text.startswith(node.text, at)
+            known = at + (len(node.text) if whole else _common(node.text, text, at))
+            proved = len(node.marks) if whole else bisect_right(node.marks, known - LOOK, key=_place)
+            if proved and node.marks[proved - 1].place > mark.place:
+                last = node.marks[proved - 1]
+                parts.append(node.ids[mark.total_ids - node.first : last.total_ids - node.first])
+                mark = last
+            if not whole:
+                return Walk(path, at, node, known, mark, parts)
             path.append(node)
-            at += len(node.text)
-            if node.marks:
-                mark = node.marks[-1]
-                parts.append(node.ids)
-        return Walk(path, at, None, 0, mark, parts)
+            at = known
+        return Walk(path, at, None, at, mark, parts)
 
-    def _insert(self, text: str, salt: object, ids: Ids, marks: list[Mark], walk: Walk) -> None:
-        path, at = walk.path, walk.at
-        new = [mark for mark in marks if mark.place > walk.mark.place]
-        more = len(text) - at - walk.common
+    def _insert(self, text: str, salt: object, ids: Ids, shared: list[Mark], others: list[Mark], walk: Walk) -> None:
+        """Add a text: `shared` marks are proved by known characters if no other thread changed the tree."""
+        path, at, mark = walk.path, walk.at, walk.mark
+        more, new = len(text) - walk.known, [each for each in others if each.place > mark.place]
         if new and more > 0 and OF_NODE + 8 * more <= self._most:
             self._changes += 1
             if not path:
-                self._roots[salt] = root = Node(None, salt, "", [], NO_IDS)
+                self._roots[salt] = root = PromptNode(None, salt, "", [], 0, NO_IDS)
                 path.append(root)
                 self._hold(root)
             if walk.other is not None:
-                path.append(self._divided(walk.other, at, walk.common, walk.mark))
-                at += walk.common
-            last, known = path[-1], ids[walk.mark.count : new[-1].count]
+                path.append(self._divided(walk.other, at, walk.known))
+                at = walk.known
+            found = [each for each in shared if mark.place < each.place <= at - LOOK]
+            if found and path[-1].parent is not None:
+                self._extend(path[-1], "", found, ids, mark)
+                mark = found[-1]
+            last = path[-1]
             if last.parent is not None and not last.children and len(last.text) < LABEL:
-                self._bytes -= last.size
-                last.text, last.marks = last.text + text[at:], last.marks + new
-                last.ids = np.concatenate([last.ids, known])
-                self._bytes += last.size
+                self._extend(last, text[at:], new, ids, mark)
             else:
-                path.append(Node(last, text[at], text[at:], new, known.copy()))
+                known = ids[mark.total_ids : new[-1].total_ids].copy()
+                path.append(PromptNode(last, text[at], text[at:], new, mark.total_ids, known))
                 last.children[text[at]] = path[-1]
                 self._hold(path[-1])
         if walk.other is not None and walk.other in self._used:
@@ -201,30 +208,51 @@ class PromptCache:
         while self._bytes > self._most:
             self._drop(next(iter(self._used)))
 
-    def _hold(self, node: Node) -> None:
+    def _extend(self, node: PromptNode, text: str, marks: list[Mark], ids: Ids, mark: Mark) -> None:
+        """Add text and marks to a node; `mark`: the last one before them."""
+        self._bytes -= node.size
+        if not node.marks:
+            node.first, node.ids = mark.total_ids, NO_IDS
+        marks = [each for each in marks if not node.marks or each.place > node.marks[-1].place]
+        node.ids = np.concatenate([node.ids, ids[node.first + len(node.ids) : marks[-1].total_ids]])
+        node.text, node.marks = node.text + text, node.marks + marks
+        self._bytes += node.size
+
+    def _hold(self, node: PromptNode) -> None:
         self._used[node] = None
         self._bytes += node.size
 
-    def _drop(self, node: Node) -> None:
+    def _drop(self, node: PromptNode) -> None:
         del self._used[node]
         self._bytes -= node.size
-        home: dict[Any, Node] = self._roots if node.parent is None else node.parent.children
+        home: dict[Any, PromptNode] = self._roots if node.parent is None else node.parent.children
         del home[node.key]
 
-    def _divided(self, node: Node, at: int, common: int, mark: Mark) -> Node:
-        """Cut a node after `common` characters; return the new node of these. mark: the last one in it, or before."""
+    def _divided(self, node: PromptNode, at: int, known: int) -> PromptNode:
+        """Cut a node, which begins at character `at`, before another one; return the new node of what is before it."""
         assert node.parent is not None, "a root has no text to divide"
         self._bytes -= node.size
-        proved = bisect_right(node.marks, at + common - LOOK, key=_place)
-        count = len(node.ids) - (node.marks[-1].count - mark.count) if proved else 0
-        upper = Node(node.parent, node.key, node.text[:common], node.marks[:proved], node.ids[:count].copy())
+        proved, common = bisect_right(node.marks, known - LOOK, key=_place), known - at
+        count = node.marks[proved - 1].total_ids - node.first if proved else 0
+        marks, ids = node.marks[:proved], node.ids[:count].copy()
+        upper = PromptNode(node.parent, node.key, node.text[:common], marks, node.first, ids)
         node.parent.children[upper.text[0]] = upper
         node.text, node.marks, node.ids = node.text[common:], node.marks[proved:], node.ids[count:].copy()
-        node.parent, node.key = upper, node.text[0]
+        node.parent, node.key, node.first = upper, node.text[0], node.first + count
         upper.children[node.text[0]] = node
         self._bytes += node.size
         self._hold(upper)
         return upper
+
+
+def _marks(block: SettledText, first: SettledText) -> list[Mark]:
+    """Return the cuts after one block up to the end of another."""
+    found = []
+    while block is not first:
+        found.append(Mark(block.chars, block.total_ids, block.before))
+        assert block.parent is not None, "all blocks begin with the first"
+        block = block.parent
+    return found[::-1]
 
 
 def _place(mark: Mark) -> int:

@@ -18,7 +18,8 @@ SOURCE = Path(subwords.__file__).parents[1]
 SPACES = ("adapt", "files", "research", "sampling", "scale", "study")
 ERRORS = ("CorpusError", "FormatError", "InputError", "SubwordsError", "SubwordsWarning", "TrainingError")
 PUBLIC = {
-    *("AddedToken", "Encoding", "EncodingBatch", "Normalizer", "Padding", "Reading", "Special", "Splitter", "Text"),
+    *("AddedToken", "Encoding", "EncodingBatch", "Normalizer", "Padding", "PromptCache", "Reading", "Special"),
+    *("Splitter", "Text"),
     *("TokenBatch", "Tokenizer", "TokenizerSpec", "Truncation", "WordCounts"),
     *("count", "load", "normalizer", "splitter", "train", "warmup", *ERRORS, *SPACES),
 }

@@ -60,7 +60,7 @@ def test_vocabulary_is_read_as_in_hf(data: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"hug\n##s\n", r"vocab.txt: expected the token \"\[UNK\]\" .* add it as the last line"),
+        (b"hug\n##s\n", r"vocab.txt: expected a vocabulary, .* with \"\[UNK\]\" .* add this token as the last line"),
         (b"\xef\xbb\xbf[UNK]\nhug\n", "vocab.txt: expected a token on line 1, not a byte order mark"),
         (b"[UNK]\nhug\xff\n", "vocab.txt: expected UTF-8; line 2 has an invalid byte"),
         (b"[UNK]\rhug\r", "vocab.txt: expected lines that end with a line feed"),

@@ -1,4 +1,4 @@
-"""Text that grows has the ids of the whole text: versions, streams and cached prompts (G1, G2, G3)."""
+"""Text that grows has the ids of the whole text: versions, streams and cached prompts (G1, G2, G3, G4)."""
 
 from __future__ import annotations
 
@@ -296,6 +296,25 @@ def test_streams_take_bytes_that_are_not_text() -> None:
         stream = tok.encode_stream()
         ids = [index for start in range(0, len(data), size) for index in stream.feed(data[start : start + size])]
         assert ids + stream.finish().tolist() == tok.encode(data)
+
+
+@pytest.mark.parametrize("run", ["a", "ab", "-", "acgt", "ไทย", " "])
+def test_long_words_go_on_inside(run: str) -> None:
+    """G4: versions, and the ids of each, without a cut; an edit before such a place encodes the word again."""
+    tok, rng = subwords.load("demo"), random.Random(f"{run} {seed_of_run()}")
+    text = "".join(rng.choices(run, k=4000)) if run == "acgt" else run * (4000 // len(run))
+    version, places = tok.growing(), 0
+    for start in range(0, len(text), 170):
+        version = version.append(text[start : start + 170])
+        assert version.ids.tolist() == tok.encode(version.text)
+        places += bool(version._block.before.word)
+    assert places or run == " "  # a run of whitespace ends one character earlier before a letter
+    for more in ("a", " b", "-", "'s"):
+        assert version.append(more).ids.tolist() == tok.encode(version.text + more)
+        middle = len(text) // 2
+        edited = version.edit(middle, middle + 1, more)
+        assert edited.ids.tolist() == tok.encode(text[:middle] + more + text[middle + 1 :])
+    assert version.final > len(version) - 80 or run == " "
 
 
 @pytest.mark.parametrize("run", ["a", "-", "\u0301", "ab", "<|endo", " "])

@@ -130,8 +130,8 @@ class PromptCache:
         root = ROOT._replace(before=mark.before, chars=mark.place, total_ids=mark.total_ids)
         shared, end = root, rest[:known]
         if known > MARK // 8:  # the next text that differs here too will find a mark
-            shared, end = self._grower.settled(root, end, most=MARK)
-        block, end = self._grower.settled(shared, end + rest[known:], most=MARK)
+            shared, end = self._grower.settled(root, end, most=MARK, restarts=False)
+        block, end = self._grower.settled(shared, end + rest[known:], most=MARK, restarts=False)
         ids = np.concatenate([*walk.parts, *block.ids_after(root), self._grower.after(block.before, end)])
         with self._lock:
             self._texts, self._ids, self._known = self._texts + 1, self._ids + len(ids), self._known + mark.total_ids

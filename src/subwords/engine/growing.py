@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from subwords.engine.open_words import OpenWords
 from subwords.kernels.layout import INVALID, SAFE, SAFE_BEHIND, SOLID
 from subwords.normalize.stages import Position
 from subwords.spec.splitter import Prefix, Split
@@ -206,13 +207,15 @@ class Before(NamedTuple):
     """What the ids of a text depend on, of the text before it.
 
     text: encoded too; its first `skip` ids are left out. inside: it is another part, as before an added token. total:
-    the sum of its scores, for a model whose sums run across words.
+    the sum of its scores, for a model whose sums run across words. word: the text begins inside a word, and this before
+    it brings the splitter to the same state (`OpenWords`).
     """
 
     text: str = ""
     skip: int = 0
     inside: bool = False
     total: float | None = None
+    word: str = ""
 
 
 FRESH, INSIDE = Before(), Before(inside=True)
@@ -257,6 +260,7 @@ class Grower:
     def __init__(self, engine: Engine, decoder: IdDecoder, special: Any) -> None:
         self._engine, self.decoder, self._special = engine, decoder, special
         self.cuts = ProvedCuts(engine, special)
+        self._open = None if engine.added.finder(special) else OpenWords.of(engine)
         self._fast = engine.fast_paths[special if isinstance(special, str) else ""]
 
     def encode(self, text: str) -> Ids:
@@ -272,6 +276,8 @@ class Grower:
         """Return the ids of a text that continues another."""
         if not text:
             return NO_IDS
+        if before.word and self._open is not None:
+            return self._open.after(before.word, text)
         if before.total is not None:
             return self._engine.encoder.encode_on(_bytes(text), before.total)[0]
         if before.text:
@@ -294,10 +300,19 @@ class Grower:
         near = text[max(start, place - LOOK) : place]
         return ids, Before(near, len(self.encode(near)))
 
-    def settled(self, block: SettledText, text: str, least: int = 0, most: int = 1 << 62) -> tuple[SettledText, str]:
+    def final(self, before: Before, text: str) -> int:
+        """Return a number of ids of a text that stay whatever follows it."""
+        place = self.cuts.last(text, 0, len(text))
+        done = len(self.after(before, text[:place]))
+        return done if self._open is None else done + self._open.final("" if place else before.word, text[place:])
+
+    def settled(
+        self, block: SettledText, text: str, least: int = 0, most: int = 1 << 62, *, restarts: bool = True
+    ) -> tuple[SettledText, str]:
         """Move text after a block to blocks of at most `most` characters, where there are cuts.
 
-        Returns the last block and the rest: at least `least` characters, if the text has as many.
+        restarts: also to places inside long words; these are proved by all of the text. Returns the last block and the
+        rest: at least `least` characters, if the text has as many.
         """
         start, size, whole = 0, most, len(text)
         while whole - start > least:
@@ -308,6 +323,10 @@ class Grower:
                 start, size = place, most
             elif stop < whole:
                 size *= 8
+            elif restarts and self._open is not None and (found := self._open.restart(block.before.word, text[start:])):
+                place, lead = start + found[0], found[1]
+                part = text[start:place]
+                block, start = block.then(part, self.after(block.before, part), Before(word=lead)), place
             else:
                 break
         return block, text[start:]
@@ -418,7 +437,7 @@ class GrowingText:
         _check_text(new)
         after: list[SettledText] = []
         block, end = self._block, self._open
-        while block.parent is not None and block.chars + LOOK > start and not block.given:
+        while block.parent is not None and not block.given and (block.chars + LOOK > start or block.before.word):
             after.append(block)
             block = block.parent
         if start < block.chars:
@@ -428,7 +447,7 @@ class GrowingText:
         at = block.chars
         joined = text[: start - at] + new + text[stop - at :]
         was = (self._block, self._open)
-        kept = [number for number, each in enumerate(after) if each.chars - LOOK >= stop]
+        kept = [number for number, each in enumerate(after) if each.chars - LOOK >= stop and not each.before.word]
         if not kept or self._grower.cuts.running:  # then the change changes all sums after it
             return GrowingText._of(self._grower, block, joined, was=was)
         first = kept[0]
@@ -488,9 +507,7 @@ class GrowingText:
     @property
     def final(self) -> int:
         """A number of ids at the beginning that stay, whatever text is appended (ALGORITHMS.md, G2)."""
-        before, text = self._block.before, self._open
-        place = self._grower.cuts.last(text, 0, len(text))
-        return self._block.total_ids + len(self._grower.after(before, text[:place]))
+        return self._block.total_ids + self._grower.final(self._block.before, self._open)
 
     @property
     def spans(self) -> NDArray[np.int64]:
@@ -588,13 +605,12 @@ class EncodeStream:
             return NO_IDS
         if self._size:
             text = "".join([*self._parts, text])
-        place = self._grower.cuts.last(text, 0, size)
-        if place:
-            ids, self._before = self._grower.upto(self._before, text, 0, place)
-            text, size = text[place:], size - place
-        self._parts, self._size, self._half = [text], size, half
-        self._limit = 2 * size if size > OPEN else 0
-        return ids if place else NO_IDS
+        first = ROOT._replace(before=self._before)
+        block, text = self._grower.settled(first, text)
+        self._before, self._parts, self._size, self._half = block.before, [text], len(text), half
+        self._limit = 2 * len(text) if len(text) > OPEN else 0
+        found = block.ids_after(first)
+        return found[0] if len(found) == 1 else np.concatenate([NO_IDS, *found])
 
     def finish(self) -> Ids:
         """Return the ids of the text that waited; none if called again."""

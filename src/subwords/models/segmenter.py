@@ -205,6 +205,9 @@ class Segmenter(ABC):
     isolates = False  # whether a character between two safe cuts has the same ids everywhere
     apart = True  # whether a word's ids never depend on the words before it
     joins = False  # whether `joined` changes anything
+    goes_on = (
+        False  # whether tokens stay as they are where two neighbours are the segmentation of their text, any bytes
+    )
     whole_words: TokenWords | None = None
     unk_id: int | None = None  # the id of unknown symbols
     shows_unknown = False  # whether an unknown token is shown as its text, as SentencePiece does

@@ -24,7 +24,17 @@ from subwords.spec.splitter import (
     looks_like_steps,
     to_text,
 )
-from subwords.split.routes import SplitBuffers, SplitCall, SplitRoute, WordChunk, by_masks
+from subwords.split.routes import (
+    CasedRoute,
+    GapsRoute,
+    MachineRoute,
+    MaskRoute,
+    SplitBuffers,
+    SplitCall,
+    SplitRoute,
+    WordChunk,
+    by_masks,
+)
 from subwords.support.checks import encode_text
 from subwords.support.errors import InputError
 from subwords.support.names import looks_like_name, named
@@ -170,6 +180,13 @@ class SplitterEngine(Splitter):
     def route(self) -> SplitRoute:
         """How the rule runs."""
         return self._route
+
+    @cached_property
+    def machine(self) -> Machine | None:
+        """The transducer that puts the borders of the text as it is; None if that is not all that the route does."""
+        return (
+            _machine_of(self._steps) if type(self.route) in (MachineRoute, MaskRoute, GapsRoute, CasedRoute) else None
+        )
 
     @property
     def growth(self) -> int:

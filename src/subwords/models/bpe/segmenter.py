@@ -101,6 +101,12 @@ class BPESegmenter(Segmenter):
         """Whether adjacent unknown words become one unk."""
         return self.model.words_only and not self.model.byte_fallback and self.model.unk_id is not None
 
+    @property
+    def goes_on(self) -> bool:  # type: ignore[override]
+        """The fact about neighbours (ALGORITHMS.md), which merges of bytes have, but not words that are looked up."""
+        model = self.model
+        return model.byte_level and model.lossless and not model.words_only and self.whole_words is None
+
     def joined(self, batch: TokenBatch) -> TokenBatch:
         """Return the ids of texts, with adjacent unknown words fused."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import threading
-import time
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
@@ -317,23 +316,32 @@ def test_long_words_go_on_inside(run: str) -> None:
     assert version.final > len(version) - 80 or run == " "
 
 
+@pytest.mark.parametrize("name", ["unigram", "bytes"])
 @pytest.mark.parametrize("run", ["a", "-", "\u0301", "ab", "<|endo", " "])
-def test_streams_of_one_run_take_linear_time(run: str) -> None:
-    """Text without a cut is encoded once at its end; text is sought for cuts again when it has doubled."""
-    tok = subwords.load("demo")
+def test_text_without_cuts_is_read_a_few_times(name: str, run: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In pieces, if ids are read at the end: text is sought for cuts again when it has doubled."""
+    tok, read = trained(name), 0
+    last, after = growing.ProvedCuts.last, growing.Grower.after
 
-    def seconds(size: int) -> float:
-        text = run * (size // len(run))
-        start, stream, version = time.perf_counter(), tok.encode_stream(), tok.growing()
-        ids = [stream.feed(text[place : place + 100]) for place in range(0, len(text), 100)]
-        for place in range(0, len(text), 100):
-            version = version.append(text[place : place + 100])
-        assert np.array_equal(np.concatenate([*ids, stream.finish()]), version.ids)
-        return time.perf_counter() - start
+    def counted(self: Any, text: str, start: int, stop: int) -> int:
+        nonlocal read
+        read += stop - start
+        return last(self, text, start, stop)
 
-    seconds(10_000)
-    few, many = min(seconds(40_000) for _ in range(3)), min(seconds(320_000) for _ in range(2))
-    assert many < 32 * few  # quadratic: 64 times
+    def counted_after(self: Any, before: Any, text: str) -> Any:
+        nonlocal read
+        read += len(text)
+        return after(self, before, text)
+
+    monkeypatch.setattr(growing.ProvedCuts, "last", counted)
+    monkeypatch.setattr(growing.Grower, "after", counted_after)
+    text = run * (60_000 // len(run))
+    stream, version = tok.encode_stream(), tok.growing()
+    ids = [stream.feed(text[place : place + 100]) for place in range(0, len(text), 100)]
+    for place in range(0, len(text), 100):
+        version = version.append(text[place : place + 100])
+    assert np.array_equal(np.concatenate([*ids, stream.finish()]), version.ids)
+    assert read < 16 * len(text)  # encoding all again each time would be 600 times
 
 
 @pytest.mark.parametrize("name", FILES[::3])

@@ -1,0 +1,563 @@
+"""Conversations to ids: `Chat`, what it grows to when it is answered, and batches of conversations with masks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property
+from itertools import islice
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.chat.assistant import ASSISTANT, End, Reply, Start, generation_prompt, reply_of
+from subwords.chat.pieces import Control, Rendering, Spans
+from subwords.chat.plain import listed, messages_of, variables_of
+from subwords.chat.template import ChatTemplate, template_of
+from subwords.chat.traced import Record
+from subwords.engine.growing import DECODED, first_difference
+from subwords.spec.added_token import Special, Text
+from subwords.spec.token_batch import TokenBatch
+from subwords.support.checks import check_choice, check_flag
+from subwords.support.errors import InputError
+from subwords.support.names import nearest
+from subwords.tokenizer import Tokenizer, engine_of
+
+Ids = NDArray[np.uint32]
+
+AT_ONCE = 256  # conversations that are encoded together
+_ELSEWHERE = {
+    "add_generation_prompt": "prompt=True",
+    "continue_final_message": 'resume="content"',
+    "chat_template": "template=...",
+    "conversation": "messages",
+    "sanitize_control_tokens": "nothing: typed control tokens are always text",
+    "return_assistant_tokens_mask": "chat.mask()",
+    **dict.fromkeys(("tokenize", "return_dict", "return_tensors"), "chat.text or chat.ids"),
+    **dict.fromkeys(("padding", "truncation", "max_length"), "nothing: pad or cut chat.ids"),
+}
+_ROW = frozenset({"messages", "tools", "documents"})
+
+
+class Options(NamedTuple):
+    """What a conversation is rendered with, besides its messages."""
+
+    tools: list[Any] | None
+    documents: list[Any] | None
+    template: ChatTemplate
+    control: Control
+    trusted: Mapping[str, Sequence[str]]
+    variables: Mapping[str, Any]
+
+
+class Chatter:
+    """The templates of a tokenizer, and their control tokens; made once for a tokenizer."""
+
+    def __init__(self, tok: Tokenizer) -> None:
+        self.tok = tok
+        spec = tok.spec
+        config = dict(spec.foreign.config)
+        listed_by_name = json.loads(config["chat_template"]) if "chat_template" in config else []
+        self.templates: dict[str, str] = {entry["name"]: entry["template"] for entry in listed_by_name}
+        self.templates |= dict(spec.foreign.chat_templates)
+        if spec.chat_template is not None:
+            self.templates["default"] = spec.chat_template
+        self._named_control = json.loads(config["chat_control_tokens"]) if "chat_control_tokens" in config else None
+        contents = {token.id: token.content for token in spec.added_tokens}
+        self.roles = {role: contents[index] for role, index in tok.roles.items() if index in contents}
+        self._control: dict[str, Control] = {}
+
+    def options(
+        self,
+        tools: object,
+        documents: object,
+        template: str | None,
+        trusted: Mapping[str, Iterable[str]] | None,
+        variables: Mapping[str, object],
+    ) -> Options:
+        """Return the checked options of a conversation."""
+        for name in variables:
+            if name in _ELSEWHERE:
+                raise InputError(f"{name} is not a variable of a template; use {_ELSEWHERE[name]}")
+        given = listed(tools, "tools")
+        made = template_of(self._source(template, has_tools=given is not None))
+        found = variables_of(variables, self.roles)
+        return Options(
+            given, listed(documents, "documents"), made, self._control_of(made), self._trusted(trusted), found
+        )
+
+    def _source(self, template: str | None, *, has_tools: bool) -> str:
+        """Return the template: that of a name, or the text itself; as transformers does."""
+        names = self.templates
+        if template is None:
+            name = "tool_use" if has_tools and "tool_use" in names else "default"
+            if name in names:
+                return names[name]
+            raise InputError(
+                f"expected a chat template named default; this tokenizer has {', '.join(names)}: pass template="
+                if names
+                else "this tokenizer has no chat template: pass template=, or use tok.with_(chat_template=...)"
+            )
+        if not isinstance(template, str):
+            raise InputError(f"expected template as a name or as Jinja text, not {type(template).__name__}")
+        if template in names:
+            return names[template]
+        if names and template and "{" not in template and "\n" not in template:
+            raise InputError(f"unknown chat template {template!r:.60}{nearest(template, names)}")
+        return template
+
+    def _control_of(self, template: ChatTemplate) -> Control:
+        """Return the control tokens (C3)."""
+        if template.source not in self._control:
+            added = self.tok.added_tokens
+            if self._named_control is not None:
+                tokens = [added.named(content) for content in self._named_control]
+            else:
+                tokens = [
+                    token
+                    for token in added
+                    if token.special
+                    or (token.content.strip() and any(token.content in text for text in template.literals))
+                ]
+            self._control[template.source] = Control(tokens)
+        return self._control[template.source]
+
+    def _trusted(self, trusted: Mapping[str, Iterable[str]] | None) -> dict[str, list[str]]:
+        if trusted is None:
+            return {}
+        if not isinstance(trusted, Mapping):
+            raise InputError(f"expected trusted as a dict of tokens by role, not {type(trusted).__name__}")
+        found = {}
+        for role, tokens in trusted.items():
+            if isinstance(tokens, str) or not isinstance(tokens, Iterable):
+                raise InputError(f"expected trusted[{role!r:.40}] as a list of tokens, not {tokens!r:.60}")
+            found[role] = [self.tok.added_tokens.named(token).content for token in tokens]
+        return found
+
+    def render(
+        self, messages: Sequence[Record], options: Options, *, prompt: bool, stop: int | None = None
+    ) -> Rendering:
+        """Return the text of messages."""
+        pieces = options.template.pieces(
+            {
+                **options.variables,
+                "messages": [*messages],
+                "tools": options.tools,
+                "documents": options.documents,
+                "add_generation_prompt": prompt,
+            }
+        )
+        return Rendering(pieces, options.control, stop)
+
+    def resumed(self, messages: Sequence[Record], options: Options, field: str) -> Rendering:
+        """Return the text up to the end of a field of the last message."""
+        whole = self.render(messages, options, prompt=False)
+        owned = whole.owned(len(messages) - 1, field)
+        if not owned:
+            raise InputError(f"expected text of {field!r:.60} in the last message, to resume it; the template shows none")
+        return self.render(messages, options, prompt=False, stop=owned[-1][1])
+
+
+class Conversation:
+    """A rendered conversation and which of its characters the assistant writes."""
+
+    def __init__(
+        self,
+        chatter: Chatter,
+        messages: list[Record],
+        options: Options,
+        rendering: Rendering,
+        ends: Literal["prompt", "resumed", "whole"],
+    ) -> None:
+        self.chatter, self.messages, self.options = chatter, messages, options
+        self.rendering, self.ends = rendering, ends
+
+    @cached_property
+    def _generation_prompt(self) -> list[str]:
+        """The units of the generation prompt; empty if a template has none, or renders no part of the conversation."""
+        first = next((k for k, each in enumerate(self.messages) if each["role"] in ASSISTANT), len(self.messages))
+        for messages in (self.messages[: max(first, 1)], self.messages):
+            try:
+                plain, prompted = (
+                    self.chatter.render(messages, self.options, prompt=prompt) for prompt in (False, True)
+                )
+            except InputError:
+                continue
+            return generation_prompt(plain, prompted)
+        return []
+
+    @cached_property
+    def _room(self) -> int:
+        """Where the text ends without its generation prompt."""
+        size, end = len(self.rendering.text), "".join(self._generation_prompt) if self.ends == "prompt" else ""
+        return size - len(end) if end and self.rendering.text.endswith(end) else size
+
+    def reply(self, message: int, start: Start = "reply", end: End = "token") -> Reply | None:
+        """Return the characters of a reply."""
+        return reply_of(self.rendering, message, self._generation_prompt, start=start, end=end, room=self._room)
+
+    def replies(self, start: Start, end: End, after: int = 0) -> list[Reply]:
+        """Return the replies from a message on; InputError for one that the text lacks."""
+        found = []
+        for number in range(after, len(self.messages)):
+            message = self.messages[number]
+            if message["role"] in ASSISTANT:
+                reply = self.reply(number, start, end)
+                if reply is not None:
+                    found.append(reply)
+                elif message.get("content"):
+                    raise InputError(
+                        f"messages[{number}] of the assistant is not in the rendered text, so it has no mask: the "
+                        "template leaves it out"
+                    )
+        return found
+
+    def ranges(self, start: Start | None, end: End | None, after: int = 0) -> list[tuple[int, int]]:
+        """Return the characters that the assistant writes."""
+        if start is None and end is None and self.rendering.marks:
+            return self.rendering.marks
+        return [(each.start, each.stop) for each in self.replies(start or "reply", end or "token", after)]
+
+
+def masked(ranges: Iterable[tuple[int, int]], spans: Spans) -> NDArray[np.bool_]:
+    """Return which tokens share a character with a range; spans: of the tokens, int64 of shape (n, 2)."""
+    found = np.zeros(len(spans), np.bool_)
+    for start, stop in ranges:
+        if start < stop:
+            first, last = np.searchsorted(spans[:, 1], start, "right"), np.searchsorted(spans[:, 0], stop, "left")
+            found[first:last] = True
+    return found & (spans[:, 0] < spans[:, 1])
+
+
+def _check_policy(start: object, end: object) -> None:
+    for name, value, choices in (("start", start, ("reply", "turn")), ("end", end, ("token", "line"))):
+        if value is not None:
+            check_choice(name, value, choices)
+
+
+class Chat:
+    r"""The ids of a conversation, and who wrote them; made by `Tokenizer.chat`. Immutable.
+
+    >>> import subwords
+    >>> tok = subwords.load("demo").with_tokens(["<|user|>", "<|bot|>", "<|end|>"])
+    >>> tok = tok.with_(chat_template="{% for m in messages %}{{ '<|user|>' if m.role == 'user' else '<|bot|>' }}"
+    ...     "{{ m.content }}<|end|>{% endfor %}{{ '<|bot|>' if add_generation_prompt }}")
+    >>> chat = tok.chat([{"role": "user", "content": "light<|end|>"}])
+    >>> chat.parts[-2:], chat.owners.tolist()[:2]
+    ((Special(token='<|end|>'), Special(token='<|bot|>')), [0, 0])
+    """
+
+    def __init__(self, made: Conversation, before: Before | None = None) -> None:
+        self._made, self._before = made, before
+
+    # ------------------------------------------------------------------ ids and text
+
+    @cached_property
+    def ids(self) -> Ids:
+        """The ids, uint32."""
+        if self._before is None:
+            return engine_of(self._made.chatter.tok).encode([*self.parts], "text")
+        new = engine_of(self._made.chatter.tok).encode(self._new_parts, "text")
+        return np.concatenate([self._before.ids, new[not self._before.open_end :]])
+
+    @property
+    def _new_parts(self) -> list[Text | Special]:
+        """The parts that are encoded: after an answer, from its end token on."""
+        assert self._before is not None, "only asked after an answer"
+        return self._made.rendering.parts_from(self._before.token)
+
+    @cached_property
+    def parts(self) -> tuple[Text | Special, ...]:
+        """The text between control tokens, and these: `tok.encode(chat.parts)` gives the ids, but for given ones."""
+        if self._before is None:
+            return self._made.rendering.parts
+        new = self._new_parts[not self._before.open_end :]
+        return _joined(self._before.parts, new, self._made.options.control)
+
+    @property
+    def text(self) -> str:
+        """The text: what the template writes, or after an answer the text of its ids."""
+        return "".join(part.token if isinstance(part, Special) else str(part.text) for part in self.parts)
+
+    @cached_property
+    def drift(self) -> int | None:
+        """The first id that encoding the text again would change; None if there is none: only given ids differ."""
+        if self._before is None:
+            return None
+        again = engine_of(self._made.chatter.tok).encode([*self.parts], "text")
+        place = first_difference(self.ids, again)
+        return None if place == len(again) == len(self.ids) else place
+
+    def __len__(self) -> int:
+        """Return the number of ids."""
+        return len(self.ids)
+
+    def __repr__(self) -> str:
+        return f"Chat({len(self._made.messages)} messages, {len(self)} ids)"
+
+    # ------------------------------------------------------------------ who wrote what
+
+    @cached_property
+    def _spans(self) -> Spans:
+        """The characters of each encoded id, int64 of shape (n, 2), in the rendered text."""
+        before, rendering = self._before, self._made.rendering
+        parts = [*rendering.parts] if before is None else self._new_parts
+        found = engine_of(self._made.chatter.tok).spans.find((parts,), "text")
+        spans = (found.spans if len(found.spans) else found.byte_spans).reshape(-1, 2)
+        if before is None:
+            return spans
+        return (spans + rendering.found[before.token][0])[not before.open_end :]
+
+    @cached_property
+    def owners(self) -> NDArray[np.int32]:
+        """Who owns the first character of each id: the number of a message, -1 the template, -2 tools and others.
+
+        int32, one per id. Text of the template within the turn of a message is of this message; -1 is outside turns.
+        """
+        rendering = self._made.rendering
+        at = np.minimum(np.searchsorted(rendering.stops, self._spans[:, 0], "right"), len(rendering.runs) - 1)
+        found = rendering.owners[at]
+        return found if self._before is None else np.concatenate([self._before.owners, found])
+
+    @cached_property
+    def shared(self) -> NDArray[np.int64]:
+        """The places of ids whose characters have several owners, such as a space and the word after it."""
+        rendering, spans = self._made.rendering, self._spans
+        first, last = (np.searchsorted(rendering.stops, at, "right") for at in (spans[:, 0], spans[:, 1] - 1))
+        most = len(rendering.runs) - 1
+        differ = rendering.owners[np.minimum(first, most)] != rendering.owners[np.clip(last, 0, most)]
+        found = np.flatnonzero(differ & (spans[:, 0] < spans[:, 1]))
+        return found if self._before is None else found + len(self._before.ids)
+
+    @cached_property
+    def turns(self) -> list[tuple[int, int]]:
+        """The ids of each message, with what the template writes around it, as (start, stop); (0, 0) if it has none."""
+        before, starts = self._before, self._spans[:, 0]
+        found = [] if before is None else [*before.turns]
+        offset = 0 if before is None else len(before.ids)
+        for number in range(len(found), len(self._made.messages)):
+            first, last = self._made.rendering.turn(number)
+            at, upto = (int(np.searchsorted(starts, place, "left")) + offset for place in (first, last))
+            found.append((at, upto) if first < last else (0, 0))
+        return found
+
+    def mask(self, *, start: Start | None = None, end: End | None = None) -> NDArray[np.bool_]:
+        """Return which ids the assistant writes, bool: for a loss on its replies (ALGORITHMS.md, C4).
+
+        start: "reply" begins after the generation prompt, "turn" with it. end: "token" ends with the control token that
+        ends the turn, "line" with the newline after it. None for both: the template's `{% generation %}` if it has it,
+        else "reply" and "token"; `mask_source` says which. Raises InputError for a reply that the text lacks.
+        """
+        _check_policy(start, end)
+        before = self._before
+        if before is None:
+            return masked(self._made.ranges(start, end), self._spans)
+        if start is not None or end is not None:
+            raise InputError("start and end do not apply after an answer: all of its ids are in the mask")
+        if before.mask is None:
+            raise InputError("a message before the answer has no mask: ask tok.chat(messages).mask() why")
+        return np.concatenate([before.mask, masked(self._made.ranges(None, None, before.message + 1), self._spans)])
+
+    @property
+    def mask_source(self) -> str:
+        """What `mask()` is found by: "marks" of the template, "turns", or "owners" if a turn has no known beginning."""
+        if self._made.rendering.marks:
+            return "marks"
+        return "owners" if any(each.by == "owners" for each in self._made.replies("reply", "token")) else "turns"
+
+    # ------------------------------------------------------------------ token in, token out
+
+    def answered(self, ids: Iterable[int], message: Mapping[str, Any]) -> Answered:
+        """Return the chat with the model's answer: its ids stay as they are, whatever is added.
+
+        ids: what the model wrote after this prompt, with the token that ends the turn or without it. message: the same
+        as a message, with `tool_calls` if results follow; after `resume=`, the whole message. Raises InputError for a
+        chat without a prompt and for ids that do not exist.
+        """
+        if self._made.ends == "whole":
+            raise InputError("expected a chat that ends with a prompt; use tok.chat(messages, prompt=True) or resume=")
+        given = np.asarray([*ids] if not isinstance(ids, np.ndarray) else ids, np.int64)
+        self._made.chatter.tok.decode(given.tolist())  # raises InputError
+        return Answered(self, given.astype(np.uint32), message)
+
+
+class Answered:
+    """A chat and the model's answer, to which messages can be added; made by `Chat.answered`."""
+
+    def __init__(self, chat: Chat, ids: Ids, message: Mapping[str, Any]) -> None:
+        self._chat, self._ids = chat, ids
+        made = chat._made
+        kept = made.messages[:-1] if made.ends == "resumed" else made.messages
+        self._messages: list[Any] = [*kept, message]
+
+    def add(self, *messages: Mapping[str, Any], prompt: bool = True) -> Chat:
+        """Return the chat with more messages: the ids so far, then those of the new text.
+
+        The conversation is rendered again, and only what is after the answer is encoded; its end token is added if the
+        answer lacks it. Raises InputError if the template ends the turn with no control token: then no place is known
+        where new text may begin.
+        """
+        check_flag("prompt", prompt)
+        made, number = self._chat._made, len(self._messages) - 1
+        options = made.options
+        records = messages_of([*self._messages, *messages], options.trusted)
+        rendering = made.chatter.render(records, options, prompt=prompt)
+        whole = Conversation(made.chatter, records, options, rendering, "prompt" if prompt else "whole")
+        reply = whole.reply(number)
+        if reply is None or reply.end is None:
+            raise InputError(
+                f"expected a control token at the end of the turn of messages[{number}], after which text may be added; "
+                "the template writes none: use tok.chat(messages)"
+            )
+        return Chat(whole, Before.of(self._chat, self._ids, rendering, number, reply.end))
+
+    def __repr__(self) -> str:
+        return f"Answered({len(self._messages)} messages, {len(self._chat) + len(self._ids)} ids)"
+
+
+class Before(NamedTuple):
+    """What comes before the new text of a chat: the ids of the prompt and of the answer.
+
+    message: the number of the answer. token: the number of the control token that ends its turn, in the rendering.
+    open_end: whether the answer lacks it.
+    """
+
+    ids: Ids
+    owners: NDArray[np.int32]
+    mask: NDArray[np.bool_] | None
+    turns: list[tuple[int, int]]
+    parts: tuple[Text | Special, ...]
+    message: int
+    token: int
+    open_end: bool
+
+    @classmethod
+    def of(cls, chat: Chat, ids: Ids, rendering: Rendering, message: int, token: int) -> Before:
+        """Return it for a chat and the ids of its answer."""
+        end, start, stop = rendering.found[token][2], len(chat), len(chat) + len(ids)
+        mask: NDArray[np.bool_] | None = None
+        with suppress(InputError):
+            mask = np.concatenate([chat.mask(), np.ones(len(ids), np.bool_)])
+        turns = chat.turns
+        return cls(
+            np.concatenate([chat.ids, ids]),
+            np.concatenate([chat.owners, np.full(len(ids), message, np.int32)]),
+            mask,
+            [*turns[:message], (turns[message][0] if message < len(turns) else start, stop)],
+            _joined(chat.parts, [*_parts_of(chat, ids)], rendering.control),
+            message,
+            token,
+            not len(ids) or int(ids[-1]) != end.id,
+        )
+
+
+def _parts_of(chat: Chat, ids: Ids) -> Iterator[Text | Special]:
+    """Yield the parts of an answer's ids: control tokens, and the text between them, after the prompt."""
+    tok, control = chat._made.chatter.tok, chat._made.options.control
+    contents = {token.id: token.content for token in control.tokens.values()}
+    before, run = [*chat.ids[-DECODED:].tolist()], list[int]()
+    for index in (*ids.tolist(), None):
+        if index is not None and index not in contents:
+            run.append(index)
+            continue
+        if run:
+            stream = tok.stream(prompt=before[-DECODED:])
+            text = stream.step(run) + stream.finish()
+            if text:
+                yield Text(text, as_text=control.as_text)
+            before += run
+            run = []
+        if index is not None:
+            yield Special(contents[index])
+            before.append(index)
+
+
+def _joined(
+    before: Sequence[Text | Special], after: Sequence[Text | Special], control: Control
+) -> tuple[Text | Special, ...]:
+    """Return the parts of two texts, one after the other, as those of one text."""
+    if before and after and isinstance(last := before[-1], Text) and isinstance(first := after[0], Text):
+        return (*before[:-1], Text(f"{last.text!s}{first.text!s}", as_text=control.as_text), *after[1:])
+    return (*before, *after)
+
+
+def chat(
+    chatter: Chatter, messages: object, options: Options, *, prompt: bool | None, resume: str | None
+) -> Chat:
+    """Return a conversation as ids; see `Tokenizer.chat`."""
+    if prompt is not None:
+        check_flag("prompt", prompt)
+    records = messages_of(messages, options.trusted)
+    if resume is None:
+        with_prompt = prompt is None or prompt
+        rendering = chatter.render(records, options, prompt=with_prompt)
+        return Chat(Conversation(chatter, records, options, rendering, "prompt" if with_prompt else "whole"))
+    if prompt:
+        raise InputError("expected prompt=True or resume=, not both: one begins a message, the other goes on with it")
+    if not isinstance(resume, str):
+        raise InputError(f'expected resume as the key of a field, such as "content", not {resume!r:.60}')
+    return Chat(Conversation(chatter, records, options, chatter.resumed(records, options, resume), "resumed"))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Many conversations.
+
+
+class ChatBatch(NamedTuple):
+    """The ids of many conversations. tokens: flat ids and offsets. mask: bool, one per id, as `Chat.mask` gives it."""
+
+    tokens: TokenBatch
+    mask: NDArray[np.bool_]
+
+
+def batch(
+    chatter: Chatter,
+    conversations: Iterable[Any],
+    given: Mapping[str, Any],
+    *,
+    prompt: bool,
+    start: Start | None,
+    end: End | None,
+    threads: int | None,
+) -> ChatBatch:
+    """Return many conversations as ids with masks; see `Tokenizer.chats`."""
+    if isinstance(conversations, str | bytes | Mapping) or not isinstance(conversations, Iterable):
+        raise InputError(f"expected many conversations, not {type(conversations).__name__}")
+    _check_policy(start, end)
+    check_flag("prompt", prompt)
+    plain = chatter.options(**given)
+    rows, batches, masks, done = iter(conversations), list[TokenBatch](), list[NDArray[np.bool_]](), 0
+    while some := [*islice(rows, AT_ONCE)]:
+        made = [_row(chatter, row, plain, given, prompt, done + k) for k, row in enumerate(some)]
+        found = engine_of(chatter.tok).spans.find([[*each.rendering.parts] for each in made], "text", threads)
+        spans = (found.spans if len(found.spans) else found.byte_spans).reshape(-1, 2)
+        bounds = found.offsets.tolist()
+        batches.append(TokenBatch(found.ids, found.offsets))
+        for k, each in enumerate(made):
+            try:
+                masks.append(masked(each.ranges(start, end), spans[bounds[k] : bounds[k + 1]]))
+            except InputError as error:
+                raise InputError(f"conversation {done + k}: {error}") from None
+        done += len(some)
+    return ChatBatch(TokenBatch.join(batches), np.concatenate([np.zeros(0, np.bool_), *masks]))
+
+
+def _row(
+    chatter: Chatter, row: Any, plain: Options, given: Mapping[str, Any], prompt: bool, number: int
+) -> Conversation:
+    """Return one conversation: messages, or a dict of them with tools and documents."""
+    options = plain
+    try:
+        if isinstance(row, Mapping):
+            if unknown := sorted(map(str, row.keys() - _ROW)):
+                raise InputError(f"expected the keys messages, tools and documents, not {unknown[0]!r:.60}")
+            if row.get("tools") is not None or row.get("documents") is not None:
+                options = chatter.options(**{**given, **{key: row[key] for key in row.keys() - {"messages"}}})
+            row = row.get("messages")
+        records = messages_of(row, options.trusted)
+        rendering = chatter.render(records, options, prompt=prompt)
+        return Conversation(chatter, records, options, rendering, "prompt" if prompt else "whole")
+    except InputError as error:
+        raise InputError(f"conversation {number}: {error}") from None

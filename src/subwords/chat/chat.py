@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.chat.assistant import ASSISTANT, End, Reply, Start, generation_prompt, reply_of
+from subwords.chat.owned_text import Record
 from subwords.chat.pieces import Control, Rendering, Spans
 from subwords.chat.plain import listed, messages_of, variables_of
 from subwords.chat.template import ChatTemplate, template_of
-from subwords.chat.traced import Record
 from subwords.engine.growing import DECODED, first_difference
 from subwords.spec.added_token import Special, Text
 from subwords.spec.token_batch import TokenBatch
@@ -156,7 +156,9 @@ class Chatter:
         whole = self.render(messages, options, prompt=False)
         owned = whole.owned(len(messages) - 1, field)
         if not owned:
-            raise InputError(f"expected text of {field!r:.60} in the last message, to resume it; the template shows none")
+            raise InputError(
+                f"expected text of {field!r:.60} in the last message, to resume it; the template shows none"
+            )
         return self.render(messages, options, prompt=False, stop=owned[-1][1])
 
 
@@ -249,7 +251,7 @@ class Chat:
     ((Special(token='<|end|>'), Special(token='<|bot|>')), [0, 0])
     """
 
-    def __init__(self, made: Conversation, before: Before | None = None) -> None:
+    def __init__(self, made: Conversation, before: History | None = None) -> None:
         self._made, self._before = made, before
 
     # ------------------------------------------------------------------ ids and text
@@ -333,7 +335,7 @@ class Chat:
 
     @cached_property
     def turns(self) -> list[tuple[int, int]]:
-        """The ids of each message, with what the template writes around it, as (start, stop); (0, 0) if it has none."""
+        """The ids of each message, with the template's text around it, as (start, stop); (0, 0) if it has none."""
         before, starts = self._before, self._spans[:, 0]
         found = [] if before is None else [*before.turns]
         offset = 0 if before is None else len(before.ids)
@@ -408,16 +410,16 @@ class Answered:
         reply = whole.reply(number)
         if reply is None or reply.end is None:
             raise InputError(
-                f"expected a control token at the end of the turn of messages[{number}], after which text may be added; "
+                f"expected a control token at the end of the turn of messages[{number}], where text may be added; "
                 "the template writes none: use tok.chat(messages)"
             )
-        return Chat(whole, Before.of(self._chat, self._ids, rendering, number, reply.end))
+        return Chat(whole, History.of(self._chat, self._ids, rendering, number, reply.end))
 
     def __repr__(self) -> str:
         return f"Answered({len(self._messages)} messages, {len(self._chat) + len(self._ids)} ids)"
 
 
-class Before(NamedTuple):
+class History(NamedTuple):
     """What comes before the new text of a chat: the ids of the prompt and of the answer.
 
     message: the number of the answer. token: the number of the control token that ends its turn, in the rendering.
@@ -434,7 +436,7 @@ class Before(NamedTuple):
     open_end: bool
 
     @classmethod
-    def of(cls, chat: Chat, ids: Ids, rendering: Rendering, message: int, token: int) -> Before:
+    def of(cls, chat: Chat, ids: Ids, rendering: Rendering, message: int, token: int) -> History:
         """Return it for a chat and the ids of its answer."""
         end, start, stop = rendering.found[token][2], len(chat), len(chat) + len(ids)
         mask: NDArray[np.bool_] | None = None
@@ -483,9 +485,7 @@ def _joined(
     return (*before, *after)
 
 
-def chat(
-    chatter: Chatter, messages: object, options: Options, *, prompt: bool | None, resume: str | None
-) -> Chat:
+def chat(chatter: Chatter, messages: object, options: Options, *, prompt: bool | None, resume: str | None) -> Chat:
     """Return a conversation as ids; see `Tokenizer.chat`."""
     if prompt is not None:
         check_flag("prompt", prompt)
@@ -551,8 +551,7 @@ def _row(
     options = plain
     try:
         if isinstance(row, Mapping):
-            if unknown := sorted(map(str, row.keys() - _ROW)):
-                raise InputError(f"expected the keys messages, tools and documents, not {unknown[0]!r:.60}")
+            _check_keys(row)
             if row.get("tools") is not None or row.get("documents") is not None:
                 options = chatter.options(**{**given, **{key: row[key] for key in row.keys() - {"messages"}}})
             row = row.get("messages")
@@ -561,3 +560,8 @@ def _row(
         return Conversation(chatter, records, options, rendering, "prompt" if prompt else "whole")
     except InputError as error:
         raise InputError(f"conversation {number}: {error}") from None
+
+
+def _check_keys(row: Mapping[Any, Any]) -> None:
+    if unknown := sorted(map(str, row.keys() - _ROW)):
+        raise InputError(f"expected the keys messages, tools and documents, not {unknown[0]!r:.60}")

@@ -10,8 +10,8 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.chat.template import Piece
-from subwords.chat.traced import Origin
+from subwords.chat.owned_text import Owner, owner_runs
+from subwords.chat.template import Written
 from subwords.engine.added_tokens import AddedTokenFinder
 from subwords.spec.added_token import AddedToken, Special, Text
 
@@ -19,11 +19,11 @@ Found: TypeAlias = tuple[int, int, AddedToken]  # where a control token begins a
 Spans: TypeAlias = NDArray[np.int64]
 
 
-class Run(NamedTuple):
+class TextRun(NamedTuple):
     """Characters of one origin and turn. stop: where they end. turn: the number of a message, or -1."""
 
     stop: int
-    origin: Origin
+    origin: Owner
     turn: int
 
 
@@ -40,7 +40,7 @@ class Control:
         characters = {*"".join(self.tokens)}
         self._hidden = next(chr(code) for code in range(0x110000) if chr(code) not in characters)
 
-    def find(self, text: str, runs: Sequence[Run]) -> list[Found]:
+    def find(self, text: str, runs: Sequence[TextRun]) -> list[Found]:
         """Return the tokens in trusted characters, in order (C2): the leftmost, then the longest."""
         visible, start = list[str](), 0
         for stop, origin, _ in runs:
@@ -58,19 +58,19 @@ class Control:
 class Rendering:
     """A conversation as text: runs cover it, `found` are its control tokens."""
 
-    def __init__(self, pieces: Iterable[Piece], control: Control, stop: int | None = None) -> None:
+    def __init__(self, pieces: Iterable[Written], control: Control, stop: int | None = None) -> None:
         """Join pieces; stop: leave out the characters from there on."""
         self.control = control
-        texts, runs, at = list[str](), list[Run](), 0
-        last: tuple[Origin, int] | None = None
+        texts, runs, at = list[str](), list[TextRun](), 0
+        last: tuple[Owner, int] | None = None
         for text, turn in pieces:
             texts.append(text)
-            for end, origin in text._runs:
+            for end, origin in owner_runs(text):
                 here = turn if turn >= 0 else max(origin.message, -1)
                 if last is not None and origin is last[0] and here == last[1]:
-                    runs[-1] = Run(at + end, origin, here)
+                    runs[-1] = TextRun(at + end, origin, here)
                 else:
-                    runs.append(Run(at + end, origin, here))
+                    runs.append(TextRun(at + end, origin, here))
                     last = (origin, here)
             at += len(text)
         self.text = "".join(texts)
@@ -163,5 +163,5 @@ class Rendering:
         return [*units, *((k, k + 1) for k in range(at, stop))]
 
 
-def _with_starts(runs: Sequence[Run]) -> Iterable[tuple[Run, int]]:
+def _with_starts(runs: Sequence[TextRun]) -> Iterable[tuple[TextRun, int]]:
     return zip(runs, (0, *(run.stop for run in runs)), strict=False)

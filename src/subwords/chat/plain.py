@@ -7,16 +7,18 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from subwords.chat.traced import LITERAL, OUTSIDE, Origin, Record, Traced, join, made
+from subwords.chat.owned_text import LITERAL, OUTSIDE, OwnedText, Owner, Record, join, made
 from subwords.engine.added_tokens import alternation
 from subwords.support.checks import encode_text
 from subwords.support.errors import InputError
 
 MOST_DEPTH = 100  # of values within values
-ROLES = frozenset(
-    "system user assistant tool developer function model ipython environment observation context documents human gpt "
-    "bot tool_call tool_response critic".split()
-)  # names that a template may build a control token of: "<|" + role + "|>"
+ROLES = frozenset(  # names that a template may build a control token of: "<|" + role + "|>"
+    (
+        *("system", "user", "assistant", "tool", "developer", "function", "model", "ipython", "environment", "human"),
+        *("observation", "context", "documents", "gpt", "bot", "tool_call", "tool_response", "critic"),
+    )
+)
 REASONING = ("reasoning_content", "thinking", "reasoning")
 _USUAL = frozenset({"role", "content", "name", "tool_calls", "tool_call_id", *REASONING})
 
@@ -50,15 +52,15 @@ def _message(message: object, number: int, spelled: Mapping[str, re.Pattern[str]
             continue
         if key == "role":
             text = str.__str__(role)
-            entries["role"] = made(text, Origin(number, "role", text in ROLES))
+            entries["role"] = made(text, Owner(number, "role", text in ROLES))
             _check(text, f'{where}["role"]')
             continue
-        name = key if type(key) is str and key in _USUAL else rebuilt(key, Origin(number, "", False), f"{where} key")
-        entries[name] = rebuilt(value, Origin(number, str(key), False), f"{where}[{key!r:.40}]", pattern)
+        name = key if type(key) is str and key in _USUAL else plain_value(key, Owner(number, "", False), f"{where} key")
+        entries[name] = plain_value(value, Owner(number, str(key), False), f"{where}[{key!r:.40}]", pattern)
     reasoning = next((entries[key] for key in REASONING if key in entries), None)
     if reasoning is not None:  # as transformers does
         entries = {"thinking": reasoning, **entries, "reasoning_content": reasoning}
-    return _record(entries, Origin(number, "", False), number)
+    return Record(entries, Owner(number, "", False), number)
 
 
 def _entries(value: object) -> Mapping[Any, Any] | None:
@@ -74,14 +76,8 @@ def _entries(value: object) -> Mapping[Any, Any] | None:
     return None
 
 
-def _record(entries: Mapping[Any, Any], origin: Origin, turn: int = -1) -> Record:
-    found = Record(entries)
-    found._origin, found._turn = origin, turn
-    return found
-
-
-def rebuilt(
-    value: object, origin: Origin, where: str, spelled: re.Pattern[str] | None = None, depth: int = 0
+def plain_value(
+    value: object, origin: Owner, where: str, spelled: re.Pattern[str] | None = None, depth: int = 0
 ) -> Any:
     """Return a value as plain data, whatever class of the caller it is of; InputError for what is no JSON."""
     if value is None or type(value) in (int, float, bool):
@@ -93,7 +89,7 @@ def rebuilt(
     if depth > MOST_DEPTH:
         raise InputError(f"expected {where} without cycles, nested at most {MOST_DEPTH} deep")
     if isinstance(value, list | tuple):
-        found = [rebuilt(each, origin, f"{where}[{at}]", spelled, depth + 1) for at, each in enumerate(value)]
+        found = [plain_value(each, origin, f"{where}[{at}]", spelled, depth + 1) for at, each in enumerate(value)]
         return found if isinstance(value, list) else tuple(found)
     if isinstance(value, int):
         return int.__index__(value)
@@ -101,10 +97,10 @@ def rebuilt(
         return float.__float__(value)
     entries = _entries(value)
     if entries is not None:
-        return _record(dict(_pairs(entries, origin, where, spelled, depth + 1)), origin)
+        return Record(dict(_pairs(entries, origin, where, spelled, depth + 1)), origin)
     item = getattr(value, "item", None)  # a number of NumPy
     if callable(item) and getattr(value, "shape", None) == ():
-        return rebuilt(item(), origin, where, spelled, depth + 1)
+        return plain_value(item(), origin, where, spelled, depth + 1)
     raise InputError(
         f"expected {where} of JSON types (str, int, float, bool, None, list, dict), not {type(value).__name__}; "
         "leave pictures and sounds out, templates only ask whether their key is there"
@@ -112,13 +108,13 @@ def rebuilt(
 
 
 def _pairs(
-    entries: Mapping[Any, Any], origin: Origin, where: str, spelled: re.Pattern[str] | None, depth: int
+    entries: Mapping[Any, Any], origin: Owner, where: str, spelled: re.Pattern[str] | None, depth: int
 ) -> Iterator[tuple[Any, Any]]:
     for key, value in entries.items():
         if isinstance(key, dict | list) or not isinstance(key, str | int | float | None):
             raise InputError(f"expected keys of JSON in {where}, not {type(key).__name__}")
         place = f"{where}[{key!r:.40}]"
-        yield rebuilt(key, origin, f"{where} key"), rebuilt(value, origin, place, spelled, depth)
+        yield plain_value(key, origin, f"{where} key"), plain_value(value, origin, place, spelled, depth)
 
 
 def _check(text: str, where: str) -> None:
@@ -129,9 +125,9 @@ def _check(text: str, where: str) -> None:
             raise InputError(f"{where}: {error}") from None
 
 
-def _spelled(text: str, origin: Origin, pattern: re.Pattern[str]) -> Traced:
+def _spelled(text: str, origin: Owner, pattern: re.Pattern[str]) -> OwnedText:
     """Return text in which some tokens are trusted."""
-    pieces, at = list[Traced](), 0
+    pieces, at = list[OwnedText](), 0
     trusted = origin._replace(trusted=True)
     for match in pattern.finditer(text):
         pieces += (made(text[at : match.start()], origin), made(match[0], trusted))
@@ -143,7 +139,7 @@ def variables_of(variables: Mapping[str, object], roles: Mapping[str, str]) -> d
     """Return the variables of a template: those of the caller, and the tokens with roles, which are trusted."""
     found: dict[str, Any] = {f"{role}_token": made(text, LITERAL) for role, text in roles.items()}
     for name, value in variables.items():
-        found[name] = rebuilt(value, Origin(OUTSIDE, name, False), name)
+        found[name] = plain_value(value, Owner(OUTSIDE, name, False), name)
     return found
 
 
@@ -158,5 +154,5 @@ def listed(value: object, name: str) -> list[Any] | None:
         entries = _entries(each)
         if entries is None:
             raise InputError(f"expected {name}[{at}] as a dict, not {type(each).__name__}")
-        found.append(rebuilt(entries, Origin(OUTSIDE, name, False), f"{name}[{at}]"))
+        found.append(plain_value(entries, Owner(OUTSIDE, name, False), f"{name}[{at}]"))
     return found

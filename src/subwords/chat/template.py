@@ -11,17 +11,17 @@ from typing import Any, NamedTuple
 import jinja2
 from jinja2 import nodes
 from jinja2.compiler import CodeGenerator, Frame, optimizeconst
-from jinja2.defaults import DEFAULT_FILTERS
 from jinja2.exceptions import SecurityError, TemplateError, TemplateSyntaxError
 from jinja2.ext import Extension, loopcontrols
+from jinja2.filters import FILTERS as DEFAULT_FILTERS
 from jinja2.parser import Parser
 from jinja2.runtime import Context, Macro
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import Namespace
 from markupsafe import Markup
 
-from subwords.chat import traced
-from subwords.chat.traced import LITERAL, LOST, OUTSIDE, LimitError, Origin, Record, Traced, text_of
+from subwords.chat import owned_text
+from subwords.chat.owned_text import OUTSIDE, LimitError, OwnedText, Owner, Record, printed
 from subwords.support.errors import InputError
 
 MOST_STEPS = 10_000_000  # passes of loops and calls of macros in one rendering
@@ -30,10 +30,10 @@ _DICT_NAMES = frozenset(dir(dict))
 _UNSAFE = frozenset({"encode", "to_bytes"})  # they make bytes of any size
 
 
-class Piece(NamedTuple):
+class Written(NamedTuple):
     """Text that a template writes, and the message at which its loop then is, or -1."""
 
-    text: Traced
+    text: OwnedText
     turn: int
 
 
@@ -54,27 +54,31 @@ class ChatTemplate:
         except (TemplateError, RecursionError, MemoryError, OverflowError, LimitError) as error:
             raise InputError(f"invalid chat template: {error or type(error).__name__}") from None
         names = self._template.root_render_func.__globals__
-        self.literals = [value for value in names.values() if type(value) is Traced]
+        self.literals = [value for value in names.values() if type(value) is OwnedText]
 
-    def pieces(self, variables: Mapping[str, Any]) -> list[Piece]:
+    def pieces(self, variables: Mapping[str, Any]) -> list[Written]:
         """Return what the template writes; InputError for whatever it raises."""
         context = self._template.new_context(dict(variables))
-        turns, found, room = context._turns, [], traced.MOST_TEXT  # type: ignore[attr-defined]
+        turns, found, room = context._turns, [], owned_text.MOST_TEXT  # type: ignore[attr-defined]
         try:
             for text in self._template.root_render_func(context):
                 if text:
-                    found.append(Piece(text if type(text) is Traced else Traced(text), turns[-1]))
+                    found.append(Written(text if type(text) is OwnedText else OwnedText(text), turns[-1]))
                     room -= len(text)
                     if room < 0:
-                        traced.limit(traced.MOST_TEXT - room)
+                        owned_text.limit(owned_text.MOST_TEXT - room)
         except LimitError as error:
             raise InputError(f"the chat template is stopped: {error}") from None
         except RecursionError:
-            raise InputError("the chat template is stopped: its calls, or the values given, are nested too deep") from None
+            raise InputError(
+                "the chat template is stopped: its calls, or the values given, are nested too deep"
+            ) from None
         except TemplateError as error:
             raise InputError(f"the chat template refuses this conversation: {error.message}") from error
-        except Exception as error:  # noqa: BLE001  # a template may raise anything
-            raise InputError(f"the chat template fails with this conversation: {type(error).__name__}: {error}") from error
+        except Exception as error:  # a template may raise anything
+            raise InputError(
+                f"the chat template fails with this conversation: {type(error).__name__}: {error}"
+            ) from error
         return found
 
 
@@ -149,7 +153,7 @@ class _Code(CodeGenerator):
         self.write("))")
 
     @optimizeconst
-    def visit_Add(self, node: nodes.Add, frame: Frame) -> None:
+    def visit_Add(self, node: nodes.BinExpr, frame: Frame) -> None:
         self.write("_s_add(")
         self.visit(node.left, frame)
         self.write(", ")
@@ -228,16 +232,9 @@ def _at(context: _Context, value: object) -> None:
     context._steps -= 1
     if context._steps < 0:
         raise LimitError(f"it takes more than {MOST_STEPS:,} steps")
-    if type(value) is Record:
-        if value._turn >= 0:
-            context._turns[-1] = value._turn
-    elif type(value) is dict and "role" in value:  # one that the template made: that of the first text in it
-        for each in value.values():
-            if type(each) is Traced:
-                turn = min((origin.message for _, origin in each._runs if origin.message >= 0), default=-1)
-                if turn >= 0:
-                    context._turns[-1] = turn
-                    return
+    turn = owned_text.turn_of(value)
+    if turn >= 0:
+        context._turns[-1] = turn
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -247,15 +244,15 @@ def _at(context: _Context, value: object) -> None:
 class _Generation(Extension):
     """The block `{% generation %}`, around what the assistant writes."""
 
-    tags = frozenset({"generation"})
+    tags = {"generation"}  # noqa: RUF012  # as the base class has it
 
     def parse(self, parser: Parser) -> nodes.Node:
         line = next(parser.stream).lineno
         body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
         return nodes.CallBlock(self.call_method("_marked"), [], [], body).set_lineno(line)
 
-    def _marked(self, caller: Macro) -> Traced:
-        return traced.marked(caller())
+    def _marked(self, caller: Macro) -> OwnedText:
+        return owned_text.marked(caller())
 
 
 class _Dict:
@@ -293,17 +290,17 @@ def _raise_exception(message: object = "") -> None:
 
 
 def _strftime_now(format: str) -> str:
-    return traced.made(datetime.now().strftime(format), Origin(OUTSIDE, "strftime_now", False))
+    return owned_text.made(datetime.now().strftime(format), Owner(OUTSIDE, "strftime_now", False))
 
 
 def _tojson(
     value: Any, ensure_ascii: bool = False, indent: Any = None, separators: Any = None, sort_keys: bool = False
 ) -> str:
-    traced.weigh(value)
+    owned_text.weigh(value)
     if indent is not None and not isinstance(indent, str):
-        traced.check_width(indent)
+        owned_text.check_width(indent)
     text = json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
-    return traced.owned(text, value)
+    return owned_text.owned(text, value)
 
 
 def _owned(name: str) -> Callable[..., Any]:
@@ -313,14 +310,16 @@ def _owned(name: str) -> Callable[..., Any]:
     @wraps(plain)
     def filtered(*args: Any, **options: Any) -> Any:
         text = plain(*args, **options)
-        found = traced.owned(text_of(text), *args, *options.values())
-        return traced.safe(found) if isinstance(text, Markup) else found
+        found = owned_text.owned(printed(text), *args, *options.values())
+        return owned_text.mark_safe(found) if isinstance(text, Markup) else found
 
     return filtered
 
 
-_OWNED = ("title", "indent", "center", "truncate", "wordwrap", "escape", "e", "forceescape", "urlencode", "xmlattr")
-_OWNED += ("striptags", "urlize", "pprint", "filesizeformat")
+_OWNED = (
+    *("title", "indent", "center", "truncate", "wordwrap", "escape", "e", "forceescape", "urlencode", "xmlattr"),
+    *("striptags", "urlize", "pprint", "filesizeformat"),
+)
 
 
 def _bounded(name: str) -> Callable[..., Any]:
@@ -331,7 +330,7 @@ def _bounded(name: str) -> Callable[..., Any]:
     def filtered(*args: Any, **options: Any) -> Any:
         for value in (*args[1:], *options.values()):
             if type(value) is int:
-                traced.check_width(value)
+                owned_text.check_width(value)
         return plain(*args, **options)
 
     return filtered
@@ -339,7 +338,7 @@ def _bounded(name: str) -> Callable[..., Any]:
 
 @wraps(DEFAULT_FILTERS["join"])
 def _join(eval_ctx: nodes.EvalContext, value: Any, d: str = "", attribute: Any = None) -> Any:
-    return DEFAULT_FILTERS["join"](eval_ctx, value, Traced(text_of(d)), attribute)
+    return DEFAULT_FILTERS["join"](eval_ctx, value, OwnedText(printed(d)), attribute)
 
 
 @wraps(DEFAULT_FILTERS["sum"])
@@ -347,7 +346,7 @@ def _sum(env: Environment, iterable: Any, attribute: Any = None, start: Any = 0)
     if isinstance(start, list | tuple):
         items = list(iterable)
         plain = [env.getattr(item, attribute) for item in items] if isinstance(attribute, str) else items
-        traced.limit(sum(len(item) for item in plain if isinstance(item, list | tuple)))
+        owned_text.limit(sum(len(item) for item in plain if isinstance(item, list | tuple)))
         iterable = items
     return DEFAULT_FILTERS["sum"](env, iterable, attribute, start)
 
@@ -355,7 +354,7 @@ def _sum(env: Environment, iterable: Any, attribute: Any = None, start: Any = 0)
 def _format(value: object, *args: Any, **entries: Any) -> str:
     if args and entries:
         raise jinja2.exceptions.FilterArgumentError("can't handle positional and keyword arguments at the same time")
-    found: str = Traced(text_of(value)) % (entries or args)
+    found: str = OwnedText(printed(value)) % (entries or args)
     return found
 
 
@@ -365,20 +364,20 @@ class Environment(ImmutableSandboxedEnvironment):
     code_generator_class = _Code
     context_class = _Context
     intercepted_binops = frozenset(("*", "**", "%"))
-    concat = staticmethod(lambda pieces: traced.join([*map(text_of, pieces)]))  # type: ignore[assignment]
-    _s_add, _s_at, _s_literal = staticmethod(traced.add), staticmethod(_at), staticmethod(traced.literal)
-    _s_join, _s_text = concat, staticmethod(text_of)
+    concat = staticmethod(lambda pieces: owned_text.join([*map(printed, pieces)]))
+    _s_add, _s_at, _s_literal = staticmethod(owned_text.add), staticmethod(_at), staticmethod(owned_text.literal)
+    _s_join, _s_text = concat, staticmethod(printed)
 
     def __init__(self) -> None:
         super().__init__(trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, loopcontrols])
         self.filters |= {name: _owned(name) for name in _OWNED}
         self.filters |= {name: _bounded(name) for name in ("batch", "slice", "round")}
-        self.filters |= {"tojson": _tojson, "join": _join, "sum": _sum, "format": _format, "safe": traced.safe}
-        self.filters["string"] = lambda value: value if isinstance(value, str) else Traced(text_of(value))
+        self.filters |= {"tojson": _tojson, "join": _join, "sum": _sum, "format": _format, "safe": owned_text.mark_safe}
+        self.filters["string"] = lambda value: value if isinstance(value, str) else OwnedText(printed(value))
         del self.globals["lipsum"]
         self.globals |= {"raise_exception": _raise_exception, "strftime_now": _strftime_now}
         self.globals |= {"dict": _Dict(), "namespace": _Namespace}
-        self.binop_table |= {"*": traced.times, "**": traced.power, "%": traced.modulo}
+        self.binop_table |= {"*": owned_text.times, "**": owned_text.power, "%": owned_text.modulo}
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
         tree = super()._parse(source, name, filename)
@@ -393,11 +392,11 @@ class Environment(ImmutableSandboxedEnvironment):
                 return obj[attribute]
             except KeyError:
                 return self.undefined(obj=obj, name=attribute)
-        return super().getattr(Traced(obj) if kind is str else obj, attribute)
+        return super().getattr(OwnedText(obj) if kind is str else obj, attribute)
 
     def getitem(self, obj: Any, argument: Any) -> Any:
         """Return an entry or attribute."""
-        return super().getitem(Traced(obj) if type(obj) is str else obj, argument)
+        return super().getitem(OwnedText(obj) if type(obj) is str else obj, argument)
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
         """Whether a template may read an attribute."""
@@ -413,10 +412,10 @@ class Environment(ImmutableSandboxedEnvironment):
         @wraps(plain)
         def formatted(*args: Any, **entries: Any) -> str:
             given = [*args, *entries.values()]
-            traced.check_format(own, given)
+            owned_text.check_format(own, given)
             if _nests(own):
                 raise LimitError("a format has a field within a field")
-            return traced.owned(plain(*args, **entries), own, given)
+            return owned_text.owned(plain(*args, **entries), own, given)
 
         return formatted
 

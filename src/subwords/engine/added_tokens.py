@@ -505,5 +505,5 @@ def with_whitespace(
             found[-1] = (found[-1][0] + text[: len(text) - len(rest)], taker, frozenset())
             text, taker = rest, None if rest else taker
         if text:
-            found.append((text, None, part.as_text))
+            found.append((text, None, frozenset(part.as_text)))
     return found

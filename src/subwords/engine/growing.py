@@ -330,6 +330,8 @@ BLOCK = 4096  # characters of a piece, at most
 DECODED = 64  # ids before given ones with which these are decoded
 
 
+
+
 def first_difference(a: Ids, b: Ids) -> int:
     """Return how many ids at the beginning of two arrays are equal."""
     size = min(len(a), len(b))

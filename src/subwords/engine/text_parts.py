@@ -183,8 +183,8 @@ def _distance_in(data: bytes, start: int, stop: int) -> int:
 class TokenSegments:
     """The added tokens of texts, and the text between them.
 
-    added: the tokens. finder: of those that are found in a text. normalizer: what comes before the tokens in normalized text; None if there are none, or no
-    normalizer. texts: what is between tokens, normalized if there is a normalizer.
+    added: the tokens. finder: of those that are found in a text. normalizer: what comes before the tokens in normalized
+    text; None if there are none, or no normalizer. texts: what is between tokens, normalized if there is a normalizer.
 
     >>> from subwords.spec.added_token import AddedToken
     >>> from subwords.engine.added_tokens import AddedTokens

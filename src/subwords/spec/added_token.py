@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import KW_ONLY, dataclass, field
 from typing import TypeAlias
 
@@ -98,13 +98,13 @@ class Text:
 
     text: str | bytes
     _: KW_ONLY
-    as_text: frozenset[str] = field(default=frozenset(), repr=False)
+    as_text: Set[str] = field(default=frozenset(), repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.text, str | bytes):
             raise InputError(f"expected Text of str or bytes, not {type(self.text).__name__}")
-        if not isinstance(self.as_text, frozenset):
-            if isinstance(self.as_text, str | bytes) or not isinstance(self.as_text, Iterable):
+        if type(self.as_text) is not frozenset:
+            if not isinstance(self.as_text, Set):
                 raise InputError(f"expected as_text as a set of tokens, not {self.as_text!r:.60}")
             object.__setattr__(self, "as_text", frozenset(self.as_text))
 

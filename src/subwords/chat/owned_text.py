@@ -23,7 +23,7 @@ class LimitError(ValueError):
     """A template that makes too much or runs too long."""
 
 
-class Origin(NamedTuple):
+class Owner(NamedTuple):
     """Where characters come from.
 
     message: its number; -1 for the template or if it is unknown, -2 for tools, documents and variables. field: the key
@@ -36,46 +36,51 @@ class Origin(NamedTuple):
     marked: bool = False
 
 
-Runs: TypeAlias = tuple[tuple[int, Origin], ...]  # the end of each range of characters, and its origin
+Runs: TypeAlias = tuple[tuple[int, Owner], ...]  # the end of each range of characters, and its origin
 
-LITERAL, LOST = Origin(TEMPLATE, "", True), Origin(TEMPLATE, "", False)
+LITERAL, LOST = Owner(TEMPLATE, "", True), Owner(TEMPLATE, "", False)
 
 
 @lru_cache(1 << 12)
-def _untrusted(origin: Origin) -> Origin:
+def _untrusted(origin: Owner) -> Owner:
     return origin._replace(trusted=False)
 
 
 @lru_cache(1 << 12)
-def _marked(origin: Origin) -> Origin:
+def _marked(origin: Owner) -> Owner:
     return origin._replace(marked=True)
 
 
 class Record(dict[Any, Any]):
-    """A dict of the caller's, with its origin; `_turn`: the number of the message that it is, or -1."""
+    """A dict of the caller's, with its origin, and the number of the message that it is, or -1.
+
+    A template cannot read attributes that begin with an underscore.
+    """
 
     __slots__ = ("_origin", "_turn")
-    _origin: Origin
-    _turn: int
+
+    def __init__(self, entries: Mapping[Any, Any], origin: Owner, turn: int = -1) -> None:
+        super().__init__(entries)
+        self._origin, self._turn = origin, turn
 
 
-class Traced(str):
-    """A string whose runs of characters know their origin. A plain `str` is untrusted, and so is `Traced(text)`."""
+class OwnedText(str):
+    """A string whose runs of characters know their origin. A plain `str` is untrusted, and so is `OwnedText(text)`."""
 
     __slots__ = ("_runs",)
     _runs: Runs
 
-    def __new__(cls, *args: Any) -> Traced:
+    def __new__(cls, *args: Any) -> OwnedText:
         """Return a string of unknown origin: a sandbox calls the type of a string to format it."""
         text = str(*args)
-        return text if type(text) is Traced else made(text, LOST)
+        return text if type(text) is OwnedText else made(text, LOST)
 
     def __str__(self) -> str:
         return self
 
     # ------------------------------------------------------------------ parts: every character keeps its origin
 
-    def __getitem__(self, key: SupportsIndex | slice) -> Traced:
+    def __getitem__(self, key: SupportsIndex | slice) -> OwnedText:
         if isinstance(key, slice):
             start, stop, step = key.indices(len(self))
             if step == 1:
@@ -86,29 +91,36 @@ class Traced(str):
         at %= len(self)
         return cut(self, at, at + 1)
 
-    def __iter__(self) -> Iterator[Traced]:
+    def __iter__(self) -> Iterator[OwnedText]:
         return (cut(self, at, at + 1) for at in range(len(self)))
 
-    def strip(self, chars: str | None = None, /) -> Traced:
+    def strip(self, chars: str | None = None, /) -> OwnedText:
+        """Return the text without whitespace, or `chars`, at both ends."""
         start = len(self) - len(str.lstrip(self, chars))
         return _argued(cut(self, start, start + len(str.strip(self, chars))), chars)
 
-    def lstrip(self, chars: str | None = None, /) -> Traced:
+    def lstrip(self, chars: str | None = None, /) -> OwnedText:
+        """Return the text without whitespace, or `chars`, at its start."""
         return _argued(cut(self, len(self) - len(str.lstrip(self, chars)), len(self)), chars)
 
-    def rstrip(self, chars: str | None = None, /) -> Traced:
+    def rstrip(self, chars: str | None = None, /) -> OwnedText:
+        """Return the text without whitespace, or `chars`, at its end."""
         return _argued(cut(self, 0, len(str.rstrip(self, chars))), chars)
 
-    def removeprefix(self, prefix: str, /) -> Traced:
+    def removeprefix(self, prefix: str, /) -> OwnedText:
+        """Return the text without a prefix."""
         return _argued(cut(self, len(prefix) if str.startswith(self, prefix) else 0, len(self)), prefix)
 
-    def removesuffix(self, suffix: str, /) -> Traced:
+    def removesuffix(self, suffix: str, /) -> OwnedText:
+        """Return the text without a suffix."""
         return _argued(cut(self, 0, len(str.removesuffix(self, suffix))), suffix)
 
-    def split(self, sep: str | None = None, maxsplit: SupportsIndex = -1) -> list[str]:  # type: ignore[override]
+    def split(self, sep: str | None = None, maxsplit: SupportsIndex = -1) -> list[str]:
+        """Return the text between separators."""
         return self._parts(str.split(self, sep, maxsplit), sep)
 
-    def rsplit(self, sep: str | None = None, maxsplit: SupportsIndex = -1) -> list[str]:  # type: ignore[override]
+    def rsplit(self, sep: str | None = None, maxsplit: SupportsIndex = -1) -> list[str]:
+        """Return the text between separators, found from the end."""
         return self._parts(str.rsplit(self, sep, maxsplit), sep)
 
     def _parts(self, parts: list[str], sep: str | None) -> list[str]:
@@ -120,7 +132,8 @@ class Traced(str):
             at = start + len(part) + (0 if sep is None else len(sep))
         return found
 
-    def splitlines(self, keepends: bool = False) -> list[str]:  # type: ignore[override]
+    def splitlines(self, keepends: bool = False) -> list[str]:
+        """Return the lines."""
         found: list[str] = []
         at = 0
         for line in str.splitlines(self, True):
@@ -129,26 +142,28 @@ class Traced(str):
             at += len(line)
         return found
 
-    def partition(self, sep: str, /) -> tuple[str, str, str]:  # type: ignore[override]
-        return self._three(*map(len, str.partition(self, sep)), sep)
+    def partition(self, sep: str, /) -> tuple[str, str, str]:
+        """Return the text before the first separator, it, and the text after it."""
+        return self._three(str.partition(self, sep), sep)
 
-    def rpartition(self, sep: str, /) -> tuple[str, str, str]:  # type: ignore[override]
-        return self._three(*map(len, str.rpartition(self, sep)), sep)
+    def rpartition(self, sep: str, /) -> tuple[str, str, str]:
+        """Return the text before the last separator, it, and the text after it."""
+        return self._three(str.rpartition(self, sep), sep)
 
-    def _three(self, first: int, middle: int, _: int, sep: str) -> tuple[str, str, str]:
-        ends = (0, first, first + middle, len(self))
+    def _three(self, parts: tuple[str, str, str], sep: str) -> tuple[str, str, str]:
+        ends = (0, len(parts[0]), len(parts[0]) + len(parts[1]), len(self))
         one, two, three = (_argued(cut(self, *ends[at : at + 2]), sep) for at in range(3))
         return one, two, three
 
     # ------------------------------------------------------------------ several strings
 
-    def __add__(self, other: str, /) -> Traced:
+    def __add__(self, other: str, /) -> OwnedText:
         return join((self, other)) if isinstance(other, str) and not isinstance(other, Markup) else NotImplemented
 
-    def __radd__(self, other: str, /) -> Traced:
+    def __radd__(self, other: str, /) -> OwnedText:
         return join((other, self)) if isinstance(other, str) else NotImplemented
 
-    def __mul__(self, count: SupportsIndex, /) -> Traced:
+    def __mul__(self, count: SupportsIndex, /) -> OwnedText:
         number = max(index(count), 0)
         limit(number * len(self))
         runs = self._runs
@@ -158,7 +173,8 @@ class Traced(str):
 
     __rmul__ = __mul__
 
-    def join(self, strings: Iterable[str], /) -> Traced:
+    def join(self, strings: Iterable[str], /) -> OwnedText:
+        """Return the strings with this text between them."""
         pieces: list[str] = []
         for string in strings:
             if pieces and self:
@@ -166,7 +182,7 @@ class Traced(str):
             pieces.append(string)
         return join(pieces)
 
-    def replace(self, old: str, new: str, count: SupportsIndex = -1, /) -> Traced:
+    def replace(self, old: str, new: str, count: SupportsIndex = -1, /) -> OwnedText:
         """Replace text; what is put into text of others is no longer trusted (C2)."""
         most = index(count)
         found = str.count(self, old)
@@ -187,7 +203,7 @@ class Traced(str):
             at = place + len(old)
         return _argued(join([*pieces, cut(self, at, len(self))]), old)
 
-    def __mod__(self, values: Any, /) -> Traced:
+    def __mod__(self, values: Any, /) -> OwnedText:
         """Format; `%s` keeps the origin of each character."""
         check_format(self, values)
         fields = _PLAIN_FIELDS.findall(self)
@@ -198,51 +214,63 @@ class Traced(str):
         at, rest = 0, iter(given)
         for match in _PLAIN_FIELDS.finditer(self):
             pieces.append(cut(self, at, match.start()))
-            pieces.append(cut(self, at := match.start(), at + 1) if match[0] == "%%" else text_of(next(rest)))
+            pieces.append(cut(self, at := match.start(), at + 1) if match[0] == "%%" else printed(next(rest)))
             at = match.end()
         return join([*pieces, cut(self, at, len(self))])
 
     # ------------------------------------------------------------------ changed characters
 
-    def upper(self) -> Traced:
+    def upper(self) -> OwnedText:
+        """Return the text in capitals."""
         return _mapped(self, str.upper)
 
-    def lower(self) -> Traced:
+    def lower(self) -> OwnedText:
+        """Return the text in small letters."""
         return _mapped(self, str.lower)
 
-    def casefold(self) -> Traced:
+    def casefold(self) -> OwnedText:
+        """Return the text to compare without case."""
         return _mapped(self, str.casefold)
 
-    def swapcase(self) -> Traced:
+    def swapcase(self) -> OwnedText:
+        """Return the text with the other case."""
         return _mapped(self, str.swapcase)
 
-    def capitalize(self) -> Traced:
+    def capitalize(self) -> OwnedText:
+        """Return the text with one capital."""
         return _mapped(self, str.capitalize)
 
-    def title(self) -> Traced:
+    def title(self) -> OwnedText:
+        """Return the text with capitals of words."""
         return owned(str.title(self), self)
 
-    def center(self, width: SupportsIndex, fill: str = " ", /) -> Traced:
+    def center(self, width: SupportsIndex, fill: str = " ", /) -> OwnedText:
+        """Return the text in the middle of a width."""
         return owned(str.center(self, check_width(width), fill), self)
 
-    def ljust(self, width: SupportsIndex, fill: str = " ", /) -> Traced:
+    def ljust(self, width: SupportsIndex, fill: str = " ", /) -> OwnedText:
+        """Return the text at the left of a width."""
         return owned(str.ljust(self, check_width(width), fill), self)
 
-    def rjust(self, width: SupportsIndex, fill: str = " ", /) -> Traced:
+    def rjust(self, width: SupportsIndex, fill: str = " ", /) -> OwnedText:
+        """Return the text at the right of a width."""
         return owned(str.rjust(self, check_width(width), fill), self)
 
-    def zfill(self, width: SupportsIndex, /) -> Traced:
+    def zfill(self, width: SupportsIndex, /) -> OwnedText:
+        """Return the text after zeros."""
         return owned(str.zfill(self, check_width(width)), self)
 
-    def expandtabs(self, tabsize: SupportsIndex = 8) -> Traced:
+    def expandtabs(self, tabsize: SupportsIndex = 8) -> OwnedText:
+        """Return the text with spaces for tabs."""
         limit(str.count(self, "\t") * check_width(tabsize))
         return owned(str.expandtabs(self, tabsize), self)
 
-    def translate(self, table: Any, /) -> Traced:
+    def translate(self, table: Any, /) -> OwnedText:
+        """Return the text with other characters."""
         return owned(str.translate(self, table), self, table)
 
 
-for _type, _name in ((Traced, "str"), (Record, "dict")):  # so do errors of templates call them
+for _type, _name in ((OwnedText, "str"), (Record, "dict")):  # so do errors of templates call them
     _type.__name__ = _type.__qualname__ = _name
 
 
@@ -271,11 +299,11 @@ class Safe(Markup):
         return NotImplemented if not isinstance(other, str) else _safe_join(_escaped(other), self)
 
 
-def safe(value: object) -> Safe:
+def mark_safe(value: object) -> Safe:
     """Return text that is not escaped again."""
-    text = text_of(value)
+    text = printed(value)
     found = str.__new__(Safe, text)
-    found._runs = runs_of(text)
+    found._runs = owner_runs(text)
     return found
 
 
@@ -285,40 +313,57 @@ def _escaped(text: str) -> str:
 
 
 def _safe_join(left: str, right: str) -> Safe:
-    return safe(join((text_of(left), text_of(right))))
+    return mark_safe(join((printed(left), printed(right))))
+
+
+def turn_of(value: object) -> int:
+    """Return the number of the message that a value is, or -1.
+
+    A dict with a role that the template made is the first message whose text it has.
+    """
+    kind = type(value)
+    if kind is Record:
+        return value._turn  # type: ignore[attr-defined, no-any-return]
+    if kind is dict and "role" in value:  # type: ignore[operator]
+        for each in value.values():  # type: ignore[attr-defined]
+            if type(each) is OwnedText:
+                messages = [origin.message for _, origin in each._runs if origin.message >= 0]
+                if messages:
+                    return min(messages)
+    return -1
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Making strings.
 
 
-def made(text: str, origin: Origin) -> Traced:
+def made(text: str, origin: Owner) -> OwnedText:
     """Return a string of one origin."""
-    found = str.__new__(Traced, text)
+    found = str.__new__(OwnedText, text)
     found._runs = ((len(text), origin),) if text else ()
     return found
 
 
-def with_runs(text: str, runs: Runs) -> Traced:
+def with_runs(text: str, runs: Runs) -> OwnedText:
     """Return a string with given runs."""
-    found = str.__new__(Traced, text)
+    found = str.__new__(OwnedText, text)
     found._runs = runs
     return found
 
 
-def literal(text: str) -> Traced:
+def literal(text: str) -> OwnedText:
     """Return text of a template; the empty one is trusted too."""
     return with_runs(text, ((len(text), LITERAL),))
 
 
-def runs_of(text: str) -> Runs:
+def owner_runs(text: str) -> Runs:
     """Return the runs of any string."""
-    return text._runs if isinstance(text, Traced | Safe) else ((len(text), LOST),)
+    return text._runs if isinstance(text, OwnedText | Safe) else ((len(text), LOST),)
 
 
-def cut(text: Traced, start: int, stop: int) -> Traced:
+def cut(text: OwnedText, start: int, stop: int) -> OwnedText:
     """Return text[start:stop], with start <= stop."""
-    found, runs = str.__new__(Traced, str.__getitem__(text, slice(start, stop))), text._runs
+    found, runs = str.__new__(OwnedText, str.__getitem__(text, slice(start, stop))), text._runs
     size = len(found)
     if not size:
         found._runs = ()
@@ -329,7 +374,7 @@ def cut(text: Traced, start: int, stop: int) -> Traced:
     return found
 
 
-def _between(runs: Runs, start: int, stop: int) -> Iterator[tuple[int, Origin]]:
+def _between(runs: Runs, start: int, stop: int) -> Iterator[tuple[int, Owner]]:
     begin = 0
     for run in runs:
         if run[0] > start and begin < stop:
@@ -337,15 +382,15 @@ def _between(runs: Runs, start: int, stop: int) -> Iterator[tuple[int, Origin]]:
         begin = run[0]
 
 
-def join(pieces: Sequence[str]) -> Traced:
+def join(pieces: Sequence[str]) -> OwnedText:
     """Return the strings joined; what is no string raises TypeError."""
     if sum(map(len, pieces)) > MOST_TEXT:
         limit(sum(map(len, pieces)))
     text = "".join(pieces)
-    runs: list[tuple[int, Origin]] = []
+    runs: list[tuple[int, Owner]] = []
     last, at = None, 0
     for piece in pieces:
-        if type(piece) is Traced:
+        if type(piece) is OwnedText:
             for end, origin in piece._runs:
                 if origin is last:
                     runs[-1] = (at + end, origin)
@@ -357,14 +402,14 @@ def join(pieces: Sequence[str]) -> Traced:
             at += len(piece)
             runs.append((at, LOST))
             last = None
-    found = str.__new__(Traced, text)
+    found = str.__new__(OwnedText, text)
     found._runs = tuple(runs)
     return found
 
 
 def add(left: Any, right: Any) -> Any:
     """Return `left + right` of a template."""
-    if type(left) is Traced and type(right) is Traced:
+    if type(left) is OwnedText and type(right) is OwnedText:
         return join((left, right))
     if isinstance(left, list | tuple | str) and isinstance(right, list | tuple | str):
         limit(len(left) + len(right))
@@ -373,10 +418,10 @@ def add(left: Any, right: Any) -> Any:
     return left + right
 
 
-def text_of(value: object) -> str:
+def printed(value: object) -> str:
     """Return what a template prints for a value; that of a list or dict has the only owner in it."""
     kind = type(value)
-    if kind is Traced:
+    if kind is OwnedText:
         return value  # type: ignore[return-value]
     if isinstance(value, list | tuple | dict):
         weigh(value)
@@ -384,7 +429,7 @@ def text_of(value: object) -> str:
     return str(value)
 
 
-def _argued(text: Traced, *arguments: object) -> Traced:
+def _argued(text: OwnedText, *arguments: object) -> OwnedText:
     """Return the result of a method; it is not trusted if an argument is of somebody else (C2)."""
     for argument in arguments:
         if argument is not None and not is_trusted(argument):
@@ -394,22 +439,22 @@ def _argued(text: Traced, *arguments: object) -> Traced:
 
 def is_trusted(value: object) -> bool:
     """Whether every character is trusted; the empty string is only if it is a literal."""
-    if type(value) is not Traced or not value._runs:
+    if type(value) is not OwnedText or not value._runs:
         return False
     return all(origin.trusted for _, origin in value._runs)
 
 
-def untrusted(text: str) -> Traced:
+def untrusted(text: str) -> OwnedText:
     """Return the text with its owners, but not trusted."""
-    return with_runs(text, tuple((end, _untrusted(origin)) for end, origin in runs_of(text)))
+    return with_runs(text, tuple((end, _untrusted(origin)) for end, origin in owner_runs(text)))
 
 
-def marked(text: str) -> Traced:
+def marked(text: str) -> OwnedText:
     """Return the text as one that the assistant generates."""
-    return with_runs(text, tuple((end, _marked(origin)) for end, origin in runs_of(text)))
+    return with_runs(text, tuple((end, _marked(origin)) for end, origin in owner_runs(text)))
 
 
-def _mapped(text: Traced, change: Callable[[str], str]) -> Traced:
+def _mapped(text: OwnedText, change: Callable[[str], str]) -> OwnedText:
     whole = change(str.__str__(text))
     if len(whole) == len(text):  # no character gets shorter
         return with_runs(whole, text._runs)
@@ -418,7 +463,7 @@ def _mapped(text: Traced, change: Callable[[str], str]) -> Traced:
     return found if found == whole else owned(whole, text)
 
 
-def ranges(runs: Runs) -> Iterator[tuple[int, int, Origin]]:
+def ranges(runs: Runs) -> Iterator[tuple[int, int, Owner]]:
     """Yield where each run begins, ends, and its origin."""
     begin = 0
     for end, origin in runs:
@@ -426,21 +471,21 @@ def ranges(runs: Runs) -> Iterator[tuple[int, int, Origin]]:
         begin = end
 
 
-def owned(text: str, *values: object) -> Traced:
+def owned(text: str, *values: object) -> OwnedText:
     """Return text made of values in any way: it is not trusted, and has their owner if they have only one."""
     limit(len(text))
-    found: set[Origin] = set()
+    found: set[Owner] = set()
     _owners(values, found)
     owners = {(origin.message, origin.field) for origin in found if origin.message != TEMPLATE}
     if len(owners) == 1:
         message, field = owners.pop()
-        return made(str.__str__(text), Origin(message, field, False))
+        return made(str.__str__(text), Owner(message, field, False))
     messages = {message for message, _ in owners}
-    return made(str.__str__(text), Origin(messages.pop(), "", False) if len(messages) == 1 else LOST)
+    return made(str.__str__(text), Owner(messages.pop(), "", False) if len(messages) == 1 else LOST)
 
 
-def _owners(value: object, found: set[Origin]) -> None:
-    if isinstance(value, Traced | Safe):
+def _owners(value: object, found: set[Owner]) -> None:
+    if isinstance(value, OwnedText | Safe):
         found.update(origin for _, origin in value._runs)
     elif type(value) is Record:
         found.add(value._origin)

@@ -46,19 +46,21 @@ def reply_of(
     prompt: the units of the generation prompt. room: where the text ends without the one in it.
     """
     first, last = rendering.turn(message)
-    owned = rendering.owned(message)
     last = min(last, room)
     if first >= last:
         return None
-    inside = [(a, b) for a, b in owned if first <= a and b <= last]
-    begin, stop = (inside[0][0], inside[-1][1]) if inside else (last, first)
+    content = rendering.content(message, first, last)
+    begin, stop = content or (last, first)
     at, by = _after_prompt(rendering, first, begin, last, prompt)
     if at is None:
-        at, by = (begin, "owners") if inside else (first, "turns")
+        at, by = (begin, "owners") if content else (first, "turns")
     tokens = rendering.tokens(max(stop, at), last)
     token = tokens[-1] if tokens else None
-    stop = rendering.found[token][1] if token is not None else max(stop, at)
-    if end == "line" and rendering.text[stop : stop + 1] == "\n" and stop < last:
+    if token is not None:
+        stop = rendering.found[token][1]
+    else:  # the turn has no end token: all that is in it, but for whitespace of the template at its end
+        stop = max(stop, at, first + len(rendering.text[first:last].rstrip()))
+    if end == "line" and stop < last and rendering.text[stop] == "\n":
         stop += 1
     return Reply(first if start == "turn" else at, stop, by, token)
 
@@ -68,7 +70,7 @@ def _after_prompt(
 ) -> tuple[int | None, str]:
     """Return where a turn goes on after the generation prompt; None if it does not begin with it.
 
-    begin: the first character that the message owns.
+    begin: the first character of its content.
     """
     if not prompt:
         return first, "turns"

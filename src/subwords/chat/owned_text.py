@@ -13,7 +13,7 @@ from markupsafe import Markup
 MOST_TEXT = 1 << 26  # characters of any string that a template makes, or elements of a list
 MOST_WIDTH = 100_000  # that text is padded or indented to
 MOST_BITS = 4096  # of integers
-_NUMBER = re.compile(r"[0-9]{6}|\*")
+_WIDE = re.compile(r"%[^a-zA-Z%]*(?:[0-9]{6}|\*)|\{[^}]*[0-9]{6}|\{[^}]*\{")  # in a format: 100,000 or unknown
 _PLAIN_FIELDS = re.compile(r"%[s%]|%")
 
 TEMPLATE, OUTSIDE = -1, -2  # instead of the number of a message
@@ -109,7 +109,7 @@ class OwnedText(str):
 
     def removeprefix(self, prefix: str, /) -> OwnedText:
         """Return the text without a prefix."""
-        return _argued(cut(self, len(prefix) if str.startswith(self, prefix) else 0, len(self)), prefix)
+        return _argued(cut(self, len(self) - len(str.removeprefix(self, prefix)), len(self)), prefix)
 
     def removesuffix(self, suffix: str, /) -> OwnedText:
         """Return the text without a suffix."""
@@ -185,6 +185,7 @@ class OwnedText(str):
     def replace(self, old: str, new: str, count: SupportsIndex = -1, /) -> OwnedText:
         """Replace text; what is put into text of others is no longer trusted (C2)."""
         most = index(count)
+        str.replace("", old, new)  # raises TypeError for what is no string
         found = str.count(self, old)
         times = found if most < 0 else min(found, most)
         limit(len(self) + times * max(0, len(new) - len(old)))
@@ -270,10 +271,6 @@ class OwnedText(str):
         return owned(str.translate(self, table), self, table)
 
 
-for _type, _name in ((OwnedText, "str"), (Record, "dict")):  # so do errors of templates call them
-    _type.__name__ = _type.__qualname__ = _name
-
-
 class Safe(Markup):
     """What the filter `safe` returns: added to other text, it escapes that, as `Markup` does."""
 
@@ -297,6 +294,10 @@ class Safe(Markup):
 
     def __radd__(self, other: Any, /) -> Safe:
         return NotImplemented if not isinstance(other, str) else _safe_join(_escaped(other), self)
+
+
+for _type, _name in ((OwnedText, "str"), (Record, "dict"), (Safe, "Markup")):  # so templates and their errors call them
+    _type.__name__ = _type.__qualname__ = _name
 
 
 def mark_safe(value: object) -> Safe:
@@ -531,9 +532,10 @@ def check_width(width: SupportsIndex) -> int:
 
 def check_format(text: str, values: object) -> None:
     """Raise LimitError for a format that may make much text."""
-    if _NUMBER.search(text):
-        raise LimitError(f"a format asks for more than {MOST_WIDTH - 1:,} characters")
-    limit((str.count(text, "{") + str.count(text, "%") + 1) * (MOST_TEXT - weigh(values)))
+    if _WIDE.search(text.replace("{{", "")):
+        raise LimitError(f"a format asks for {MOST_WIDTH:,} characters or more, or for a width that is a value")
+    fields = str.count(text, "{") + str.count(text, "%")
+    limit(len(text) + fields * (MOST_TEXT - weigh(values)))
 
 
 def times(left: Any, right: Any) -> Any:

@@ -126,10 +126,25 @@ class Rendering:
                 found.setdefault(run.origin.message, []).append((start, run.stop, run.origin.field))
         return found
 
-    def owned(self, message: int, field: str | None = None) -> list[tuple[int, int]]:
-        """Return the ranges of characters that a message owns: those of one field, or of all but its role."""
-        runs = self._by_owner.get(message, ())
-        return [(start, stop) for start, stop, name in runs if (name != "role" if field is None else name == field)]
+    def owned(self, message: int, field: str) -> list[tuple[int, int]]:
+        """Return the ranges of characters that a field of a message owns."""
+        return [(start, stop) for start, stop, name in self._by_owner.get(message, ()) if name == field]
+
+    def content(self, message: int, start: int, stop: int) -> tuple[int, int] | None:
+        """Return where the content of a message begins and ends within a range; None if there is none.
+
+        It is what the message owns but for its role, and what is not the template's, such as a number.
+        """
+        found: tuple[int, int] | None = None
+        at = start
+        for run in self.runs[int(np.searchsorted(self.stops, start, "right")) :]:
+            if at >= stop:
+                break
+            (owner, field, trusted, _), end = run.origin, min(run.stop, stop)
+            if (owner == message and field != "role") or (owner == -1 and not trusted):
+                found = (found[0] if found else at, end)
+            at = end
+        return found
 
     @cached_property
     def marks(self) -> list[tuple[int, int]]:

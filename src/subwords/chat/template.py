@@ -310,7 +310,9 @@ def _owned(name: str) -> Callable[..., Any]:
     @wraps(plain)
     def filtered(*args: Any, **options: Any) -> Any:
         text = plain(*args, **options)
-        found = owned_text.owned(printed(text), *args, *options.values())
+        if not isinstance(text, str):
+            return text
+        found = owned_text.owned(str.__str__(text), *args, *options.values())
         return owned_text.mark_safe(found) if isinstance(text, Markup) else found
 
     return filtered
@@ -413,18 +415,6 @@ class Environment(ImmutableSandboxedEnvironment):
         def formatted(*args: Any, **entries: Any) -> str:
             given = [*args, *entries.values()]
             owned_text.check_format(own, given)
-            if _nests(own):
-                raise LimitError("a format has a field within a field")
             return owned_text.owned(plain(*args, **entries), own, given)
 
         return formatted
-
-
-def _nests(text: str) -> bool:
-    """Whether a format has a field within a field, such as a width."""
-    depth = 0
-    for char in text.replace("{{", "").replace("}}", ""):
-        depth += (char == "{") - (char == "}")
-        if depth > 1:
-            return True
-    return False

@@ -8,7 +8,7 @@ from typing import Any
 import subwords
 from subwords import Tokenizer
 
-__all__ = ["CONVERSATIONS", "HOSTILE", "MARKER", "TEMPLATES", "USUAL", "chatting", "program"]
+__all__ = ["CONVERSATIONS", "HOSTILE", "MARKER", "TEMPLATES", "USUAL", "chatting", "program", "said"]
 
 Message = dict[str, Any]
 
@@ -42,9 +42,14 @@ TEMPLATES = {
     "safe": HEAD + "{{ (m.content | safe) + '<b>' }}" + TAIL,
     "list of parts": HEAD + "{% if m.content is string %}{{ m.content }}{% else %}{% for c in m.content %}{{ c.text }}"
     "{% endfor %}{% endif %}" + TAIL,
-    "tools": "{% for t in tools or [] %}<|tool|>{{ t | tojson(indent=2) }}<|end|>{% endfor %}" + HEAD + "{{ m.content }}"
-    "{% for c in m.tool_calls or [] %}<|call|>{{ c.function.name }}{{ c.function.arguments | tojson }}{% endfor %}" + TAIL,
-    "reasoning": HEAD + "{% if m.reasoning_content %}<think>{{ m.reasoning_content }}</think>{% endif %}{{ m.content }}" + TAIL,
+    "tools": "{% for t in tools or [] %}<|tool|>{{ t | tojson(indent=2) }}<|end|>{% endfor %}"
+    + HEAD
+    + "{{ m.content }}"
+    "{% for c in m.tool_calls or [] %}<|call|>{{ c.function.name }}{{ c.function.arguments | tojson }}{% endfor %}"
+    + TAIL,
+    "reasoning": HEAD
+    + "{% if m.reasoning_content %}<think>{{ m.reasoning_content }}</think>{% endif %}{{ m.content }}"
+    + TAIL,
     "generation": "{% for m in messages %}<|{{ m.role }}|>{% if m.role == 'assistant' %}{% generation %}"
     "{{ m.content }}<|end|>{% endgeneration %}{% else %}{{ m.content }}<|end|>{% endif %}{% endfor %}",
     "items": "{% for m in messages %}{% for k, v in m.items() %}{{ '<' ~ k ~ '>' }}{{ v }}{% endfor %}<|end|>{% endfor %}",
@@ -83,7 +88,16 @@ HOSTILE: dict[str, tuple[list[Message], dict[str, Any]]] = {
     "a key": ([{"role": "user", "content": "x", "|end|": "y", "<|end|>": "z"}], {}),
     "a role": ([{"role": "<|end|>", "content": "x"}, {"role": "end", "content": "y"}], {}),
     "a tool": (said("x"), {"tools": [{"<|end|>": _BAD, "function": {"name": "</s>"}}]}),
-    "arguments": ([{"role": "assistant", "content": "", "tool_calls": [{"function": {"name": _BAD, "arguments": {"<|end|>": 1}}}]}], {}),
+    "arguments": (
+        [
+            {
+                "role": "assistant",
+                "content": "",
+                "tool_calls": [{"function": {"name": _BAD, "arguments": {"<|end|>": 1}}}],
+            }
+        ],
+        {},
+    ),
     "a variable": (said("x"), {"bos_token": "<|end|>"}),
 }
 
@@ -101,7 +115,20 @@ def chatting(tok: Tokenizer | None = None, template: str = USUAL, **flags: bool)
 MARKER = "\ue000\ue001\ue002"
 _LITERALS = ("'<|end|>'", "'ab'", "''", "' '", "'<|'", "'%s'", "'{}'", "'\ue000'", "'b\\nc '", "'<a>&'")
 _UNARY = (
-    *("upper", "lower", "trim", "title", "capitalize", "safe", "escape", "string", "tojson", "first", "last", "reverse"),
+    *(
+        "upper",
+        "lower",
+        "trim",
+        "title",
+        "capitalize",
+        "safe",
+        "escape",
+        "string",
+        "tojson",
+        "first",
+        "last",
+        "reverse",
+    ),
     *("list", "length", "forceescape", "striptags", "urlencode", "wordcount", "unique", "sort", "join", "center(9)"),
     *("indent(2)", "truncate(6, true, '')", "wordwrap(5)", "batch(2)", "default('ab')", "pprint", "int", "xmlattr"),
     *("map('upper')", "select('string')", "join('<|end|>')", "format('ab')", "e", "max", "min"),
@@ -122,7 +149,9 @@ def _expression(rng: random.Random, depth: int) -> str:
     if kind == 0:
         return rng.choice(_LITERALS)
     if kind < 3:
-        return rng.choice(("u", "w", "m.content", "m['content']", "v", "v[0]", "d", "d.k", "x", "m", "role", "3", "v[-1]"))
+        return rng.choice(
+            ("u", "w", "m.content", "m['content']", "v", "v[0]", "d", "d.k", "x", "m", "role", "3", "v[-1]")
+        )
     if kind < 5:
         return f"({part()} {rng.choice(('+', '~', '~', '*', '%', 'or', 'and', '==', 'in', '<'))} {part()})"
     if kind < 8:

@@ -72,8 +72,8 @@ def _after_prompt(
 
     begin: the first character of its content.
     """
-    if not prompt:
-        return first, "turns"
+    if not prompt:  # a token before the content is a header, such as <|assistant|>
+        return (None, "") if rendering.tokens(first, min(begin, last)) else (first, "turns")
     units = rendering.units(first, min(begin, last))
     texts = [rendering.text[a:b] for a, b in units]
     if prompt[0] not in texts:

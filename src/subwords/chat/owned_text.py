@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, SupportsIndex, TypeAlias
 from markupsafe import Markup
 
 MOST_TEXT = 1 << 26  # characters of any string that a template makes, or elements of a list
+NODE = 64  # characters that an element of a list or dict counts as, where all of them are visited
 MOST_WIDTH = 100_000  # that text is padded or indented to
 MOST_BITS = 4096  # of integers
 _WIDE = re.compile(r"%[^a-zA-Z%]*(?:[0-9]{6}|\*)|\{[^}]*[0-9]{6}|\{[^}]*\{")  # in a format: 100,000 or unknown
@@ -509,11 +510,11 @@ def limit(size: int) -> None:
 
 
 def weigh(value: object, room: int = MOST_TEXT) -> int:
-    """Return how many elements a value may still have, each counted where it is again."""
+    """Return how many characters a value may still have, each counted where it is again."""
     if isinstance(value, str):
         room -= len(value)
     elif type(value) is not Record and isinstance(value, dict | list | tuple):
-        room -= len(value)
+        room -= NODE * len(value)
         for each in (*value, *value.values()) if isinstance(value, dict) else value:
             if room < 0:
                 break

@@ -24,7 +24,8 @@ from subwords.chat import owned_text
 from subwords.chat.owned_text import OUTSIDE, LimitError, OwnedText, Owner, Record, printed
 from subwords.support.errors import InputError
 
-MOST_STEPS = 10_000_000  # passes of loops and calls of macros in one rendering
+MOST_STEPS = 4_000_000  # passes of loops in one rendering
+CALL = 10  # steps that a call of a macro counts as
 MOST_KEPT = 256  # compiled templates
 _DICT_NAMES = frozenset(dir(dict))
 _UNSAFE = frozenset({"encode", "to_bytes"})  # they make bytes of any size
@@ -51,7 +52,7 @@ class ChatTemplate:
             self._template = environment().from_string(source)
         except TemplateSyntaxError as error:
             raise InputError(f"invalid chat template, line {error.lineno}: {error.message}") from None
-        except (TemplateError, RecursionError, MemoryError, OverflowError, LimitError) as error:
+        except (TemplateError, SyntaxError, RecursionError, MemoryError, OverflowError, LimitError) as error:
             raise InputError(f"invalid chat template: {error or type(error).__name__}") from None
         names = self._template.root_render_func.__globals__
         self.literals = [value for value in names.values() if type(value) is OwnedText]
@@ -229,7 +230,7 @@ class _Context(Context):
 
 def _at(context: _Context, value: object) -> None:
     """Count a step; if the value of a loop is a message, its turn begins."""
-    context._steps -= 1
+    context._steps -= CALL if value is None else 1
     if context._steps < 0:
         raise LimitError(f"it takes more than {MOST_STEPS:,} steps")
     turn = owned_text.turn_of(value)

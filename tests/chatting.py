@@ -28,7 +28,8 @@ TEMPLATES = {
     "tilde": "{{ bos_token }}{% for m in messages %}{{ '<|' ~ m.role ~ '|>' ~ m.content ~ '<|end|>' }}{% endfor %}",
     "macro": "{% macro said(m) %}<|{{ m.role }}|>{{ m.content }}<|end|>{% endmacro %}"
     "{% for m in messages %}{{ said(m) }}{% endfor %}",
-    "set block": "{% for m in messages %}{% set x %}<|{{ m.role }}|>{{ m.content }}<|end|>{% endset %}{{ x }}{% endfor %}",
+    "set block": "{% for m in messages %}{% set x %}<|{{ m.role }}|>{{ m.content }}<|end|>{% endset %}{{ x }}"
+    "{% endfor %}",
     "namespace": "{% set ns = namespace(out='') %}{% for m in messages %}"
     "{% set ns.out = ns.out + '<|' + m.role + '|>' + m.content + '<|end|>' %}{% endfor %}{{ ns.out }}",
     "range": "{% for i in range(messages | length) %}{% set m = messages[i] %}<|{{ m.role }}|>{{ m.content }}<|end|>"
@@ -52,7 +53,8 @@ TEMPLATES = {
     + TAIL,
     "generation": "{% for m in messages %}<|{{ m.role }}|>{% if m.role == 'assistant' %}{% generation %}"
     "{{ m.content }}<|end|>{% endgeneration %}{% else %}{{ m.content }}<|end|>{% endif %}{% endfor %}",
-    "items": "{% for m in messages %}{% for k, v in m.items() %}{{ '<' ~ k ~ '>' }}{{ v }}{% endfor %}<|end|>{% endfor %}",
+    "items": "{% for m in messages %}{% for k, v in m.items() %}{{ '<' ~ k ~ '>' }}{{ v }}{% endfor %}<|end|>"
+    "{% endfor %}",
     "merged": "{% set ns = namespace(found=[]) %}{% for m in messages %}"
     "{% set ns.found = ns.found + [{'role': m.role, 'content': m.content}] %}{% endfor %}"
     "{% for m in ns.found %}<|{{ m.role }}|>{{ m.content }}<|end|>{% endfor %}",

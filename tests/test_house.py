@@ -177,7 +177,7 @@ UPWARD = {
     "BPESegmenter._between_cuts": "engine.encoder",
     "BPESegmenter._unfused": "engine.encoder",
     "BPESegmenter.cuts": "engine.encoder",
-    "Tokenizer._chatter": "chat.chat",
+    "Tokenizer._chatter": "chat.conversation",
     "Tokenizer.as_hf": "interop.hf",
     "Tokenizer.as_sentencepiece": "interop.sentencepiece",
     "Tokenizer.as_tiktoken": "interop.tiktoken",

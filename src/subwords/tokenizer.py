@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from subwords.chat.chat import Chat, ChatBatch, Chatter
+    from subwords.chat.chat import Chat, ChatBatch
+    from subwords.chat.conversation import Chatter
     from subwords.corpus.reading import Reading
     from subwords.corpus.source import Source
     from subwords.engine.added_tokens import AddedTokens
@@ -657,7 +658,7 @@ class Tokenizer:
         "tool_use", or Jinja text; None: the tokenizer's, "tool_use" with tools if it has it. trusted: by role, the
         control tokens that count where a message spells them, such as `{"assistant": ["<think>", "</think>"]}`.
         variables: what the template asks for besides, such as enable_thinking; the tokens with roles (bos_token, ...)
-        are there. See `Chat` and ALGORITHMS.md, C1 to C5.
+        are there. See `Chat` and ALGORITHMS.md, H1 to H5.
 
         Raises InputError without jinja2, without a template, for messages that are no plain data with roles, and for
         what the template raises. Hazard: a template is a program. It runs in a sandbox with limits on output and
@@ -715,7 +716,7 @@ class Tokenizer:
     @cached_property
     def _chatter(self) -> Chatter:
         try:
-            from subwords.chat.chat import Chatter
+            from subwords.chat.conversation import Chatter
         except ModuleNotFoundError as error:
             if error.name not in ("jinja2", "markupsafe"):
                 raise

@@ -82,7 +82,8 @@ def real(shared_data: Path) -> tuple[list[tuple[str, str]], list[Any], Tokenizer
     spec.loader.exec_module(module)
     # Literals as they are: reading text would change the ends of lines.
     templates = [(file.stem, file.read_bytes().decode()) for file in sorted(folder.glob("*.jinja"))]
-    spelled = {text for _, source in templates for text in re.findall(r"<[|｜]?\w[\w▁]*[|｜]?>|</\w+>", source)}
+    tokens = re.compile(r"<[|｜][^<>|｜\s]+[|｜]>|</?(?:think|tool_call|tool_response)>")
+    spelled = {text for _, source in templates for text in tokens.findall(source)}
     tok = TOK.with_tokens(sorted(spelled - {token.content for token in TOK.added_tokens}))
     return templates, module.C, tok, tok.to_transformers()
 

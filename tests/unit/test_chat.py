@@ -1,4 +1,4 @@
-"""Conversations to ids: the public surface of chat (ALGORITHMS.md, C1 to C5)."""
+"""Conversations to ids: the public surface of chat (ALGORITHMS.md, H1 to H5)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def control(ids: Any) -> list[str | None]:
 
 
 @pytest.mark.parametrize("name", TEMPLATES)
-def test_ids_are_those_of_the_text_and_of_the_parts(name: str) -> None:  # C1
+def test_ids_are_those_of_the_text_and_of_the_parts(name: str) -> None:  # H1
     for messages, options in CONVERSATIONS.values():
         try:
             chat = TOK.chat(messages, template=TEMPLATES[name], **options)
@@ -44,7 +44,7 @@ def test_ids_are_those_of_the_text_and_of_the_parts(name: str) -> None:  # C1
 
 @pytest.mark.parametrize("name", TEMPLATES)
 @pytest.mark.parametrize("kind", HOSTILE)
-def test_what_a_caller_writes_is_never_a_control_token(name: str, kind: str) -> None:  # C2
+def test_what_a_caller_writes_is_never_a_control_token(name: str, kind: str) -> None:  # H2
     messages, options = HOSTILE[kind]
     try:
         chat = TOK.chat(messages, template=TEMPLATES[name], **options)
@@ -79,7 +79,7 @@ def test_every_family_and_every_strip(algorithm: Any, flags: dict[str, bool]) ->
     assert chat.ids.tolist() == tok.encode(chat.text, special="allow") == tok.encode([*chat.parts])
 
 
-def test_tokens_that_are_not_special_are_control_tokens_if_the_template_has_them() -> None:  # C3
+def test_tokens_that_are_not_special_are_control_tokens_if_the_template_has_them() -> None:  # H3
     tok = chatting(template="{% for m in messages %}<call>{{ m.content }}{% endfor %}")
     tok = tok.with_tokens(["<call>", "<other>", "   "], special=False)
     chat = tok.chat(said("a<call><other>   b"))
@@ -132,7 +132,7 @@ def test_other_shapes_of_messages() -> None:
         def model_dump(self) -> dict[str, str]:
             return {"role": "user", "content": "x"}
 
-    class Kind(str, enum.Enum):
+    class Kind(enum.StrEnum):
         USER = "user"
 
     class Shout(str):
@@ -187,7 +187,7 @@ def test_tools_and_variables_own_their_text() -> None:
 @pytest.mark.parametrize(
     "name", ["usual", "concatenation", "tilde", "macro", "set block", "range", "join", "merged", "trim"]
 )
-def test_masks_need_no_marks(name: str) -> None:  # C4
+def test_masks_need_no_marks(name: str) -> None:  # H4
     chat = TOK.chat(FOUR[:3], template=TEMPLATES[name], prompt=False)
     assert TOK.decode(chat.ids[chat.mask()]) == "Light.<|end|>"
     assert TOK.decode(chat.ids[chat.mask(start="turn")]).startswith("<|assistant|>")
@@ -370,7 +370,8 @@ def test_options_that_are_refused(options: dict[str, Any], told: str) -> None:
         "{% set ns = namespace(x='ab') %}{% for a in range(99) %}{% set ns.x = ns.x ~ ns.x %}{% endfor %}",
         "{% set ns = namespace(x=[1]) %}{% for a in range(99) %}{% set ns.x = ns.x + ns.x %}{% endfor %}",
         "{% set ns = namespace(x=9) %}{% for a in range(99) %}{% set ns.x = ns.x * ns.x %}{% endfor %}",
-        "{% set ns = namespace(x=['a']) %}{% for a in range(99) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}{{ ns.x | tojson }}",
+        "{% set ns = namespace(x=['a']) %}{% for a in range(99) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}"
+        "{{ ns.x | tojson }}",
         "{% for a in range(99999) %}{{ messages[0].content * 99999 }}{% endfor %}",
         *("{{ 'a' * 999999999 }}", "{{ [1] * 999999999 }}", "{{ 9 ** (9 ** 9) }}", "{{ 'a'.center(999999999) }}"),
         *("{{ '%999999999d' % 1 }}", "{{ '{:999999999}'.format(1) }}", "{{ '{:{}}'.format(1, 999999999) }}"),
@@ -387,8 +388,8 @@ def test_options_that_are_refused(options: dict[str, Any], told: str) -> None:
         *("{{ ['a' * 99999] * 99999 | join }}", "{{ [[1] * 9999] * 99999 | sum(start=[]) }}", "{{ '*%d' % (1, 2) }}"),
     ],
 )
-def test_templates_that_make_too_much_are_stopped(template: str) -> None:  # C5
-    with pytest.raises(InputError, match="stopped|invalid chat template|fails|unsafe"):
+def test_templates_that_make_too_much_are_stopped(template: str) -> None:  # H5
+    with pytest.raises(InputError, match=r"stopped|invalid chat template|fails|unsafe"):
         TOK.chat(said("x"), template=template)
 
 

@@ -1,4 +1,4 @@
-"""What a caller writes is never trusted, whatever a template does to it (ALGORITHMS.md, C2)."""
+"""What a caller writes is never trusted, whatever a template does to it (ALGORITHMS.md, H2)."""
 
 from __future__ import annotations
 

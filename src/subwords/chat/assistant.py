@@ -1,4 +1,4 @@
-"""Which characters an assistant writes: its replies from after the generation prompt to the end token (C4)."""
+"""Which characters an assistant writes: its replies from after the generation prompt to the end token (H4)."""
 
 from __future__ import annotations
 

@@ -2,225 +2,28 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from itertools import islice
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.chat.assistant import ASSISTANT, End, Reply, Start, generation_prompt, reply_of
-from subwords.chat.owned_text import Record
+from subwords.chat.assistant import End, Start
+from subwords.chat.conversation import Chatter, Conversation, History, Ids, Options
 from subwords.chat.pieces import Control, Rendering, Spans
-from subwords.chat.plain import listed, messages_of, variables_of
-from subwords.chat.template import ChatTemplate, template_of
+from subwords.chat.plain import messages_of
 from subwords.engine.growing import DECODED, first_difference
 from subwords.spec.added_token import Special, Text
 from subwords.spec.token_batch import TokenBatch
 from subwords.support.checks import check_choice, check_flag
 from subwords.support.errors import InputError
-from subwords.support.names import nearest
-from subwords.tokenizer import Tokenizer, engine_of
-
-Ids = NDArray[np.uint32]
+from subwords.tokenizer import engine_of
 
 AT_ONCE = 256  # conversations that are encoded together
-_ELSEWHERE = {
-    "add_generation_prompt": "prompt=True",
-    "continue_final_message": 'resume="content"',
-    "chat_template": "template=...",
-    "conversation": "messages",
-    "sanitize_control_tokens": "nothing: typed control tokens are always text",
-    "return_assistant_tokens_mask": "chat.mask()",
-    **dict.fromkeys(("tokenize", "return_dict", "return_tensors"), "chat.text or chat.ids"),
-    **dict.fromkeys(("padding", "truncation", "max_length"), "nothing: pad or cut chat.ids"),
-}
 _ROW = frozenset({"messages", "tools", "documents"})
-
-
-class Options(NamedTuple):
-    """What a conversation is rendered with, besides its messages."""
-
-    tools: list[Any] | None
-    documents: list[Any] | None
-    template: ChatTemplate
-    control: Control
-    trusted: Mapping[str, Sequence[str]]
-    variables: Mapping[str, Any]
-
-
-class Chatter:
-    """The templates of a tokenizer, and their control tokens; made once for a tokenizer."""
-
-    def __init__(self, tok: Tokenizer) -> None:
-        self.tok = tok
-        spec = tok.spec
-        config = dict(spec.foreign.config)
-        listed_by_name = json.loads(config["chat_template"]) if "chat_template" in config else []
-        self.templates: dict[str, str] = {entry["name"]: entry["template"] for entry in listed_by_name}
-        self.templates |= dict(spec.foreign.chat_templates)
-        if spec.chat_template is not None:
-            self.templates["default"] = spec.chat_template
-        self._named_control = json.loads(config["chat_control_tokens"]) if "chat_control_tokens" in config else None
-        contents = {token.id: token.content for token in spec.added_tokens}
-        self.roles = {role: contents[index] for role, index in tok.roles.items() if index in contents}
-        self._control: dict[str, Control] = {}
-
-    def options(
-        self,
-        tools: object,
-        documents: object,
-        template: str | None,
-        trusted: Mapping[str, Iterable[str]] | None,
-        variables: Mapping[str, object],
-    ) -> Options:
-        """Return the checked options of a conversation."""
-        for name in variables:
-            if name in _ELSEWHERE:
-                raise InputError(f"{name} is not a variable of a template; use {_ELSEWHERE[name]}")
-        given = listed(tools, "tools")
-        made = template_of(self._source(template, has_tools=given is not None))
-        found = variables_of(variables, self.roles)
-        return Options(
-            given, listed(documents, "documents"), made, self._control_of(made), self._trusted(trusted), found
-        )
-
-    def _source(self, template: str | None, *, has_tools: bool) -> str:
-        """Return the template: that of a name, or the text itself; as transformers does."""
-        names = self.templates
-        if template is None:
-            name = "tool_use" if has_tools and "tool_use" in names else "default"
-            if name in names:
-                return names[name]
-            raise InputError(
-                f"expected a chat template named default; this tokenizer has {', '.join(names)}: pass template="
-                if names
-                else "this tokenizer has no chat template: pass template=, or use tok.with_(chat_template=...)"
-            )
-        if not isinstance(template, str):
-            raise InputError(f"expected template as a name or as Jinja text, not {type(template).__name__}")
-        if template in names:
-            return names[template]
-        if names and template and "{" not in template and "\n" not in template:
-            raise InputError(f"unknown chat template {template!r:.60}{nearest(template, names)}")
-        return template
-
-    def _control_of(self, template: ChatTemplate) -> Control:
-        """Return the control tokens (C3)."""
-        if template.source not in self._control:
-            added = self.tok.added_tokens
-            if self._named_control is not None:
-                tokens = [added.named(content) for content in self._named_control]
-            else:
-                tokens = [
-                    token
-                    for token in added
-                    if token.special
-                    or (token.content.strip() and any(token.content in text for text in template.literals))
-                ]
-            self._control[template.source] = Control(tokens)
-        return self._control[template.source]
-
-    def _trusted(self, trusted: Mapping[str, Iterable[str]] | None) -> dict[str, list[str]]:
-        if trusted is None:
-            return {}
-        if not isinstance(trusted, Mapping):
-            raise InputError(f"expected trusted as a dict of tokens by role, not {type(trusted).__name__}")
-        found = {}
-        for role, tokens in trusted.items():
-            if isinstance(tokens, str) or not isinstance(tokens, Iterable):
-                raise InputError(f"expected trusted[{role!r:.40}] as a list of tokens, not {tokens!r:.60}")
-            found[role] = [self.tok.added_tokens.named(token).content for token in tokens]
-        return found
-
-    def render(
-        self, messages: Sequence[Record], options: Options, *, prompt: bool, stop: int | None = None
-    ) -> Rendering:
-        """Return the text of messages."""
-        pieces = options.template.pieces(
-            {
-                **options.variables,
-                "messages": [*messages],
-                "tools": options.tools,
-                "documents": options.documents,
-                "add_generation_prompt": prompt,
-            }
-        )
-        return Rendering(pieces, options.control, stop)
-
-    def resumed(self, messages: Sequence[Record], options: Options, field: str) -> Rendering:
-        """Return the text up to the end of a field of the last message."""
-        whole = self.render(messages, options, prompt=False)
-        owned = whole.owned(len(messages) - 1, field)
-        if not owned:
-            raise InputError(
-                f"expected text of {field!r:.60} in the last message, to resume it; the template shows none"
-            )
-        return self.render(messages, options, prompt=False, stop=owned[-1][1])
-
-
-class Conversation:
-    """A rendered conversation and which of its characters the assistant writes."""
-
-    def __init__(
-        self,
-        chatter: Chatter,
-        messages: list[Record],
-        options: Options,
-        rendering: Rendering,
-        ends: Literal["prompt", "resumed", "whole"],
-    ) -> None:
-        self.chatter, self.messages, self.options = chatter, messages, options
-        self.rendering, self.ends = rendering, ends
-
-    @cached_property
-    def _generation_prompt(self) -> list[str]:
-        """The units of the generation prompt; empty if a template has none, or renders no part of the conversation."""
-        first = next((k for k, each in enumerate(self.messages) if each["role"] in ASSISTANT), len(self.messages))
-        for messages in (self.messages[: max(first, 1)], self.messages):
-            try:
-                plain, prompted = (
-                    self.chatter.render(messages, self.options, prompt=prompt) for prompt in (False, True)
-                )
-            except InputError:
-                continue
-            return generation_prompt(plain, prompted)
-        return []
-
-    @cached_property
-    def _room(self) -> int:
-        """Where the text ends without its generation prompt."""
-        size, end = len(self.rendering.text), "".join(self._generation_prompt) if self.ends == "prompt" else ""
-        return size - len(end) if end and self.rendering.text.endswith(end) else size
-
-    def reply(self, message: int, start: Start = "reply", end: End = "token") -> Reply | None:
-        """Return the characters of a reply."""
-        return reply_of(self.rendering, message, self._generation_prompt, start=start, end=end, room=self._room)
-
-    def replies(self, start: Start, end: End, after: int = 0) -> list[Reply]:
-        """Return the replies from a message on; InputError for one that the text lacks."""
-        found = []
-        for number in range(after, len(self.messages)):
-            message = self.messages[number]
-            if message["role"] in ASSISTANT:
-                reply = self.reply(number, start, end)
-                if reply is not None:
-                    found.append(reply)
-                elif message.get("content"):
-                    raise InputError(
-                        f"messages[{number}] of the assistant is not in the rendered text, so it has no mask: the "
-                        "template leaves it out"
-                    )
-        return found
-
-    def ranges(self, start: Start | None, end: End | None, after: int = 0) -> list[tuple[int, int]]:
-        """Return the characters that the assistant writes."""
-        if start is None and end is None and self.rendering.marks:
-            return self.rendering.marks
-        return [(each.start, each.stop) for each in self.replies(start or "reply", end or "token", after)]
 
 
 def masked(ranges: Iterable[tuple[int, int]], spans: Spans) -> NDArray[np.bool_]:
@@ -346,7 +149,7 @@ class Chat:
         return found
 
     def mask(self, *, start: Start | None = None, end: End | None = None) -> NDArray[np.bool_]:
-        """Return which ids the assistant writes, bool: for a loss on its replies (ALGORITHMS.md, C4).
+        """Return which ids the assistant writes, bool: for a loss on its replies (ALGORITHMS.md, H4).
 
         start: "reply" begins after the generation prompt, "turn" with it. end: "token" ends with the control token that
         ends the turn, "line" with the newline after it. None for both: the template's `{% generation %}` if it has it,
@@ -413,46 +216,29 @@ class Answered:
                 f"expected a control token at the end of the turn of messages[{number}], where text may be added; "
                 "the template writes none: use tok.chat(messages)"
             )
-        return Chat(whole, History.of(self._chat, self._ids, rendering, number, reply.end))
+        return Chat(whole, _history(self._chat, self._ids, rendering, number, reply.end))
 
     def __repr__(self) -> str:
         return f"Answered({len(self._messages)} messages, {len(self._chat) + len(self._ids)} ids)"
 
 
-class History(NamedTuple):
-    """What comes before the new text of a chat: the ids of the prompt and of the answer.
-
-    message: the number of the answer. token: the number of the control token that ends its turn, in the rendering.
-    open_end: whether the answer lacks it.
-    """
-
-    ids: Ids
-    owners: NDArray[np.int32]
-    mask: NDArray[np.bool_] | None
-    turns: list[tuple[int, int]]
-    parts: tuple[Text | Special, ...]
-    message: int
-    token: int
-    open_end: bool
-
-    @classmethod
-    def of(cls, chat: Chat, ids: Ids, rendering: Rendering, message: int, token: int) -> History:
-        """Return it for a chat and the ids of its answer."""
-        end, start, stop = rendering.found[token][2], len(chat), len(chat) + len(ids)
-        mask: NDArray[np.bool_] | None = None
-        with suppress(InputError):
-            mask = np.concatenate([chat.mask(), np.ones(len(ids), np.bool_)])
-        turns = chat.turns
-        return cls(
-            np.concatenate([chat.ids, ids]),
-            np.concatenate([chat.owners, np.full(len(ids), message, np.int32)]),
-            mask,
-            [*turns[:message], (turns[message][0] if message < len(turns) else start, stop)],
-            _joined(chat.parts, [*_parts_of(chat, ids)], rendering.control),
-            message,
-            token,
-            not len(ids) or int(ids[-1]) != end.id,
-        )
+def _history(chat: Chat, ids: Ids, rendering: Rendering, message: int, token: int) -> History:
+    """Return what comes before new text: a chat and the ids of its answer."""
+    end, start, stop = rendering.found[token][2], len(chat), len(chat) + len(ids)
+    mask: NDArray[np.bool_] | None = None
+    with suppress(InputError):
+        mask = np.concatenate([chat.mask(), np.ones(len(ids), np.bool_)])
+    turns = chat.turns
+    return History(
+        np.concatenate([chat.ids, ids]),
+        np.concatenate([chat.owners, np.full(len(ids), message, np.int32)]),
+        mask,
+        [*turns[:message], (turns[message][0] if message < len(turns) else start, stop)],
+        _joined(chat.parts, [*_parts_of(chat, ids)], rendering.control),
+        message,
+        token,
+        not len(ids) or int(ids[-1]) != end.id,
+    )
 
 
 def _parts_of(chat: Chat, ids: Ids) -> Iterator[Text | Special]:

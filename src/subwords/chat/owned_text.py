@@ -1,4 +1,4 @@
-"""Strings that know where each character comes from: a template's own text, a field of a message, ... (C1)."""
+"""Strings that know where each character comes from: a template's own text, a field of a message, ... (H1)."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ class OwnedText(str):
         return join(pieces)
 
     def replace(self, old: str, new: str, count: SupportsIndex = -1, /) -> OwnedText:
-        """Replace text; what is put into text of others is no longer trusted (C2)."""
+        """Replace text; what is put into text of others is no longer trusted (H2)."""
         most = index(count)
         str.replace("", old, new)  # raises TypeError for what is no string
         found = str.count(self, old)
@@ -432,7 +432,7 @@ def printed(value: object) -> str:
 
 
 def _argued(text: OwnedText, *arguments: object) -> OwnedText:
-    """Return the result of a method; it is not trusted if an argument is of somebody else (C2)."""
+    """Return the result of a method; it is not trusted if an argument is of somebody else (H2)."""
     for argument in arguments:
         if argument is not None and not is_trusted(argument):
             return untrusted(text)
@@ -500,7 +500,7 @@ def _owners(value: object, found: set[Owner]) -> None:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Limits (C5).
+# Limits (H5).
 
 
 def limit(size: int) -> None:

@@ -28,7 +28,7 @@ class TextRun(NamedTuple):
 
 
 class Control:
-    """The control tokens of a tokenizer and a template (C3).
+    """The control tokens of a tokenizer and a template (H3).
 
     as_text: those that are not special, which `Text` would find.
     """
@@ -41,7 +41,7 @@ class Control:
         self._hidden = next(chr(code) for code in range(0x110000) if chr(code) not in characters)
 
     def find(self, text: str, runs: Sequence[TextRun]) -> list[Found]:
-        """Return the tokens in trusted characters, in order (C2): the leftmost, then the longest."""
+        """Return the tokens in trusted characters, in order (H2): the leftmost, then the longest."""
         visible, start = list[str](), 0
         for stop, origin, _ in runs:
             visible.append(text[start:stop] if origin.trusted else self._hidden * (stop - start))

@@ -195,7 +195,7 @@ class Answered:
         self._chat, self._ids = chat, ids
         made = chat._made
         kept = made.messages[:-1] if made.ends == "resumed" else made.messages
-        self._messages: list[Any] = [*kept, message]
+        self._messages = [*kept, *messages_of([message], made.options.trusted, len(kept))]
 
     def add(self, *messages: Mapping[str, Any], prompt: bool = True) -> Chat:
         """Return the chat with more messages: the ids so far, then those of the new text.
@@ -207,7 +207,9 @@ class Answered:
         check_flag("prompt", prompt)
         made, number = self._chat._made, len(self._messages) - 1
         options = made.options
-        records = messages_of([*self._messages, *messages], options.trusted)
+        records = [*self._messages]
+        if messages:
+            records += messages_of(messages, options.trusted, len(records))
         rendering = made.chatter.render(records, options, prompt=prompt)
         whole = Conversation(made.chatter, records, options, rendering, "prompt" if prompt else "whole")
         reply = whole.reply(number)

@@ -23,10 +23,10 @@ REASONING = ("reasoning_content", "thinking", "reasoning")
 _USUAL = frozenset({"role", "content", "name", "tool_calls", "tool_call_id", *REASONING})
 
 
-def messages_of(messages: object, trusted: Mapping[str, Sequence[str]]) -> list[Record]:
+def messages_of(messages: object, trusted: Mapping[str, Sequence[str]], first: int = 0) -> list[Record]:
     """Return the messages of a conversation, as a template sees them; InputError for what is none.
 
-    trusted: by role, control tokens that count where its text spells them.
+    first: the number of the first one. trusted: by role, control tokens that count where its text spells them.
     """
     messages = getattr(messages, "messages", messages)
     if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Sequence):
@@ -34,7 +34,7 @@ def messages_of(messages: object, trusted: Mapping[str, Sequence[str]]) -> list[
     if not messages:
         raise InputError("expected at least one message; the conversation is empty")
     spelled = {role: re.compile(alternation([*tokens])) for role, tokens in trusted.items() if tokens}
-    return [_message(message, number, spelled) for number, message in enumerate(messages)]
+    return [_message(message, number, spelled) for number, message in enumerate(messages, first)]
 
 
 def _message(message: object, number: int, spelled: Mapping[str, re.Pattern[str]]) -> Record:

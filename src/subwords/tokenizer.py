@@ -641,7 +641,7 @@ class Tokenizer:
         self,
         messages: Sequence[Mapping[str, Any]],
         *,
-        tools: Sequence[Mapping[str, Any]] | None = None,
+        tools: Sequence[Mapping[str, Any] | Callable[..., Any]] | None = None,
         documents: Sequence[Mapping[str, Any]] | None = None,
         prompt: bool | None = None,
         resume: str | None = None,
@@ -651,14 +651,14 @@ class Tokenizer:
     ) -> Chat:
         """Return a conversation as the ids of its chat template; text in it never becomes a control token.
 
-        messages: dicts with a "role", as transformers takes them; dataclasses and pydantic models too. tools,
-        documents: JSON schemas of functions, dicts with title and text. prompt: whether the text ends with the
-        beginning of the next answer; None: unless `resume` is given. resume: the key of a field, such as "content":
-        the text ends with the last message's field, which the model goes on with. template: a name, such as
+        messages: dicts with a "role", as transformers takes them; dataclasses and pydantic models too. tools: JSON
+        schemas, or functions with types and a Google docstring. documents: dicts with title and text. prompt: whether
+        the text ends with the beginning of the next answer; None: unless `resume` is given. resume: the key of a field,
+        such as "content", of the last message: the text ends with it, and the model goes on. template: a name, such as
         "tool_use", or Jinja text; None: the tokenizer's, "tool_use" with tools if it has it. trusted: by role, the
         control tokens that count where a message spells them, such as `{"assistant": ["<think>", "</think>"]}`.
-        variables: what the template asks for besides, such as enable_thinking; the tokens with roles (bos_token, ...)
-        are there. See `Chat` and ALGORITHMS.md, H1 to H5.
+        variables: others that the template asks for, such as enable_thinking; it has the tokens with roles (bos_token).
+        See `Chat` and ALGORITHMS.md, H1 to H5.
 
         Raises InputError without jinja2, without a template, for messages that are no plain data with roles, and for
         what the template raises. Hazard: a template is a program. It runs in a sandbox with limits on output and
@@ -682,7 +682,7 @@ class Tokenizer:
         self,
         conversations: Iterable[Any],
         *,
-        tools: Sequence[Mapping[str, Any]] | None = None,
+        tools: Sequence[Mapping[str, Any] | Callable[..., Any]] | None = None,
         documents: Sequence[Mapping[str, Any]] | None = None,
         prompt: bool = False,
         template: str | None = None,

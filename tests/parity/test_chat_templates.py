@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import copy
+import enum
 import importlib.util
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
 from chatting import CONVERSATIONS, TEMPLATES, chatting
+from inside import function_schema
 from seeds import seed_of_run
 from subwords import InputError, Tokenizer
 
@@ -66,6 +68,63 @@ def test_resume(name: str) -> None:
         text = by_them(THEIRS, messages, options, TEMPLATES[name], tokenize=False, continue_final_message=True)
         if chat is not None:
             assert chat.text == text
+
+
+class Unit(enum.Enum):
+    CELSIUS = "C"
+    KELVIN = 3
+
+
+def weather(
+    city: str, days: int | None = 3, unit: Unit = Unit.KELVIN, more: list[dict[str, float]] | bool = False
+) -> str:
+    """Tell the weather.
+
+    In two lines.
+
+    Args:
+        city: Where,
+            or how far.
+        days (int): How long.
+        unit: Of degrees.
+        more: Anything. (choices: ["a ", 3])
+
+    Returns:
+        A text: of one line.
+    """
+    return city
+
+
+def nothing(x: Literal["a", 1], y: tuple[int, str], z: dict[str, Any], w: int | str | None, v: list) -> None:  # type: ignore[type-arg]
+    """Do nothing.
+
+    Args:
+        x: X.
+        y: Y.
+        z: Z.
+        w: W.
+        v: V.
+    """
+
+
+class Tool:
+    def method(self, x: float) -> Any:
+        """Do it.
+
+        Args:
+            x: X: the first.
+
+        Raises:
+            ValueError: never.
+        """
+
+
+@pytest.mark.parametrize("function", [weather, nothing, Tool().method])
+def test_functions_as_tools(function: Any) -> None:
+    from transformers.utils import get_json_schema
+
+    assert function_schema(function) == get_json_schema(function)
+    assert TOK.chat([{"role": "user", "content": "x"}], tools=[function], template="{{ tools | tojson }}").text
 
 
 @pytest.fixture(scope="module")

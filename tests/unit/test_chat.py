@@ -393,6 +393,43 @@ def test_templates_that_make_too_much_are_stopped(template: str) -> None:  # H5
         TOK.chat(said("x"), template=template)
 
 
+def no_doc(x: int) -> None: ...
+
+
+def no_type(x) -> None:  # type: ignore[no-untyped-def]
+    """Do it.
+
+    Args:
+        x: X.
+    """
+
+
+def no_line(x: int) -> None:
+    """Do it."""
+
+
+def no_json(x: Text) -> None:
+    """Do it.
+
+    Args:
+        x: X.
+    """
+
+
+@pytest.mark.parametrize(
+    ("function", "told"),
+    [
+        (no_doc, "expected a docstring of the tool no_doc"),
+        (no_type, "expected a type of the argument x of the tool no_type"),
+        (no_line, "expected a line of the docstring for the argument x"),
+        (no_json, "expected a type of JSON for the argument x"),
+    ],
+)
+def test_functions_that_are_no_tools(function: Any, told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        TOK.chat(said("x"), tools=[function])
+
+
 def test_a_long_conversation() -> None:
     messages = said(*["x"] * 5_000)
     chat = TOK.chat(messages, prompt=False)

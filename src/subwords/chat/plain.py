@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from subwords.chat.functions import function_schema
 from subwords.chat.owned_text import LITERAL, OUTSIDE, OwnedText, Owner, Record, join, made
 from subwords.engine.added_tokens import alternation
 from subwords.support.checks import encode_text
@@ -144,14 +146,15 @@ def variables_of(variables: Mapping[str, object], roles: Mapping[str, str]) -> d
 
 
 def listed(value: object, name: str) -> list[Any] | None:
-    """Return tools or documents; InputError for what is no list of dicts."""
+    """Return tools or documents; InputError for what is no list of dicts, or of functions as tools."""
     if value is None:
         return None
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Sequence):
         raise InputError(f"expected {name} as a list of dicts, not {type(value).__name__}")
     found = []
     for at, each in enumerate(value):
-        entries = _entries(each)
+        is_tool = name == "tools" and (inspect.isfunction(each) or inspect.ismethod(each))
+        entries = function_schema(each) if is_tool else _entries(each)
         if entries is None:
             raise InputError(f"expected {name}[{at}] as a dict, not {type(each).__name__}")
         found.append(plain_value(entries, Owner(OUTSIDE, name, False), f"{name}[{at}]"))

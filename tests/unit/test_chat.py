@@ -6,7 +6,7 @@ import enum
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -88,6 +88,18 @@ def test_tokens_that_are_not_special_are_control_tokens_if_the_template_has_them
     assert chat.ids.tolist() == tok.encode([Special("<call>"), Text("a<call><other>   b", as_text={"<call>"})])
 
 
+def test_a_file_may_name_its_control_tokens() -> None:
+    def named(value: str) -> subwords.Tokenizer:
+        foreign = replace(TOK.spec.foreign, config=(("chat_control_tokens", value),))
+        return subwords.Tokenizer(replace(TOK.spec, foreign=foreign))
+
+    assert control(named('["<|user|>"]').chat(said("x")).ids) == ["<|user|>"]
+    with pytest.raises(InputError, match="expected an added token, not '<.usr.>'"):
+        named('["<|usr|>"]').chat(said("x"))
+    with pytest.raises(InputError, match="expected chat_control_tokens of the tokenizer as a list of str, not 3"):
+        named("3").chat(said("x"))
+
+
 def test_single_word_and_normalized_control_tokens() -> None:
     tok = chatting(template="{% for m in messages %}END {{ m.content }}END Ende{% endfor %}")
     tok = tok.with_tokens(["END"], single_word=True).with_tokens(["Ende"], normalized=True)
@@ -103,8 +115,6 @@ def test_trusted_tokens_of_a_role() -> None:
 
 
 def test_names_of_templates() -> None:
-    from dataclasses import replace
-
     named = (("tool_use", "tools: {{ tools[0].name }}"), ("rag", "{{ documents[0].text }}"))
     tok = subwords.Tokenizer(replace(TOK.spec, foreign=replace(TOK.spec.foreign, chat_templates=named)))
     assert tok.chat(said("x"), tools=[{"name": "f"}]).text == "tools: f"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ from subwords.support.errors import InputError
 from subwords.support.names import nearest
 from subwords.tokenizer import Tokenizer
 
-Ids = NDArray[np.uint32]
+Ids: TypeAlias = NDArray[np.uint32]
 
 _ELSEWHERE = {
     "add_generation_prompt": "prompt=True",
@@ -49,7 +50,7 @@ class Chatter:
     """The templates of a tokenizer, and their control tokens; made once for a tokenizer."""
 
     def __init__(self, tok: Tokenizer) -> None:
-        self.tok = tok
+        self.tok: Tokenizer = tok
         spec = tok.spec
         config = dict(spec.foreign.config)
         listed_by_name = json.loads(config["chat_template"]) if "chat_template" in config else []
@@ -57,9 +58,11 @@ class Chatter:
         self.templates |= dict(spec.foreign.chat_templates)
         if spec.chat_template is not None:
             self.templates["default"] = spec.chat_template
-        self._named_control = json.loads(config["chat_control_tokens"]) if "chat_control_tokens" in config else None
+        self._named_control: list[str] | None = (
+            json.loads(config["chat_control_tokens"]) if "chat_control_tokens" in config else None
+        )
         contents = {token.id: token.content for token in spec.added_tokens}
-        self.roles = {role: contents[index] for role, index in tok.roles.items() if index in contents}
+        self.roles: dict[str, str] = {role: contents[index] for role, index in tok.roles.items() if index in contents}
         self._control: dict[str, Control] = {}
 
     def options(
@@ -104,9 +107,13 @@ class Chatter:
     def _control_of(self, template: ChatTemplate) -> Control:
         """Return the control tokens (H3)."""
         if template.source not in self._control:
-            added = self.tok.added_tokens
-            if self._named_control is not None:
-                tokens = [added.named(content) for content in self._named_control]
+            added, named = self.tok.added_tokens, self._named_control
+            if named is not None:
+                if not isinstance(named, list) or not all(isinstance(each, str) for each in named):
+                    raise InputError(
+                        f"expected chat_control_tokens of the tokenizer as a list of str, not {named!r:.60}"
+                    )
+                tokens = [added.named(content) for content in named]
             else:
                 tokens = [
                     token
@@ -155,19 +162,15 @@ class Chatter:
         return self.render(messages, options, prompt=False, stop=owned[-1][1])
 
 
+@dataclass(eq=False)
 class Conversation:
     """A rendered conversation and which of its characters the assistant writes."""
 
-    def __init__(
-        self,
-        chatter: Chatter,
-        messages: list[Record],
-        options: Options,
-        rendering: Rendering,
-        ends: Literal["prompt", "resumed", "whole"],
-    ) -> None:
-        self.chatter, self.messages, self.options = chatter, messages, options
-        self.rendering, self.ends = rendering, ends
+    chatter: Chatter
+    messages: list[Record]
+    options: Options
+    rendering: Rendering
+    ends: Literal["prompt", "resumed", "whole"]
 
     @cached_property
     def _generation_prompt(self) -> list[str]:

@@ -34,11 +34,11 @@ class Control:
     """
 
     def __init__(self, tokens: Iterable[AddedToken]) -> None:
-        self.tokens = {token.content: token for token in tokens}
-        self.as_text = frozenset(token.content for token in self.tokens.values() if not token.special)
+        self.tokens: dict[str, AddedToken] = {token.content: token for token in tokens}
+        self.as_text: frozenset[str] = frozenset(token.content for token in self.tokens.values() if not token.special)
         self._finder = AddedTokenFinder({token: token.content for token in self.tokens.values()}, refuse_special=False)
         characters = {*"".join(self.tokens)}
-        self._hidden = next(chr(code) for code in range(0x110000) if chr(code) not in characters)
+        self._hidden: str = next(chr(code) for code in range(0x110000) if chr(code) not in characters)
 
     def find(self, text: str, runs: Sequence[TextRun]) -> list[Found]:
         """Return the tokens in trusted characters, in order (H2): the leftmost, then the longest."""
@@ -60,7 +60,7 @@ class Rendering:
 
     def __init__(self, pieces: Iterable[Written], control: Control, stop: int | None = None) -> None:
         """Join pieces; stop: leave out the characters from there on."""
-        self.control = control
+        self.control: Control = control
         texts, runs, at = list[str](), list[TextRun](), 0
         last: tuple[Owner, int] | None = None
         for text, turn in pieces:
@@ -73,11 +73,11 @@ class Rendering:
                     runs.append(TextRun(at + end, origin, here))
                     last = (origin, here)
             at += len(text)
-        self.text = "".join(texts)
+        self.text: str = "".join(texts)
         if stop is not None:
             self.text = self.text[:stop]
             runs = [run._replace(stop=min(run.stop, stop)) for run, start in _with_starts(runs) if start < stop]
-        self.runs = runs
+        self.runs: list[TextRun] = runs
 
     @cached_property
     def found(self) -> list[Found]:

@@ -47,7 +47,7 @@ class ChatTemplate:
     """
 
     def __init__(self, source: str) -> None:
-        self.source = source
+        self.source: str = source
         try:
             self._template = environment().from_string(source)
         except TemplateSyntaxError as error:
@@ -55,7 +55,7 @@ class ChatTemplate:
         except (TemplateError, SyntaxError, RecursionError, MemoryError, OverflowError, LimitError) as error:
             raise InputError(f"invalid chat template: {error or type(error).__name__}") from None
         names = self._template.root_render_func.__globals__
-        self.literals = [value for value in names.values() if type(value) is OwnedText]
+        self.literals: list[OwnedText] = [value for value in names.values() if type(value) is OwnedText]
 
     def pieces(self, variables: Mapping[str, Any]) -> list[Written]:
         """Return what the template writes; InputError for whatever it raises."""

@@ -94,7 +94,7 @@ def test_a_file_may_name_its_control_tokens() -> None:
         return subwords.Tokenizer(replace(TOK.spec, foreign=foreign))
 
     assert control(named('["<|user|>"]').chat(said("x")).ids) == ["<|user|>"]
-    with pytest.raises(InputError, match="expected an added token, not '<.usr.>'"):
+    with pytest.raises(InputError, match=r"expected an added token, not '<.usr.>'"):
         named('["<|usr|>"]').chat(said("x"))
     with pytest.raises(InputError, match="expected chat_control_tokens of the tokenizer as a list of str, not 3"):
         named("3").chat(said("x"))

@@ -416,6 +416,8 @@ class Environment(ImmutableSandboxedEnvironment):
         def formatted(*args: Any, **entries: Any) -> str:
             given = [*args, *entries.values()]
             owned_text.check_format(own, given)
-            return owned_text.owned(plain(*args, **entries), own, given)
+            text = plain(*args, **entries)
+            found = owned_text.owned(str.__str__(text), own, given)
+            return owned_text.mark_safe(found) if isinstance(text, Markup) else found
 
         return formatted

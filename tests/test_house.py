@@ -32,7 +32,7 @@ RIM = (
     *("kernels/entry.py", "kernels/machine_code.py", "kernels/stored.py", "engine/kept.py"),
 )
 
-MOST_FILES = 213  # with code
+MOST_FILES = 221  # with code
 MOST_LINES = {"tokenizer.py": 1000}  # the face: each method with its docstring; others have 850
 MACHINE_PATHS = [f"/{folder}/" for folder in ("work", "tmp", "root")]
 
@@ -162,7 +162,7 @@ FLOORS = (
     "cli",
     "study research",
     "adapt sampling scale files prompts",
-    "interop training",
+    "interop training chat",
     "tokenizer",
     "tokens formats",
     "engine",
@@ -177,9 +177,12 @@ UPWARD = {
     "BPESegmenter._between_cuts": "engine.encoder",
     "BPESegmenter._unfused": "engine.encoder",
     "BPESegmenter.cuts": "engine.encoder",
+    "Tokenizer._chatter": "chat.conversation",
     "Tokenizer.as_hf": "interop.hf",
     "Tokenizer.as_sentencepiece": "interop.sentencepiece",
     "Tokenizer.as_tiktoken": "interop.tiktoken",
+    "Tokenizer.chat": "chat.chat",
+    "Tokenizer.chats": "chat.chat",
     "Tokenizer.encode_files": "scale.job",
     "Tokenizer.to_transformers": "interop.hf",
     "_rule": "formats.hf.pre_tokenizer formats.json_node",
@@ -289,7 +292,7 @@ def test_the_house_fits_in_a_head() -> None:
     with_code = [file for file in FILES if len(file.read_text("utf-8").splitlines()) > 1]
     assert len(with_code) <= MOST_FILES
     assert (
-        len({*ROOMS} - {"files", "prompts", "research", "sampling", "tokenizer"}) <= 16
+        len({*ROOMS} - {"files", "prompts", "research", "sampling", "tokenizer"}) <= 17
     )  # folders; the others are one file each
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from os import PathLike
 from types import MappingProxyType
@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, overload
 
 from subwords.support.checks import as_list, check_flag, check_string, check_strings, is_column
 from subwords.support.errors import InputError, MissingName, SubwordsWarning
-from subwords.support.names import OF_TOKENIZER, OtherName, hint
+from subwords.support.names import OF_TOKENIZER, OtherName, hint, install_hint
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from subwords.chat.chat import Chat, ChatBatch
+    from subwords.chat.conversation import Chatter
     from subwords.corpus.reading import Reading
     from subwords.corpus.source import Source
     from subwords.engine.added_tokens import AddedTokens
@@ -623,6 +625,99 @@ class Tokenizer:
         from subwords.engine.decode.stream import IdDecoder
 
         return IdDecoder(self.spec, self.added_tokens)
+
+    # ------------------------------------------------------------------ conversations
+
+    @property
+    def chat_template(self) -> str | None:
+        """The Jinja template that turns a conversation into a text, None if the tokenizer has none; see `chat`."""
+        return self.spec.chat_template
+
+    def chat(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        tools: Sequence[Mapping[str, Any] | Callable[..., Any]] | None = None,
+        documents: Sequence[Mapping[str, Any]] | None = None,
+        prompt: bool | None = None,
+        resume: str | None = None,
+        template: str | None = None,
+        trusted: Mapping[str, Iterable[str]] | None = None,
+        **variables: Any,
+    ) -> Chat:
+        """Return a conversation as the ids of its chat template; text in it never becomes a control token.
+
+        messages: dicts with a "role", as transformers takes them; dataclasses and pydantic models too. tools: JSON
+        schemas, or functions with types and a Google docstring. documents: dicts with title and text. prompt: whether
+        the text ends with the beginning of the next answer; None: unless `resume` is given. resume: the key of a field,
+        such as "content", of the last message: the text ends with it, and the model goes on. template: a name, such as
+        "tool_use", or Jinja text; None: the tokenizer's, "tool_use" with tools if it has it. trusted: by role, the
+        control tokens that count where a message spells them, such as `{"assistant": ["<think>", "</think>"]}`.
+        variables: others that the template asks for, such as enable_thinking; it has the tokens with roles (bos_token).
+        See `Chat` and ALGORITHMS.md, H1 to H5.
+
+        Raises InputError without jinja2, without a template, for messages that are no plain data with roles, and for
+        what the template raises. Hazard: a template is a program. It runs in a sandbox with limits on output and
+        steps, but one that you do not trust should run in a process of its own.
+
+        Source: `apply_chat_template` of transformers 5.24, for the text.
+
+        >>> import subwords
+        >>> tok = subwords.load("demo").with_tokens(["<|user|>", "<|end|>"])
+        >>> tok = tok.with_(chat_template="{% for m in messages %}<|user|>{{ m.content }}<|end|>{% endfor %}")
+        >>> tok.chat([{"role": "user", "content": "light<|end|>"}]).parts[:2]
+        (Special(token='<|user|>'), Text(text='light<|end|>'))
+        """
+        chatter = self._chatter
+        from subwords.chat.chat import chat
+
+        options = chatter.options(tools, documents, template, trusted, variables)
+        return chat(chatter, messages, options, prompt=prompt, resume=resume)
+
+    def chats(
+        self,
+        conversations: Iterable[Any],
+        *,
+        tools: Sequence[Mapping[str, Any] | Callable[..., Any]] | None = None,
+        documents: Sequence[Mapping[str, Any]] | None = None,
+        prompt: bool = False,
+        template: str | None = None,
+        trusted: Mapping[str, Iterable[str]] | None = None,
+        start: Literal["reply", "turn"] | None = None,
+        end: Literal["token", "line"] | None = None,
+        threads: int | None = None,
+        **variables: Any,
+    ) -> ChatBatch:
+        """Return the ids of many conversations, and which of them the assistant writes: to train on.
+
+        conversations: lists of messages, or dicts with the keys messages, tools and documents. start, end: as in
+        `Chat.mask`. threads: for the encoding, None for one per processor. Other options: as in `chat`, but without a
+        prompt by default. The result has `tokens`, a `TokenBatch`, and `mask`, bool, one per id. Raises InputError as
+        `chat` does, with the number of the conversation, and for a reply that the text lacks.
+
+        >>> import subwords
+        >>> tok = subwords.load("demo").with_tokens(["<|user|>", "<|assistant|>", "<|end|>"])
+        >>> tok = tok.with_(chat_template="{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<|end|>{% endfor %}")
+        >>> batch = tok.chats([[{"role": "user", "content": "light"}, {"role": "assistant", "content": "red"}]])
+        >>> tok.decode(batch.tokens[0][batch.mask])
+        'red<|end|>'
+        """
+        chatter = self._chatter
+        from subwords.chat.chat import batch
+
+        given = {"tools": tools, "documents": documents, "template": template, "trusted": trusted}
+        given["variables"] = variables
+        return batch(chatter, conversations, given, prompt=prompt, start=start, end=end, threads=threads)
+
+    @cached_property
+    def _chatter(self) -> Chatter:
+        try:
+            from subwords.chat.conversation import Chatter
+        except ModuleNotFoundError as error:
+            if error.name not in ("jinja2", "markupsafe"):
+                raise
+            raise InputError(f"chat templates need the package jinja2: {install_hint('chat')}") from None
+        return Chatter(self)
 
     # ------------------------------------------------------------------ files
 

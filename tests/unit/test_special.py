@@ -11,8 +11,9 @@ import pytest
 import tokenizers
 from tokenizers.models import BPE
 
+import subwords
 from inside import AddedTokens
-from subwords import AddedToken, InputError
+from subwords import AddedToken, InputError, Special, Text
 
 EOS = AddedToken("<eos>", 5)
 ADDED = AddedTokens(
@@ -242,3 +243,50 @@ def test_same_id_twice_names_both_tokens() -> None:
 def test_unusable_token_is_an_input_error(token: object) -> None:
     with pytest.raises(InputError, match="expected"):
         AddedTokens([token])  # type: ignore[list-item]
+
+
+# ------------------------------------------------------------------ Text and Special
+
+
+@pytest.mark.parametrize("algorithm", ["bpe", "unigram"])
+def test_parts_are_encoded_as_the_text_that_they_spell(algorithm: str) -> None:
+    options = {"bpe": {"vocab_size": 270}, "unigram": {"vocab_size": 16}}[algorithm]
+    tok = subwords.train(["low lower a b c"] * 9, algorithm=algorithm, **options)  # type: ignore[call-overload]
+    tok = tok.with_tokens(["<l>"], lstrip=True).with_tokens(["<r>"], rstrip=True).with_tokens(["<n>"])
+    tok = tok.with_tokens(["<b>"], lstrip=True, rstrip=True)
+    rng = random.Random(1)
+    for _ in range(300):
+        units = rng.choices(["<l>", "<r>", "<b>", "<n>", " ", "  ", "a", "\n", " b"], k=rng.randrange(1, 7))
+        parts: list[Text | Special] = []
+        for unit in units:
+            if unit.startswith("<"):
+                parts.append(Special(unit))
+            elif parts and isinstance(last := parts[-1], Text):
+                parts[-1] = Text(f"{last.text!s}{unit}")
+            else:
+                parts.append(Text(unit))
+        text = "".join(units)
+        assert tok.encode(parts) == tok.encode(text, special="allow"), text
+        found, expected = tok(parts, template=False), tok(text, special="allow", template=False)
+        assert found.spans.tolist() == expected.spans.tolist(), text
+        assert found.tokens == expected.tokens
+        assert tok.encode_batch([parts, [Text("a")]]).to_lists() == [tok.encode(parts), tok.encode("a")]
+
+
+def test_whitespace_is_taken_from_several_parts() -> None:
+    tok = subwords.load("demo").with_tokens(["<b>"], lstrip=True, rstrip=True)
+    parts = [Text("a "), Text(" \n"), Special("<b>"), Text(""), Text("\n"), Text(b" b")]
+    assert tok.encode(parts) == tok.encode("a  \n<b>\n b", special="allow")
+    assert tok(parts, template=False).spans.tolist() == [[0, 1], [1, 9], [9, 10]]
+
+
+def test_text_reads_named_tokens_as_text() -> None:
+    tok = subwords.load("demo").with_tokens(["<call>", "<word>"], special=False)
+    call, word = (tok.token_to_id(each) for each in ("<call>", "<word>"))
+    ids = tok.encode([Text("<call><word>", as_text={"<call>"}), Special("<call>"), Text("<call>")])
+    assert [index for index in ids if index in (call, word)] == [word, call, call]
+    assert tok.decode(ids) == "<call><word><call><call>"
+    with pytest.raises(InputError, match="expected as_text as a set of tokens, not 'x'"):
+        Text("a", as_text="x")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="expected an added token, not '<col>'; did you mean '<call>'"):
+        tok.encode([Text("a", as_text={"<col>"})])

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from subwords.kernels import layout
 from subwords.kernels.layout import TextPlaces, TokenFinder
-from subwords.spec.added_token import AddedToken, check_added_tokens
+from subwords.spec.added_token import AddedToken, Special, Text, check_added_tokens
 from subwords.spec.unicode import WHITE_SPACE, WHITESPACE, property_members
+from subwords.support.checks import encode_text
 from subwords.support.errors import InputError
 from subwords.support.names import nearest
 
@@ -230,7 +231,7 @@ class AddedTokens(Sequence[AddedToken]):
         self.ordinary = tuple(token for token in self._tokens if not token.special)
         self._normalize = normalize
         self._written: dict[AddedToken, str] = {}
-        self._finders: dict[str | frozenset[str], AddedTokenFinder] = {}
+        self._finders: dict[object, AddedTokenFinder] = {}
 
     def __len__(self) -> int:
         return len(self._tokens)
@@ -296,20 +297,28 @@ class AddedTokens(Sequence[AddedToken]):
             raise InputError(f"expected an added token, not {content!r:.60}{nearest(content, self.ids)}")
         return token
 
-    def finder(self, special: str | AbstractSet[str]) -> AddedTokenFinder:
-        """Return the finder of the tokens that `special` allows (see `split`); InputError for invalid values."""
-        if isinstance(special, str) and special in self._finders:
+    def finder(self, special: str | AbstractSet[str], as_text: frozenset[str] = frozenset()) -> AddedTokenFinder:
+        """Return the finder of the tokens that `special` allows (see `split`); InputError for invalid values.
+
+        as_text: tokens that are not special, which it does not find.
+        """
+        if isinstance(special, str) and not as_text and special in self._finders:
             return self._finders[special]
         if not isinstance(special, (str, AbstractSet)):
             raise InputError(f"{_EXPECTED_SPECIAL}, not {special!r:.60}")
-        key = special if isinstance(special, str) else frozenset(special)
+        policy = special if isinstance(special, str) else frozenset(special)
+        key = (policy, as_text) if as_text else policy
         finder = self._finders.get(key)
         if finder is None:
-            allowed = self._allowed(key)
+            allowed = self._allowed(policy)
+            for content in as_text:
+                self.named(content)
             tokens = {
-                token: text for token, text in self.written.items() if not token.special or token.content in allowed
+                token: text
+                for token, text in self.written.items()
+                if (token.content in allowed if token.special else token.content not in as_text)
             }
-            finder = AddedTokenFinder(tokens, refuse_special=key == "error")
+            finder = AddedTokenFinder(tokens, refuse_special=policy == "error")
             if len(self._finders) >= _MOST_FINDERS:
                 self._finders.clear()
             self._finders[key] = finder
@@ -420,14 +429,22 @@ class Pass:
         if done < len(text):
             yield done, len(text), None
 
-    def _matches(self, text: str) -> Iterator[_Found]:
-        done = 0
-        for start, stop in self._finder.ranges(text) if self._finder else ():
+    def found(self, text: str, visible: str | None = None) -> Iterator[_Found]:
+        """Yield the tokens, without the whitespace that they take.
+
+        visible: the text in which they are sought, of the same length; other characters stand for the rest.
+        """
+        for start, stop in self._finder.ranges(text if visible is None else visible) if self._finder else ():
             token = self._tokens[text[start:stop]]
             if token.single_word and (
                 (start and _is_word(text[start - 1])) or (stop < len(text) and _is_word(text[stop]))
             ):
                 continue
+            yield start, stop, token
+
+    def _matches(self, text: str) -> Iterator[_Found]:
+        done = 0
+        for start, stop, token in self.found(text):
             if token.lstrip:
                 start = done + len(text[done:start].rstrip(WHITESPACE))
             if token.rstrip and (run := _WHITESPACE_RUN.match(text, stop)):
@@ -452,3 +469,41 @@ def _split(text: str, finder: AddedTokenFinder) -> list[str | int]:
 
 def _is_word(character: str) -> bool:
     return bool(property_members("Word")[ord(character)])
+
+
+def with_whitespace(
+    parts: Sequence[Text | Special], added: AddedTokens
+) -> list[tuple[str, AddedToken | None, frozenset[str]]]:
+    """Return the text of each part, its token if it is `Special`, and `Text.as_text`; parts without text are left out.
+
+    A token that takes whitespace in text takes it from the parts beside it. Raises InputError for an unknown token and
+    for lone surrogates.
+    """
+    found: list[tuple[str, AddedToken | None, frozenset[str]]] = []
+    taker: AddedToken | None = None  # the last token, while it takes whitespace after it
+    for part in parts:
+        if isinstance(part, Special):
+            token, text = added.named(part.token), part.token
+            while token.lstrip and found and found[-1][1] is None:
+                before, _, as_text = found.pop()
+                kept = before.rstrip(WHITESPACE)
+                text = before[len(kept) :] + text
+                if kept:
+                    found.append((kept, None, as_text))
+                    break
+            found.append((text, token, frozenset()))
+            taker = token if token.rstrip else None
+            continue
+        if isinstance(part.text, bytes):
+            text = part.text.decode("utf-8", "surrogateescape")
+        else:
+            text = part.text
+            if not text.isascii():
+                encode_text(text)
+        if taker is not None and text:
+            rest = text.lstrip(WHITESPACE)
+            found[-1] = (found[-1][0] + text[: len(text) - len(rest)], taker, frozenset())
+            text, taker = rest, None if rest else taker
+        if text:
+            found.append((text, None, frozenset(part.as_text)))
+    return found

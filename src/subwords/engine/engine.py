@@ -204,8 +204,9 @@ class Engine:
         return plain_spaces(self.model, self.normalizer.steps, self.splitter.rule)
 
     def _encode_parts(self, text: Input, special: str | AbstractSet[str], threads: int | None) -> NDArray[np.uint32]:
-        segments = self._segments(special) if isinstance(text, str | bytes) else None
-        if segments is not None and not segments.refuses and isinstance(text, str | bytes):
+        in_parts = not isinstance(text, str | bytes) and special != "text"  # which is an error
+        segments = None if in_parts else self._segments(special)
+        if segments is not None and not segments.refuses:
             segments.add(text)
             return self._encode_segments(segments, threads).ids
         arrays = [self._encode_part(part, threads) for part in self.parts.cut(text, special)]
@@ -219,7 +220,7 @@ class Engine:
             finder = self.added.finder(special)
             from subwords.engine.text_parts import TokenSegments
 
-            return TokenSegments(finder, self.normalizer if finder.normalized else None)
+            return TokenSegments(self.added, finder, self.normalizer if finder.normalized else None)
         return None
 
     def _cut_in_place(
@@ -315,11 +316,11 @@ class Engine:
                 return batch
             data = [as_bytes(text, i) for i, text in enumerate(texts)]  # type: ignore[arg-type]
             return self.encoder.encode_batch(data, threads)
-        segments = None if parts else self._segments(special)
+        segments = None if parts and special != "text" else self._segments(special)
         if segments is not None and not segments.refuses:
             for i, text in enumerate(texts):
                 try:
-                    segments.add(text)  # type: ignore[arg-type]
+                    segments.add(text)
                 except InputError as error:
                     raise TextError(i, str(error)) from None
             return self._encode_segments(segments, threads)

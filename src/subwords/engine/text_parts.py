@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.engine.added_tokens import AddedTokenFinder, AddedTokens
+from subwords.engine.added_tokens import AddedTokenFinder, AddedTokens, with_whitespace
 from subwords.kernels import layout
 from subwords.kernels.layout import TextPlaces
 from subwords.normalize.normalizer import NormalizerEngine
-from subwords.spec.added_token import Input, Special, Text, input_bytes, input_parts
+from subwords.spec.added_token import Input, Special, Text, input_parts
 from subwords.spec.token_batch import TokenBatch
 from subwords.split.word_spans import WordSpans
 from subwords.support.checks import encode_text
@@ -97,7 +97,9 @@ class TextParts:
         if not isinstance(text, bytes):
             encode_text(text)  # raises InputError for lone surrogates and for other types
         string = text if isinstance(text, str) else text.decode("utf-8", "surrogateescape")
-        finder = self._added.finder(special)
+        yield from self._cut(string, self._added.finder(special))
+
+    def _cut(self, string: str, finder: AddedTokenFinder) -> Iterator[TextSegment]:
         at = done = 0
         for start, stop, token in finder.literal.parts(string):
             at, done = at + _distance(string, done, start), start
@@ -118,17 +120,15 @@ class TextParts:
         if special != "text":
             raise InputError(f"expected special='text' for a list of Text and Special, not {special!r:.60}")
         first = at = 0
-        for part in parts:
-            if isinstance(part, Special):
-                token = self._added.named(part.token)
-                data = token.content.encode()
+        for text, token, as_text in with_whitespace(parts, self._added):
+            data = _bytes(text)
+            if token is not None:
                 yield TextSegment(data, token.id, data, first, at, None, first == 0)
             else:
-                for found in self.cut(part.text, "text"):
+                for found in self._cut(text, self._added.finder("text", as_text)):
                     at_start = found.at_start and first == 0
                     yield found._replace(first=found.first + first, at=found.at + at, at_start=at_start)
-                data = input_bytes(part.text)
-            first, at = first + _size(data), at + len(data)
+            first, at = first + len(text), at + len(data)
 
     def _normalized(
         self, source: bytes, first: int, at: int, finder: AddedTokenFinder, normalizer: NormalizerEngine
@@ -183,12 +183,13 @@ def _distance_in(data: bytes, start: int, stop: int) -> int:
 class TokenSegments:
     """The added tokens of texts, and the text between them.
 
-    finder: of the tokens. normalizer: what comes before the tokens in normalized text; None if there are none, or no
-    normalizer. texts: what is between tokens, normalized if there is a normalizer.
+    added: the tokens. finder: of those that are found in a text. normalizer: what comes before the tokens in normalized
+    text; None if there are none, or no normalizer. texts: what is between tokens, normalized if there is a normalizer.
 
     >>> from subwords.spec.added_token import AddedToken
     >>> from subwords.engine.added_tokens import AddedTokens
-    >>> segments = TokenSegments(AddedTokens([AddedToken("<eos>", 5)]).finder("allow"), None)
+    >>> added = AddedTokens([AddedToken("<eos>", 5)])
+    >>> segments = TokenSegments(added, added.finder("allow"), None)
     >>> segments.add("a<eos>b")
     >>> segments.texts
     [b'a', b'b']
@@ -196,27 +197,37 @@ class TokenSegments:
     [[1, 2, 5, 3]]
     """
 
-    def __init__(self, finder: AddedTokenFinder, normalizer: NormalizerEngine | None) -> None:
+    def __init__(self, added: AddedTokens, finder: AddedTokenFinder, normalizer: NormalizerEngine | None) -> None:
         self.texts: list[bytes] = []
+        self._added = added
         self._finder = finder
         self.normalizer = normalizer
         self._ids: list[int] = []
         self._before: list[int] = []  # for each id, how many texts come before it
         self._ends: list[tuple[int, int]] = [(0, 0)]  # texts and ids up to the end of each given text
 
-    def add(self, text: str | bytes) -> None:
+    def add(self, text: Input) -> None:
         """Cut the next text; InputError for a lone surrogate."""
         if isinstance(text, str):
             encode_text(text)
+            self._cut(text, self._finder)
+        elif isinstance(text, bytes):
+            self._cut(text.decode("utf-8", "surrogateescape"), self._finder)
         else:
-            text = text.decode("utf-8", "surrogateescape")
-        for part in self._finder.literal.cut(text):
+            for part, token, as_text in with_whitespace(input_parts(text), self._added):
+                if token is not None:
+                    self._put([token.id])
+                else:
+                    self._cut(part, self._added.finder("text", as_text) if as_text else self._finder)
+        self._ends.append((len(self.texts), len(self._ids)))
+
+    def _cut(self, text: str, finder: AddedTokenFinder) -> None:
+        for part in finder.literal.cut(text):
             if isinstance(part, int):
                 self._put([part])
             else:
                 normalized = part if self.normalizer is None else self.normalizer.escaped(part)
-                self._put(self._finder.normalized.cut(normalized))
-        self._ends.append((len(self.texts), len(self._ids)))
+                self._put(finder.normalized.cut(normalized))
 
     def _put(self, parts: list[str | int]) -> None:
         for part in parts:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Iterable, Sequence, Set
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TypeAlias
 
 from subwords.support.checks import check_token, encode_text
@@ -86,6 +86,9 @@ def _check_distinct(tokens: Iterable[AddedToken]) -> None:
 class Text:
     """Text from anywhere: a special token spelled in it is ordinary text.
 
+    as_text: other added tokens that are ordinary text in it too; without it, added tokens that are not special are
+    found. Raises InputError for other types; `encode` raises it for a name that is no added token.
+
     >>> import subwords
     >>> from subwords import Special, Text
     >>> tok = subwords.train(["ab ab"], vocab_size=258, special_tokens=["<|end|>"])
@@ -94,15 +97,23 @@ class Text:
     """
 
     text: str | bytes
+    _: KW_ONLY
+    as_text: Set[str] = field(default=frozenset(), repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.text, str | bytes):
             raise InputError(f"expected Text of str or bytes, not {type(self.text).__name__}")
+        if type(self.as_text) is not frozenset:
+            if not isinstance(self.as_text, Set):
+                raise InputError(f"expected as_text as a set of tokens, not {self.as_text!r:.60}")
+            object.__setattr__(self, "as_text", frozenset(self.as_text))
 
 
 @dataclass(frozen=True, slots=True)
 class Special:
     """One added token by its content; see `Text`.
+
+    It takes whitespace beside it in `Text` if the token does so in text (`lstrip`, `rstrip`).
 
     >>> Special("<|end|>")
     Special(token='<|end|>')

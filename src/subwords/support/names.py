@@ -82,7 +82,7 @@ OF_TOKENIZER = {
     **dict.fromkeys(("add_special_tokens", "add_tokens"), "tok.with_tokens(tokens)"),
     **dict.fromkeys(("all_special_tokens", "special_tokens_set", "special_tokens_map"), "tok.special_tokens"),
     "all_special_ids": "tok.special_tokens.values()",
-    "apply_chat_template": "tok.to_transformers().apply_chat_template(messages)",
+    "apply_chat_template": "tok.chat(messages).ids",
     "batch_decode": "tok.decode_batch(lists)",
     "decode_with_offsets": "tok.decode_with_spans(ids)",
     "eot_token": 'tok.special_tokens["<|endoftext|>"]',

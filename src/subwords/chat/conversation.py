@@ -1,0 +1,236 @@
+"""A conversation and its template: the options it is rendered with, the text, and which of it the assistant writes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.chat.assistant import ASSISTANT, End, Reply, Start, generation_prompt, reply_of
+from subwords.chat.owned_text import Record
+from subwords.chat.pieces import Control, Rendering
+from subwords.chat.plain import listed, variables_of
+from subwords.chat.template import ChatTemplate, template_of
+from subwords.spec.added_token import Special, Text
+from subwords.support.errors import InputError
+from subwords.support.names import nearest
+from subwords.tokenizer import Tokenizer
+
+Ids: TypeAlias = NDArray[np.uint32]
+
+_ELSEWHERE = {
+    "add_generation_prompt": "prompt=True",
+    "continue_final_message": 'resume="content"',
+    "chat_template": "template=...",
+    "conversation": "messages",
+    "sanitize_control_tokens": "nothing: typed control tokens are always text",
+    "return_assistant_tokens_mask": "chat.mask()",
+    **dict.fromkeys(("tokenize", "return_dict", "return_tensors"), "chat.text or chat.ids"),
+    **dict.fromkeys(("padding", "truncation", "max_length"), "nothing: pad or cut chat.ids"),
+}
+
+
+class Options(NamedTuple):
+    """What a conversation is rendered with, besides its messages."""
+
+    tools: list[Any] | None
+    documents: list[Any] | None
+    template: ChatTemplate
+    control: Control
+    trusted: Mapping[str, Sequence[str]]
+    variables: Mapping[str, Any]
+
+
+class Chatter:
+    """The templates of a tokenizer, and their control tokens; made once for a tokenizer."""
+
+    def __init__(self, tok: Tokenizer) -> None:
+        self.tok: Tokenizer = tok
+        spec = tok.spec
+        config = dict(spec.foreign.config)
+        listed_by_name = json.loads(config["chat_template"]) if "chat_template" in config else []
+        self.templates: dict[str, str] = {entry["name"]: entry["template"] for entry in listed_by_name}
+        self.templates |= dict(spec.foreign.chat_templates)
+        if spec.chat_template is not None:
+            self.templates["default"] = spec.chat_template
+        self._named_control: list[str] | None = (
+            json.loads(config["chat_control_tokens"]) if "chat_control_tokens" in config else None
+        )
+        contents = {token.id: token.content for token in spec.added_tokens}
+        self.roles: dict[str, str] = {role: contents[index] for role, index in tok.roles.items() if index in contents}
+        self._control: dict[str, Control] = {}
+
+    def options(
+        self,
+        tools: object,
+        documents: object,
+        template: str | None,
+        trusted: Mapping[str, Iterable[str]] | None,
+        variables: Mapping[str, object],
+    ) -> Options:
+        """Return the checked options of a conversation."""
+        for name in variables:
+            if name in _ELSEWHERE:
+                raise InputError(f"{name} is not a variable of a template; use {_ELSEWHERE[name]}")
+        given = listed(tools, "tools")
+        made = template_of(self._source(template, has_tools=given is not None))
+        found = variables_of(variables, self.roles)
+        return Options(
+            given, listed(documents, "documents"), made, self._control_of(made), self._trusted(trusted), found
+        )
+
+    def _source(self, template: str | None, *, has_tools: bool) -> str:
+        """Return the template: that of a name, or the text itself; as transformers does."""
+        names = self.templates
+        if template is None:
+            name = "tool_use" if has_tools and "tool_use" in names else "default"
+            if name in names:
+                return names[name]
+            raise InputError(
+                f"expected a chat template named default; this tokenizer has {', '.join(names)}: pass template="
+                if names
+                else "this tokenizer has no chat template: pass template=, or use tok.with_(chat_template=...)"
+            )
+        if not isinstance(template, str):
+            raise InputError(f"expected template as a name or as Jinja text, not {type(template).__name__}")
+        if template in names:
+            return names[template]
+        if names and template and "{" not in template and "\n" not in template:
+            raise InputError(f"unknown chat template {template!r:.60}{nearest(template, names)}")
+        return template
+
+    def _control_of(self, template: ChatTemplate) -> Control:
+        """Return the control tokens (H3)."""
+        if template.source not in self._control:
+            added, named = self.tok.added_tokens, self._named_control
+            if named is not None:
+                if not isinstance(named, list) or not all(isinstance(each, str) for each in named):
+                    raise InputError(
+                        f"expected chat_control_tokens of the tokenizer as a list of str, not {named!r:.60}"
+                    )
+                tokens = [added.named(content) for content in named]
+            else:
+                tokens = [
+                    token
+                    for token in added
+                    if token.special
+                    or (token.content.strip() and any(token.content in text for text in template.literals))
+                ]
+            self._control[template.source] = Control(tokens)
+        return self._control[template.source]
+
+    def _trusted(self, trusted: Mapping[str, Iterable[str]] | None) -> dict[str, list[str]]:
+        if trusted is None:
+            return {}
+        if not isinstance(trusted, Mapping):
+            raise InputError(f"expected trusted as a dict of tokens by role, not {type(trusted).__name__}")
+        found = {}
+        for role, tokens in trusted.items():
+            if isinstance(tokens, str) or not isinstance(tokens, Iterable):
+                raise InputError(f"expected trusted[{role!r:.40}] as a list of tokens, not {tokens!r:.60}")
+            found[role] = [self.tok.added_tokens.named(token).content for token in tokens]
+        return found
+
+    def render(
+        self, messages: Sequence[Record], options: Options, *, prompt: bool, stop: int | None = None
+    ) -> Rendering:
+        """Return the text of messages."""
+        pieces = options.template.pieces(
+            {
+                **options.variables,
+                "messages": [*messages],
+                "tools": options.tools,
+                "documents": options.documents,
+                "add_generation_prompt": prompt,
+            }
+        )
+        return Rendering(pieces, options.control, stop)
+
+    def resumed(self, messages: Sequence[Record], options: Options, field: str) -> Rendering:
+        """Return the text up to the end of a field of the last message."""
+        whole = self.render(messages, options, prompt=False)
+        owned = whole.owned(len(messages) - 1, field)
+        if not owned:
+            raise InputError(
+                f"expected text of {field!r:.60} in the last message, to resume it; the template shows none"
+            )
+        return self.render(messages, options, prompt=False, stop=owned[-1][1])
+
+
+@dataclass(eq=False)
+class Conversation:
+    """A rendered conversation and which of its characters the assistant writes."""
+
+    chatter: Chatter
+    messages: list[Record]
+    options: Options
+    rendering: Rendering
+    ends: Literal["prompt", "resumed", "whole"]
+
+    @cached_property
+    def _generation_prompt(self) -> list[str]:
+        """The units of the generation prompt; empty if a template has none, or renders no part of the conversation."""
+        first = next((k for k, each in enumerate(self.messages) if each["role"] in ASSISTANT), len(self.messages))
+        for messages in (self.messages[: max(first, 1)], self.messages):
+            try:
+                plain, prompted = (
+                    self.chatter.render(messages, self.options, prompt=prompt) for prompt in (False, True)
+                )
+            except InputError:
+                continue
+            return generation_prompt(plain, prompted)
+        return []
+
+    @cached_property
+    def _room(self) -> int:
+        """Where the text ends without its generation prompt."""
+        size, end = len(self.rendering.text), "".join(self._generation_prompt) if self.ends == "prompt" else ""
+        return size - len(end) if end and self.rendering.text.endswith(end) else size
+
+    def reply(self, message: int, start: Start = "reply", end: End = "token") -> Reply | None:
+        """Return the characters of a reply."""
+        return reply_of(self.rendering, message, self._generation_prompt, start=start, end=end, room=self._room)
+
+    def replies(self, start: Start, end: End, after: int = 0) -> list[Reply]:
+        """Return the replies from a message on; InputError for one that the text lacks."""
+        found = []
+        for number in range(after, len(self.messages)):
+            message = self.messages[number]
+            if message["role"] in ASSISTANT:
+                reply = self.reply(number, start, end)
+                if reply is not None:
+                    found.append(reply)
+                elif message.get("content"):
+                    raise InputError(
+                        f"messages[{number}] of the assistant is not in the rendered text, so it has no mask: the "
+                        "template leaves it out"
+                    )
+        return found
+
+    def ranges(self, start: Start | None, end: End | None, after: int = 0) -> list[tuple[int, int]]:
+        """Return the characters that the assistant writes."""
+        if start is None and end is None and self.rendering.marks:
+            return self.rendering.marks
+        return [(each.start, each.stop) for each in self.replies(start or "reply", end or "token", after)]
+
+
+class History(NamedTuple):
+    """What comes before the new text of a chat: the ids of the prompt and of the answer.
+
+    message: the number of the answer. token: the number of the control token that ends its turn, in the rendering.
+    open_end: whether the answer lacks it.
+    """
+
+    ids: Ids
+    owners: NDArray[np.int32]
+    mask: NDArray[np.bool_] | None
+    turns: list[tuple[int, int]]
+    parts: tuple[Text | Special, ...]
+    message: int
+    token: int
+    open_end: bool

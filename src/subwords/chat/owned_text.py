@@ -1,0 +1,566 @@
+"""Strings that know where each character comes from: a template's own text, a field of a message, ... (H1)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from operator import index
+from typing import Any, NamedTuple, SupportsIndex, TypeAlias
+
+from markupsafe import Markup
+
+MOST_TEXT = 1 << 26  # characters of any string that a template makes, or elements of a list
+NODE = 64  # characters that an element of a list or dict counts as, where all of them are visited
+MOST_WIDTH = 100_000  # that text is padded or indented to
+MOST_BITS = 4096  # of integers
+_WIDE = re.compile(r"%[^a-zA-Z%]*(?:[0-9]{6}|\*)|\{[^}]*[0-9]{6}|\{[^}]*\{")  # in a format: 100,000 or unknown
+_PLAIN_FIELDS = re.compile(r"%[s%]|%")
+
+TEMPLATE, OUTSIDE = -1, -2  # instead of the number of a message
+
+
+class LimitError(ValueError):
+    """A template that makes too much or runs too long."""
+
+
+class Owner(NamedTuple):
+    """Where characters come from.
+
+    message: its number; -1 for the template or if it is unknown, -2 for tools, documents and variables. field: the key
+    of the message. trusted: whether control tokens are looked for in them. marked: inside `{% generation %}`.
+    """
+
+    message: int
+    field: str
+    trusted: bool
+    marked: bool = False
+
+
+Runs: TypeAlias = tuple[tuple[int, Owner], ...]  # the end of each range of characters, and its origin
+
+LITERAL, LOST = Owner(TEMPLATE, "", True), Owner(TEMPLATE, "", False)
+
+
+@lru_cache(1 << 12)
+def _untrusted(origin: Owner) -> Owner:
+    return origin._replace(trusted=False)
+
+
+@lru_cache(1 << 12)
+def _marked(origin: Owner) -> Owner:
+    return origin._replace(marked=True)
+
+
+class Record(dict[Any, Any]):
+    """A dict of the caller's, with its origin, and the number of the message that it is, or -1.
+
+    A template cannot read attributes that begin with an underscore.
+    """
+
+    __slots__ = ("_origin", "_turn")
+
+    def __init__(self, entries: Mapping[Any, Any], origin: Owner, turn: int = -1) -> None:
+        super().__init__(entries)
+        self._origin, self._turn = origin, turn
+
+
+class OwnedText(str):
+    """A string whose runs of characters know their origin. A plain `str` is untrusted, and so is `OwnedText(text)`."""
+
+    __slots__ = ("_runs",)
+    _runs: Runs
+
+    def __new__(cls, *args: Any) -> OwnedText:
+        """Return a string of unknown origin: a sandbox calls the type of a string to format it."""
+        text = str(*args)
+        return text if type(text) is OwnedText else made(text, LOST)
+
+    def __str__(self) -> str:
+        return self
+
+    # ------------------------------------------------------------------ parts: every character keeps its origin
+
+    def __getitem__(self, key: SupportsIndex | slice) -> OwnedText:
+        if isinstance(key, slice):
+            start, stop, step = key.indices(len(self))
+            if step == 1:
+                return cut(self, start, max(start, stop))
+            return join([cut(self, at, at + 1) for at in range(start, stop, step)])
+        at = index(key)  # raises TypeError: the sandbox then looks for an attribute
+        str.__getitem__(self, at)  # raises IndexError
+        at %= len(self)
+        return cut(self, at, at + 1)
+
+    def __iter__(self) -> Iterator[OwnedText]:
+        return (cut(self, at, at + 1) for at in range(len(self)))
+
+    def strip(self, chars: str | None = None, /) -> OwnedText:
+        """Return the text without whitespace, or `chars`, at both ends."""
+        start = len(self) - len(str.lstrip(self, chars))
+        return _argued(cut(self, start, start + len(str.strip(self, chars))), chars)
+
+    def lstrip(self, chars: str | None = None, /) -> OwnedText:
+        """Return the text without whitespace, or `chars`, at its start."""
+        return _argued(cut(self, len(self) - len(str.lstrip(self, chars)), len(self)), chars)
+
+    def rstrip(self, chars: str | None = None, /) -> OwnedText:
+        """Return the text without whitespace, or `chars`, at its end."""
+        return _argued(cut(self, 0, len(str.rstrip(self, chars))), chars)
+
+    def removeprefix(self, prefix: str, /) -> OwnedText:
+        """Return the text without a prefix."""
+        return _argued(cut(self, len(self) - len(str.removeprefix(self, prefix)), len(self)), prefix)
+
+    def removesuffix(self, suffix: str, /) -> OwnedText:
+        """Return the text without a suffix."""
+        return _argued(cut(self, 0, len(str.removesuffix(self, suffix))), suffix)
+
+    def split(self, sep: str | None = None, maxsplit: SupportsIndex = -1) -> list[str]:
+        """Return the text between separators."""
+        return self._parts(str.split(self, sep, maxsplit), sep)
+
+    def rsplit(self, sep: str | None = None, maxsplit: SupportsIndex = -1) -> list[str]:
+        """Return the text between separators, found from the end."""
+        return self._parts(str.rsplit(self, sep, maxsplit), sep)
+
+    def _parts(self, parts: list[str], sep: str | None) -> list[str]:
+        found: list[str] = []
+        at = 0
+        for part in parts:
+            start = at if sep is not None else str.find(self, part, at)
+            found.append(_argued(cut(self, start, start + len(part)), sep))
+            at = start + len(part) + (0 if sep is None else len(sep))
+        return found
+
+    def splitlines(self, keepends: bool = False) -> list[str]:
+        """Return the lines."""
+        found: list[str] = []
+        at = 0
+        for line in str.splitlines(self, True):
+            size = len(line) if keepends else len(line.splitlines()[0])
+            found.append(cut(self, at, at + size))
+            at += len(line)
+        return found
+
+    def partition(self, sep: str, /) -> tuple[str, str, str]:
+        """Return the text before the first separator, it, and the text after it."""
+        return self._three(str.partition(self, sep), sep)
+
+    def rpartition(self, sep: str, /) -> tuple[str, str, str]:
+        """Return the text before the last separator, it, and the text after it."""
+        return self._three(str.rpartition(self, sep), sep)
+
+    def _three(self, parts: tuple[str, str, str], sep: str) -> tuple[str, str, str]:
+        ends = (0, len(parts[0]), len(parts[0]) + len(parts[1]), len(self))
+        one, two, three = (_argued(cut(self, *ends[at : at + 2]), sep) for at in range(3))
+        return one, two, three
+
+    # ------------------------------------------------------------------ several strings
+
+    def __add__(self, other: str, /) -> OwnedText:
+        return join((self, other)) if isinstance(other, str) and not isinstance(other, Markup) else NotImplemented
+
+    def __radd__(self, other: str, /) -> OwnedText:
+        return join((other, self)) if isinstance(other, str) else NotImplemented
+
+    def __mul__(self, count: SupportsIndex, /) -> OwnedText:
+        number = max(index(count), 0)
+        limit(number * len(self))
+        runs = self._runs
+        if len(runs) == 1 and number and self:
+            return made(str(str.__mul__(self, number)), runs[0][1])
+        return join([self] * number) if self else self
+
+    __rmul__ = __mul__
+
+    def join(self, strings: Iterable[str], /) -> OwnedText:
+        """Return the strings with this text between them."""
+        pieces: list[str] = []
+        for string in strings:
+            if pieces and self:
+                pieces.append(self)
+            pieces.append(string)
+        return join(pieces)
+
+    def replace(self, old: str, new: str, count: SupportsIndex = -1, /) -> OwnedText:
+        """Replace text; what is put into text of others is no longer trusted (H2)."""
+        most = index(count)
+        str.replace("", old, new)  # raises TypeError for what is no string
+        found = str.count(self, old)
+        times = found if most < 0 else min(found, most)
+        limit(len(self) + times * max(0, len(new) - len(old)))
+        if not times:
+            return self
+        if not (is_trusted(self) and is_trusted(old)):
+            new = untrusted(new)
+        pieces: list[str] = []
+        at = 0
+        for number in range(times):
+            if old:
+                place = str.find(self, old, at)
+            else:
+                place = number  # before each character, and in the end
+            pieces += (cut(self, at, place), new)
+            at = place + len(old)
+        return _argued(join([*pieces, cut(self, at, len(self))]), old)
+
+    def __mod__(self, values: Any, /) -> OwnedText:
+        """Format; `%s` keeps the origin of each character."""
+        check_format(self, values)
+        fields = _PLAIN_FIELDS.findall(self)
+        given = values if isinstance(values, tuple) else (values,)
+        if isinstance(values, Mapping) or "%" in fields or fields.count("%s") != len(given):
+            return owned(str.__mod__(self, values), self, values)
+        pieces: list[str] = []
+        at, rest = 0, iter(given)
+        for match in _PLAIN_FIELDS.finditer(self):
+            pieces.append(cut(self, at, match.start()))
+            pieces.append(cut(self, at := match.start(), at + 1) if match[0] == "%%" else printed(next(rest)))
+            at = match.end()
+        return join([*pieces, cut(self, at, len(self))])
+
+    # ------------------------------------------------------------------ changed characters
+
+    def upper(self) -> OwnedText:
+        """Return the text in capitals."""
+        return _mapped(self, str.upper)
+
+    def lower(self) -> OwnedText:
+        """Return the text in small letters."""
+        return _mapped(self, str.lower)
+
+    def casefold(self) -> OwnedText:
+        """Return the text to compare without case."""
+        return _mapped(self, str.casefold)
+
+    def swapcase(self) -> OwnedText:
+        """Return the text with the other case."""
+        return _mapped(self, str.swapcase)
+
+    def capitalize(self) -> OwnedText:
+        """Return the text with one capital."""
+        return _mapped(self, str.capitalize)
+
+    def title(self) -> OwnedText:
+        """Return the text with capitals of words."""
+        return owned(str.title(self), self)
+
+    def center(self, width: SupportsIndex, fill: str = " ", /) -> OwnedText:
+        """Return the text in the middle of a width."""
+        return owned(str.center(self, check_width(width), fill), self)
+
+    def ljust(self, width: SupportsIndex, fill: str = " ", /) -> OwnedText:
+        """Return the text at the left of a width."""
+        return owned(str.ljust(self, check_width(width), fill), self)
+
+    def rjust(self, width: SupportsIndex, fill: str = " ", /) -> OwnedText:
+        """Return the text at the right of a width."""
+        return owned(str.rjust(self, check_width(width), fill), self)
+
+    def zfill(self, width: SupportsIndex, /) -> OwnedText:
+        """Return the text after zeros."""
+        return owned(str.zfill(self, check_width(width)), self)
+
+    def expandtabs(self, tabsize: SupportsIndex = 8) -> OwnedText:
+        """Return the text with spaces for tabs."""
+        limit(str.count(self, "\t") * check_width(tabsize))
+        return owned(str.expandtabs(self, tabsize), self)
+
+    def translate(self, table: Any, /) -> OwnedText:
+        """Return the text with other characters."""
+        return owned(str.translate(self, table), self, table)
+
+
+class Safe(Markup):
+    """What the filter `safe` returns: added to other text, it escapes that, as `Markup` does."""
+
+    __slots__ = ("_runs",)
+    _runs: Runs
+
+    def __new__(cls, *args: Any) -> Safe:
+        """Return text of unknown origin: `Markup` makes its results so."""
+        found = super().__new__(cls, *args)
+        found._runs = ((len(found), LOST),)
+        return found
+
+    def __str__(self) -> str:
+        return with_runs(str.__str__(self), self._runs)
+
+    def __html__(self) -> Safe:
+        return self
+
+    def __add__(self, other: Any, /) -> Safe:
+        return NotImplemented if not isinstance(other, str) else _safe_join(self, _escaped(other))
+
+    def __radd__(self, other: Any, /) -> Safe:
+        return NotImplemented if not isinstance(other, str) else _safe_join(_escaped(other), self)
+
+
+for _type, _name in ((OwnedText, "str"), (Record, "dict"), (Safe, "Markup")):  # so templates and their errors call them
+    _type.__name__ = _type.__qualname__ = _name
+
+
+def mark_safe(value: object) -> Safe:
+    """Return text that is not escaped again."""
+    text = printed(value)
+    found = str.__new__(Safe, text)
+    found._runs = owner_runs(text)
+    return found
+
+
+def _escaped(text: str) -> str:
+    changed = Markup.escape(text) if not isinstance(text, Safe) else text
+    return text if len(changed) == len(text) else owned(str.__str__(changed), text)
+
+
+def _safe_join(left: str, right: str) -> Safe:
+    return mark_safe(join((printed(left), printed(right))))
+
+
+def turn_of(value: object) -> int:
+    """Return the number of the message that a value is, or -1.
+
+    A dict with a role that the template made is the first message whose text it has.
+    """
+    kind = type(value)
+    if kind is Record:
+        return value._turn  # type: ignore[attr-defined, no-any-return]
+    if kind is dict and "role" in value:  # type: ignore[operator]
+        for each in value.values():  # type: ignore[attr-defined]
+            if type(each) is OwnedText:
+                messages = [origin.message for _, origin in each._runs if origin.message >= 0]
+                if messages:
+                    return min(messages)
+    return -1
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Making strings.
+
+
+def made(text: str, origin: Owner) -> OwnedText:
+    """Return a string of one origin."""
+    found = str.__new__(OwnedText, text)
+    found._runs = ((len(text), origin),) if text else ()
+    return found
+
+
+def with_runs(text: str, runs: Runs) -> OwnedText:
+    """Return a string with given runs."""
+    found = str.__new__(OwnedText, text)
+    found._runs = runs
+    return found
+
+
+def literal(text: str) -> OwnedText:
+    """Return text of a template; the empty one is trusted too."""
+    return with_runs(text, ((len(text), LITERAL),))
+
+
+def owner_runs(text: str) -> Runs:
+    """Return the runs of any string."""
+    return text._runs if isinstance(text, OwnedText | Safe) else ((len(text), LOST),)
+
+
+def cut(text: OwnedText, start: int, stop: int) -> OwnedText:
+    """Return text[start:stop], with start <= stop."""
+    found, runs = str.__new__(OwnedText, str.__getitem__(text, slice(start, stop))), text._runs
+    size = len(found)
+    if not size:
+        found._runs = ()
+    elif len(runs) == 1:
+        found._runs = ((size, runs[0][1]),)
+    else:
+        found._runs = tuple((min(end, stop) - start, origin) for end, origin in _between(runs, start, stop))
+    return found
+
+
+def _between(runs: Runs, start: int, stop: int) -> Iterator[tuple[int, Owner]]:
+    begin = 0
+    for run in runs:
+        if run[0] > start and begin < stop:
+            yield run
+        begin = run[0]
+
+
+def join(pieces: Sequence[str]) -> OwnedText:
+    """Return the strings joined; what is no string raises TypeError."""
+    if sum(map(len, pieces)) > MOST_TEXT:
+        limit(sum(map(len, pieces)))
+    text = "".join(pieces)
+    runs: list[tuple[int, Owner]] = []
+    last, at = None, 0
+    for piece in pieces:
+        if type(piece) is OwnedText:
+            for end, origin in piece._runs:
+                if origin is last:
+                    runs[-1] = (at + end, origin)
+                elif end:
+                    runs.append((at + end, origin))
+                    last = origin
+            at += len(piece)
+        elif piece:
+            at += len(piece)
+            runs.append((at, LOST))
+            last = None
+    found = str.__new__(OwnedText, text)
+    found._runs = tuple(runs)
+    return found
+
+
+def add(left: Any, right: Any) -> Any:
+    """Return `left + right` of a template."""
+    if type(left) is OwnedText and type(right) is OwnedText:
+        return join((left, right))
+    if isinstance(left, list | tuple | str) and isinstance(right, list | tuple | str):
+        limit(len(left) + len(right))
+        if type(left) is str and type(right) is str:
+            return made(left + right, LOST)
+    return left + right
+
+
+def printed(value: object) -> str:
+    """Return what a template prints for a value; that of a list or dict has the only owner in it."""
+    kind = type(value)
+    if kind is OwnedText:
+        return value  # type: ignore[return-value]
+    if isinstance(value, list | tuple | dict):
+        weigh(value)
+        return owned(str(value), value)
+    return str(value)
+
+
+def _argued(text: OwnedText, *arguments: object) -> OwnedText:
+    """Return the result of a method; it is not trusted if an argument is of somebody else (H2)."""
+    for argument in arguments:
+        if argument is not None and not is_trusted(argument):
+            return untrusted(text)
+    return text
+
+
+def is_trusted(value: object) -> bool:
+    """Whether every character is trusted; the empty string is only if it is a literal."""
+    if type(value) is not OwnedText or not value._runs:
+        return False
+    return all(origin.trusted for _, origin in value._runs)
+
+
+def untrusted(text: str) -> OwnedText:
+    """Return the text with its owners, but not trusted."""
+    return with_runs(text, tuple((end, _untrusted(origin)) for end, origin in owner_runs(text)))
+
+
+def marked(text: str) -> OwnedText:
+    """Return the text as one that the assistant generates."""
+    return with_runs(text, tuple((end, _marked(origin)) for end, origin in owner_runs(text)))
+
+
+def _mapped(text: OwnedText, change: Callable[[str], str]) -> OwnedText:
+    whole = change(str.__str__(text))
+    if len(whole) == len(text):  # no character gets shorter
+        return with_runs(whole, text._runs)
+    pieces = [made(change(str(str.__getitem__(text, slice(a, b)))), o) for a, b, o in ranges(text._runs)]
+    found = join(pieces)
+    return found if found == whole else owned(whole, text)
+
+
+def ranges(runs: Runs) -> Iterator[tuple[int, int, Owner]]:
+    """Yield where each run begins, ends, and its origin."""
+    begin = 0
+    for end, origin in runs:
+        yield begin, end, origin
+        begin = end
+
+
+def owned(text: str, *values: object) -> OwnedText:
+    """Return text made of values in any way: it is not trusted, and has their owner if they have only one."""
+    limit(len(text))
+    found: set[Owner] = set()
+    _owners(values, found)
+    owners = {(origin.message, origin.field) for origin in found if origin.message != TEMPLATE}
+    if len(owners) == 1:
+        message, field = owners.pop()
+        return made(str.__str__(text), Owner(message, field, False))
+    messages = {message for message, _ in owners}
+    return made(str.__str__(text), Owner(messages.pop(), "", False) if len(messages) == 1 else LOST)
+
+
+def _owners(value: object, found: set[Owner]) -> None:
+    if isinstance(value, OwnedText | Safe):
+        found.update(origin for _, origin in value._runs)
+    elif type(value) is Record:
+        found.add(value._origin)
+    elif isinstance(value, dict):
+        for pair in value.items():
+            _owners(pair, found)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            _owners(each, found)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Limits (H5).
+
+
+def limit(size: int) -> None:
+    """Raise LimitError for what is too large."""
+    if size > MOST_TEXT:
+        raise LimitError(f"it makes {size:,} characters or elements, more than {MOST_TEXT:,}")
+
+
+def weigh(value: object, room: int = MOST_TEXT) -> int:
+    """Return how many characters a value may still have, each counted where it is again."""
+    if isinstance(value, str):
+        room -= len(value)
+    elif type(value) is not Record and isinstance(value, dict | list | tuple):
+        room -= NODE * len(value)
+        for each in (*value, *value.values()) if isinstance(value, dict) else value:
+            if room < 0:
+                break
+            room = weigh(each, room)
+    if room < 0:
+        limit(MOST_TEXT - room)
+    return room
+
+
+def check_width(width: SupportsIndex) -> int:
+    """Return a width of a template; LimitError if it is too large."""
+    if (number := index(width)) > MOST_WIDTH:
+        raise LimitError(f"it asks for a width of {number:,}, more than {MOST_WIDTH:,}")
+    return number
+
+
+def check_format(text: str, values: object) -> None:
+    """Raise LimitError for a format that may make much text."""
+    if _WIDE.search(text.replace("{{", "")):
+        raise LimitError(f"a format asks for {MOST_WIDTH:,} characters or more, or for a width that is a value")
+    fields = str.count(text, "{") + str.count(text, "%")
+    limit(len(text) + fields * (MOST_TEXT - weigh(values)))
+
+
+def times(left: Any, right: Any) -> Any:
+    """Return `left * right` of a template."""
+    if isinstance(left, int) and isinstance(right, int):
+        _check_bits(left.bit_length() + right.bit_length())
+    for many, number in ((left, right), (right, left)):
+        if isinstance(many, str | list | tuple) and isinstance(number, int):
+            limit(len(many) * number)
+    return left * right
+
+
+def power(left: Any, right: Any) -> Any:
+    """Return `left ** right` of a template."""
+    if isinstance(left, int) and isinstance(right, int):
+        _check_bits(left.bit_length() * abs(right))
+    return left**right
+
+
+def modulo(left: Any, right: Any) -> Any:
+    """Return `left % right` of a template."""
+    return made(left, LOST) % right if type(left) is str else left % right
+
+
+def _check_bits(bits: int) -> None:
+    if bits > MOST_BITS:
+        raise LimitError(f"it makes an integer of {bits:,} bits, more than {MOST_BITS:,}")

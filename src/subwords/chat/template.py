@@ -1,0 +1,423 @@
+"""A chat template, compiled: Jinja as transformers runs it, whose literals are trusted and whose loops tell turns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
+from functools import lru_cache, wraps
+from typing import Any, NamedTuple
+
+import jinja2
+from jinja2 import nodes
+from jinja2.compiler import CodeGenerator, Frame, optimizeconst
+from jinja2.exceptions import SecurityError, TemplateError, TemplateSyntaxError
+from jinja2.ext import Extension, loopcontrols
+from jinja2.filters import FILTERS as DEFAULT_FILTERS
+from jinja2.parser import Parser
+from jinja2.runtime import Context, Macro
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.utils import Namespace
+from markupsafe import Markup
+
+from subwords.chat import owned_text
+from subwords.chat.owned_text import OUTSIDE, LimitError, OwnedText, Owner, Record, printed
+from subwords.support.errors import InputError
+
+MOST_STEPS = 4_000_000  # passes of loops in one rendering
+CALL = 10  # steps that a call of a macro counts as
+MOST_KEPT = 256  # compiled templates
+_DICT_NAMES = frozenset(dir(dict))
+_UNSAFE = frozenset({"encode", "to_bytes"})  # they make bytes of any size
+
+
+class Written(NamedTuple):
+    """Text that a template writes, and the message at which its loop then is, or -1."""
+
+    text: OwnedText
+    turn: int
+
+
+class ChatTemplate:
+    """A compiled chat template; any number of threads may share it.
+
+    >>> template = ChatTemplate("{{ a }}<|end|>")
+    >>> [(piece.text, piece.turn) for piece in template.pieces({"a": "x"})]
+    [('x', -1), ('<|end|>', -1)]
+    """
+
+    def __init__(self, source: str) -> None:
+        self.source: str = source
+        try:
+            self._template = environment().from_string(source)
+        except TemplateSyntaxError as error:
+            raise InputError(f"invalid chat template, line {error.lineno}: {error.message}") from None
+        except (TemplateError, SyntaxError, RecursionError, MemoryError, OverflowError, LimitError) as error:
+            raise InputError(f"invalid chat template: {error or type(error).__name__}") from None
+        names = self._template.root_render_func.__globals__
+        self.literals: list[OwnedText] = [value for value in names.values() if type(value) is OwnedText]
+
+    def pieces(self, variables: Mapping[str, Any]) -> list[Written]:
+        """Return what the template writes; InputError for whatever it raises."""
+        context = self._template.new_context(dict(variables))
+        turns, found, room = context._turns, [], owned_text.MOST_TEXT  # type: ignore[attr-defined]
+        try:
+            for text in self._template.root_render_func(context):
+                if text:
+                    found.append(Written(text if type(text) is OwnedText else OwnedText(text), turns[-1]))
+                    room -= len(text)
+                    if room < 0:
+                        owned_text.limit(owned_text.MOST_TEXT - room)
+        except LimitError as error:
+            raise InputError(f"the chat template is stopped: {error}") from None
+        except RecursionError:
+            raise InputError(
+                "the chat template is stopped: its calls, or the values given, are nested too deep"
+            ) from None
+        except TemplateError as error:
+            raise InputError(f"the chat template refuses this conversation: {error.message}") from error
+        except Exception as error:  # a template may raise anything
+            raise InputError(
+                f"the chat template fails with this conversation: {type(error).__name__}: {error}"
+            ) from error
+        return found
+
+
+template_of = lru_cache(MOST_KEPT)(ChatTemplate)
+
+
+@lru_cache(1)
+def environment() -> Environment:
+    """Return the environment of all templates."""
+    return Environment()
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The code that is made for a template.
+
+
+class _Code(CodeGenerator):
+    """Writes each literal as a name, which an assignment at the end of the module gives its value."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._literals: dict[str, str] = {}
+
+    def visit_Template(self, node: nodes.Template, frame: Frame | None = None) -> None:
+        super().visit_Template(node, frame)
+        for name in ("add", "at", "literal", "join", "text"):
+            self.writeline(f"_s_{name} = environment._s_{name}")
+        for text, name in self._literals.items():
+            self.writeline(f"{name} = _s_literal({text})")
+
+    def _source(self, value: object) -> str:
+        """Return the code of a constant."""
+        if isinstance(value, Markup):
+            return repr(value)
+        if isinstance(value, str):
+            return self._literals.setdefault(repr(str(value)), f"_s_{len(self._literals)}")
+        if isinstance(value, list):
+            return f"[{', '.join(map(self._source, value))}]"
+        if isinstance(value, tuple):
+            return f"({''.join(f'{self._source(each)}, ' for each in value)})"
+        if isinstance(value, dict):
+            return f"{{{', '.join(f'{self._source(key)}: {self._source(each)}' for key, each in value.items())}}}"
+        return str(value) if isinstance(value, float) else repr(value)
+
+    def _output_const_repr(self, group: Iterable[Any]) -> str:
+        return self._source("".join(map(str, group)))
+
+    def visit_Const(self, node: nodes.Const, frame: Frame) -> None:
+        self.write(self._source(node.as_const(frame.eval_ctx)))
+
+    def visit_TemplateData(self, node: nodes.TemplateData, frame: Frame) -> None:
+        try:
+            self.write(self._source(node.as_const(frame.eval_ctx)))
+        except nodes.Impossible:
+            super().visit_TemplateData(node, frame)
+
+    def _output_child_pre(self, node: nodes.Expr, frame: Frame, finalize: Any) -> None:
+        if frame.eval_ctx.volatile or frame.eval_ctx.autoescape:
+            super()._output_child_pre(node, frame, finalize)
+        else:
+            self.write("_s_text(")
+
+    @optimizeconst
+    def visit_Concat(self, node: nodes.Concat, frame: Frame) -> None:
+        if frame.eval_ctx.volatile or frame.eval_ctx.autoescape:
+            super().visit_Concat(node, frame)
+            return
+        self.write("_s_join((")
+        for arg in node.nodes:
+            self.visit(arg, frame)
+            self.write(", ")
+        self.write("))")
+
+    @optimizeconst
+    def visit_Add(self, node: nodes.BinExpr, frame: Frame) -> None:
+        self.write("_s_add(")
+        self.visit(node.left, frame)
+        self.write(", ")
+        self.visit(node.right, frame)
+        self.write(")")
+
+    @optimizeconst
+    def visit_Getitem(self, node: nodes.Getitem, frame: Frame) -> None:
+        if isinstance(node.arg, nodes.Const) and isinstance(node.arg.value, str):
+            self.write("environment.getitem(")
+            self.visit(node.node, frame)
+            self.write(f", {str(node.arg.value)!r})")  # a plain string is looked up faster
+            return
+        super().visit_Getitem(node, frame)
+
+    def visit_Call(self, node: nodes.Call, frame: Frame, forward_caller: bool = False) -> None:
+        if not isinstance(node.node, nodes.EnvironmentAttribute):
+            super().visit_Call(node, frame, forward_caller=forward_caller)
+        elif node.node.name == "_s_at":
+            self.write("_s_at(context, ")
+            self.visit(node.args[0], frame)
+            self.write(")")
+        else:
+            self.write("context._turns." + ("append(context._turns[-1])" if node.node.name == "_s_enter" else "pop()"))
+
+
+def _call(name: str, *args: nodes.Expr) -> nodes.ExprStmt:
+    """Return a statement that no template can write: names of the environment cannot be called there."""
+    return nodes.ExprStmt(nodes.Call(nodes.EnvironmentAttribute(name), [*args], [], None, None))
+
+
+def _told(node: nodes.Node, index: str | None = None) -> None:
+    """Let the loops below a node tell at which message they are; index: the name of the number in a loop over them."""
+    for field in ("body", "elif_", "else_"):
+        body = getattr(node, field, None)
+        if isinstance(body, list):
+            setattr(node, field, [*_statements(body, index)])
+
+
+def _statements(body: list[nodes.Node], index: str | None) -> Iterator[nodes.Node]:
+    for node in body:
+        if isinstance(node, nodes.For):
+            inner = index
+            if isinstance(node.target, nodes.Name):
+                names = [node.target.name]
+                by_number = isinstance(node.iter, nodes.Call) and getattr(node.iter.node, "name", "") == "range"
+                inner = node.target.name if by_number else index
+            else:
+                names = [each.name for each in node.target.find_all(nodes.Name)]
+            _told(node, inner)
+            first = [_call("_s_at", nodes.Name(name, "load")) for name in names]
+            node.body = [*first, *node.body]
+            yield _call("_s_enter")
+            yield node
+            yield _call("_s_leave")
+            continue
+        _told(node, index)
+        if isinstance(node, nodes.Macro | nodes.CallBlock | nodes.Block):  # for the limit of steps
+            node.body = [_call("_s_at", nodes.Const(None)), *node.body]
+        yield node
+        if index and isinstance(node, nodes.Assign) and isinstance(node.target, nodes.Name):
+            arg = getattr(node.node, "arg", None)
+            if isinstance(node.node, nodes.Getitem) and isinstance(arg, nodes.Name) and arg.name == index:
+                yield _call("_s_at", nodes.Name(node.target.name, "load"))
+
+
+class _Context(Context):
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._turns = [-1]
+        self._steps = MOST_STEPS
+
+
+def _at(context: _Context, value: object) -> None:
+    """Count a step; if the value of a loop is a message, its turn begins."""
+    context._steps -= CALL if value is None else 1
+    if context._steps < 0:
+        raise LimitError(f"it takes more than {MOST_STEPS:,} steps")
+    turn = owned_text.turn_of(value)
+    if turn >= 0:
+        context._turns[-1] = turn
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What a template may use: as in transformers.
+
+
+class _Generation(Extension):
+    """The block `{% generation %}`, around what the assistant writes."""
+
+    tags = {"generation"}  # noqa: RUF012  # as the base class has it
+
+    def parse(self, parser: Parser) -> nodes.Node:
+        line = next(parser.stream).lineno
+        body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
+        return nodes.CallBlock(self.call_method("_marked"), [], [], body).set_lineno(line)
+
+    def _marked(self, caller: Macro) -> OwnedText:
+        return owned_text.marked(caller())
+
+
+class _Dict:
+    """The function `dict` of templates: not the class, which has methods."""
+
+    def __call__(self, *args: Any, **entries: Any) -> dict[Any, Any]:
+        return dict(*args, **entries)
+
+    def fromkeys(self, *args: Any) -> dict[Any, Any]:
+        return dict.fromkeys(*args)
+
+
+class _Namespace(Namespace):
+    """A namespace without names that begin with an underscore."""
+
+    def __init__(*args: Any, **entries: Any) -> None:
+        own, *rest = args
+        found = dict(*rest, **entries)
+        for name in found:
+            _check_name(name)
+        Namespace.__init__(own, found)
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        _check_name(name)
+        super().__setitem__(name, value)
+
+
+def _check_name(name: object) -> None:
+    if isinstance(name, str) and name.startswith("_"):
+        raise SecurityError(f"names in a namespace must not begin with an underscore: {name!r:.60}")
+
+
+def _raise_exception(message: object = "") -> None:
+    raise TemplateError(str(message))
+
+
+def _strftime_now(format: str) -> str:
+    return owned_text.made(datetime.now().strftime(format), Owner(OUTSIDE, "strftime_now", False))
+
+
+def _tojson(
+    value: Any, ensure_ascii: bool = False, indent: Any = None, separators: Any = None, sort_keys: bool = False
+) -> str:
+    owned_text.weigh(value)
+    if indent is not None and not isinstance(indent, str):
+        owned_text.check_width(indent)
+    text = json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
+    return owned_text.owned(text, value)
+
+
+def _owned(name: str) -> Callable[..., Any]:
+    """Return a filter whose text has the only owner among its arguments, and is not trusted."""
+    plain = _bounded(name) if name in ("indent", "center", "truncate", "wordwrap") else DEFAULT_FILTERS[name]
+
+    @wraps(plain)
+    def filtered(*args: Any, **options: Any) -> Any:
+        text = plain(*args, **options)
+        if not isinstance(text, str):
+            return text
+        found = owned_text.owned(str.__str__(text), *args, *options.values())
+        return owned_text.mark_safe(found) if isinstance(text, Markup) else found
+
+    return filtered
+
+
+_OWNED = (
+    *("title", "indent", "center", "truncate", "wordwrap", "escape", "e", "forceescape", "urlencode", "xmlattr"),
+    *("striptags", "urlize", "pprint", "filesizeformat"),
+)
+
+
+def _bounded(name: str) -> Callable[..., Any]:
+    """Return a filter that refuses large numbers after its value."""
+    plain = DEFAULT_FILTERS[name]
+
+    @wraps(plain)
+    def filtered(*args: Any, **options: Any) -> Any:
+        for value in (*args[1:], *options.values()):
+            if type(value) is int:
+                owned_text.check_width(value)
+        return plain(*args, **options)
+
+    return filtered
+
+
+@wraps(DEFAULT_FILTERS["join"])
+def _join(eval_ctx: nodes.EvalContext, value: Any, d: str = "", attribute: Any = None) -> Any:
+    return DEFAULT_FILTERS["join"](eval_ctx, value, OwnedText(printed(d)), attribute)
+
+
+@wraps(DEFAULT_FILTERS["sum"])
+def _sum(env: Environment, iterable: Any, attribute: Any = None, start: Any = 0) -> Any:
+    if isinstance(start, list | tuple):
+        items = list(iterable)
+        plain = [env.getattr(item, attribute) for item in items] if isinstance(attribute, str) else items
+        owned_text.limit(sum(len(item) for item in plain if isinstance(item, list | tuple)))
+        iterable = items
+    return DEFAULT_FILTERS["sum"](env, iterable, attribute, start)
+
+
+def _format(value: object, *args: Any, **entries: Any) -> str:
+    if args and entries:
+        raise jinja2.exceptions.FilterArgumentError("can't handle positional and keyword arguments at the same time")
+    found: str = OwnedText(printed(value)) % (entries or args)
+    return found
+
+
+class Environment(ImmutableSandboxedEnvironment):
+    """The sandbox of transformers, with traced strings and with limits."""
+
+    code_generator_class = _Code
+    context_class = _Context
+    intercepted_binops = frozenset(("*", "**", "%"))
+    concat = staticmethod(lambda pieces: owned_text.join([*map(printed, pieces)]))
+    _s_add, _s_at, _s_literal = staticmethod(owned_text.add), staticmethod(_at), staticmethod(owned_text.literal)
+    _s_join, _s_text = concat, staticmethod(printed)
+
+    def __init__(self) -> None:
+        super().__init__(trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, loopcontrols])
+        self.filters |= {name: _owned(name) for name in _OWNED}
+        self.filters |= {name: _bounded(name) for name in ("batch", "slice", "round")}
+        self.filters |= {"tojson": _tojson, "join": _join, "sum": _sum, "format": _format, "safe": owned_text.mark_safe}
+        self.filters["string"] = lambda value: value if isinstance(value, str) else OwnedText(printed(value))
+        del self.globals["lipsum"]
+        self.globals |= {"raise_exception": _raise_exception, "strftime_now": _strftime_now}
+        self.globals |= {"dict": _Dict(), "namespace": _Namespace}
+        self.binop_table |= {"*": owned_text.times, "**": owned_text.power, "%": owned_text.modulo}
+
+    def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
+        tree = super()._parse(source, name, filename)
+        _told(tree)
+        return tree
+
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        """Return an attribute, or the entry of a dict; that of a message takes a third of the time so."""
+        kind = type(obj)
+        if kind is Record and attribute not in _DICT_NAMES and attribute[:1] != "_":
+            try:
+                return obj[attribute]
+            except KeyError:
+                return self.undefined(obj=obj, name=attribute)
+        return super().getattr(OwnedText(obj) if kind is str else obj, attribute)
+
+    def getitem(self, obj: Any, argument: Any) -> Any:
+        """Return an entry or attribute."""
+        return super().getitem(OwnedText(obj) if type(obj) is str else obj, argument)
+
+    def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
+        """Whether a template may read an attribute."""
+        return attr not in _UNSAFE and super().is_safe_attribute(obj, attr, value)
+
+    def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
+        """Return `str.format` for the sandbox."""
+        plain = super().wrap_str_format(value)
+        if plain is None:
+            return None
+        own = value.__self__
+
+        @wraps(plain)
+        def formatted(*args: Any, **entries: Any) -> str:
+            given = [*args, *entries.values()]
+            owned_text.check_format(own, given)
+            text = plain(*args, **entries)
+            found = owned_text.owned(str.__str__(text), own, given)
+            return owned_text.mark_safe(found) if isinstance(text, Markup) else found
+
+        return formatted

@@ -1,0 +1,133 @@
+"""What a caller writes is never trusted, whatever a template does to it (ALGORITHMS.md, H2)."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from typing import Any
+
+import pytest
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from chatting import MARKER, TEMPLATES, program
+from inside import ChatTemplate, OwnedText, Owner, made, messages_of, owner_runs, variables_of
+from seeds import seed_of_run
+from subwords import InputError
+
+VALUES = {
+    "u": MARKER,
+    "w": MARKER[0],
+    "v": [MARKER[1] + MARKER[0], MARKER[2]],
+    "d": {"k": MARKER, MARKER[0]: MARKER[1]},
+}
+MESSAGES = [{"role": "user", "content": MARKER[:2]}, {"role": MARKER[1], "content": MARKER}]
+ADDRESS = re.compile("[\\s\\S]*generator|reverseiterator[\\s\\S]*", re.IGNORECASE)  # which programs print
+
+
+def jinja() -> Any:
+    found = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"])
+    found.filters["tojson"] = lambda x, ensure_ascii=False, **options: json.dumps(
+        x, ensure_ascii=ensure_ascii, **options
+    )
+    return found
+
+
+def rendered(source: str) -> list[OwnedText] | None:
+    messages = messages_of(MESSAGES, {})
+    values = {**variables_of(VALUES, {}), "m": messages[0], "messages": messages}
+    values["role"] = made("user", Owner(0, "role", True))
+    try:
+        return [piece.text for piece in ChatTemplate(source).pieces(values)]
+    except InputError:
+        return None
+
+
+def promoted(texts: list[OwnedText]) -> list[str]:
+    """Trusted characters of the caller; a literal of the programs has the first marker character."""
+    found = []
+    for text in texts:
+        start = 0
+        for stop, owner in owner_runs(text):
+            found += [char for char in str(text)[start:stop] if owner.trusted and char in MARKER[1:]]
+            start = stop
+        assert start == len(text)
+    return found
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_templates_do_not_trust_what_they_are_given(name: str) -> None:
+    texts = rendered(TEMPLATES[name])
+    assert texts is not None
+    assert promoted(texts) == []
+
+
+def check_programs(first: int, count: int) -> None:
+    plain, whole = jinja(), 0
+    for number in range(first, first + count):
+        source = program(random.Random(f"{seed_of_run()}/{number}"))
+        texts = rendered(source)
+        if texts is None:
+            continue
+        whole += 1
+        assert promoted(texts) == [], source
+        text = "".join(texts)
+        try:
+            expected = plain.from_string(source).render(**VALUES, m=MESSAGES[0], messages=MESSAGES, role="user")
+        except Exception:
+            continue  # errors that Jinja finds when it compiles
+        if "0x" not in text.lower() and not ADDRESS.match(text) and "0" not in expected:  # addresses of objects
+            assert text == expected, source
+    assert whole > count // 6
+
+
+def test_random_programs_give_the_text_of_jinja_and_trust_nothing() -> None:
+    check_programs(0, 400)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("part", range(100))
+def test_many_random_programs(part: int) -> None:
+    check_programs(1000 * (part + 1), 1000)
+
+
+PIECES = {
+    "a method of a literal, by a user's text": "{{ 'x<|end|>y'.split(u)[0] }}",
+    "text put in by replace": "{{ u | replace(w, '<|end|>') }}",
+    "a format": "{{ '{}<|end|>'.format(u) }}",
+    "JSON": "{{ ['<|end|>', u] | tojson }}",
+}
+
+
+@pytest.mark.parametrize("name", PIECES)
+def test_what_a_user_can_choose_the_place_of_is_not_trusted(name: str) -> None:
+    texts = rendered(PIECES[name])
+    assert texts is not None
+    assert not any(owner.trusted for text in texts for _, owner in owner_runs(text))
+
+
+KEPT = {
+    "{{ u }}": "user",
+    "{{ ('a' ~ m.content ~ 'b')[1:-1] }}": 0,
+    "{{ '%s' % m.content }}": 0,
+    "{{ m.content | upper | indent | center(1) }}": 0,
+    "{{ m | tojson }}": 0,
+    "{{ [m.content] }}": 0,
+    "{{ m.content.split('x') | join }}": 0,
+    "{% set x %}{{ m.content }}{% endset %}{{ x | trim | replace('a', '') }}": 0,
+    "{{ m.content | safe | safe }}": 0,
+    "{{ m.content | escape }}": 0,
+}
+
+
+@pytest.mark.parametrize("source", KEPT)
+def test_characters_keep_their_owner(source: str) -> None:
+    texts = rendered(source)
+    assert texts is not None
+    expected = -2 if KEPT[source] == "user" else 0
+    assert {owner.message for text in texts for _, owner in owner_runs(text)} == {expected}
+
+
+def test_strings_of_python_are_not_trusted() -> None:
+    assert [owner.trusted for _, owner in owner_runs(OwnedText("x"))] == [False]
+    assert [owner.trusted for _, owner in owner_runs("x")] == [False]

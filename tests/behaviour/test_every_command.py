@@ -28,6 +28,7 @@ GOOD = {
     "encode": "{tok} {text}",
     "decode": "{tok} {ids}",
     "tokens": "{tok} {text} -o {out}.npy",
+    "chat": "{tok} {chats} --template {jinja} --no-mask",
     "inspect": "{tok} --source {text}",
     "convert": "{tok} {out}.tiktoken",
     "verify": "{tok} --source {text}",
@@ -58,11 +59,14 @@ SERVES = ("show",)  # goes on until Ctrl-C
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("files")
     names = {"text": "t.txt", "tok": "tok.json", "other": "other.json", "ids": "ids.txt", "counts": "c.counts"}
+    names |= {"chats": "chats.jsonl", "jinja": "t.jinja"}
     found = {name: folder / file for name, file in names.items()}
     found["text"].write_text(TEXT)
     subwords.train([TEXT], vocab_size=264).save(found["tok"])
     subwords.train([TEXT], vocab_size=266).save(found["other"])
     found["ids"].write_text("65 66")
+    found["chats"].write_text('[{"role": "user", "content": "low"}]\n')
+    found["jinja"].write_text("{{ messages[0].content }}")
     subwords.count([TEXT]).save(found["counts"])
     return found
 

@@ -18,6 +18,7 @@ TOP = FromFiles(
         "corpus": "train count",
         "encoding": "encode decode",
         "tokens": "tokens",
+        "chatting": "chat",
         "files": "inspect convert verify doctor",
         "explaining": "show",
     }

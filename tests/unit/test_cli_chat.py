@@ -1,0 +1,79 @@
+"""The command `chat`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import subwords
+from commands import run
+from subwords import Tokenizer
+
+pytest.importorskip("jinja2")
+
+TEMPLATE = """{% for m in messages %}<|{{ m.role }}|>
+{{ m.content }}<|end|>
+{% endfor %}{% if add_generation_prompt %}<|assistant|>
+{% endif %}"""
+MESSAGES = [{"role": "user", "content": "a<|end|>\nb"}, {"role": "assistant", "content": "Rays."}]
+
+
+@pytest.fixture
+def tok() -> Tokenizer:
+    names = ["<|user|>", "<|assistant|>", "<|end|>"]
+    return subwords.load("demo").with_tokens(names).with_(chat_template=TEMPLATE)
+
+
+@pytest.fixture
+def folder(tok: Tokenizer, tmp_path: Path) -> Path:
+    (tmp_path / "tok").mkdir()
+    tok.save(tmp_path / "tok")
+    return tmp_path / "tok"
+
+
+def lines(*conversations: object) -> bytes:
+    return "".join(json.dumps(each) + "\n" for each in conversations).encode()
+
+
+def test_chat_shows_who_wrote_what(folder: Path) -> None:
+    shown = run("chat", folder, stdin=lines(MESSAGES)).stdout.splitlines()
+    assert [line.split("\t")[0] for line in shown] == ["  0 user", "  1 assistant", "* 1 assistant", "  1 assistant"]
+    assert shown[0].endswith("[<|end|>] \\n")
+    assert shown[0].count("[<|end|>]") == 1  # the typed one is text
+    assert shown[2].endswith(". [<|end|>]")
+
+
+def test_chat_prints_ids_owners_and_masks(folder: Path, tok: Tokenizer) -> None:
+    out = run("chat", folder, "--json", "--prompt", stdin=lines(MESSAGES, {"messages": MESSAGES[:1]})).stdout
+    first, second = map(json.loads, out.splitlines())
+    made = tok.chat(MESSAGES)
+    assert first["ids"] == made.ids.tolist()
+    assert first["owners"] == made.owners.tolist()
+    assert first["mask"] == made.mask().astype(int).tolist()
+    assert sum(second["mask"]) == 0
+
+
+def test_chat_takes_another_template(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "other.jinja").write_text("{{ messages[0].content }}", "utf-8")
+    out = run(
+        "chat", folder, "--template", tmp_path / "other.jinja", "--no-mask", "--json", stdin=lines(MESSAGES)
+    ).stdout
+    assert json.loads(out)["ids"] == subwords.load("demo").encode("a<|end|>\nb")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (b"{", "expected JSON on line 1"),
+        (lines([]), "conversation 0: "),
+        (
+            lines({"messages": MESSAGES, "tool": []}),
+            "conversation 0: expected messages, tools and documents, not 'tool'",
+        ),
+        (lines([{"content": "a"}]), "conversation 0: "),
+    ],
+)
+def test_chat_names_what_is_wrong(given: bytes, message: str, folder: Path) -> None:
+    assert message in run("chat", folder, "--json", stdin=given, code=1).stderr

@@ -15,7 +15,7 @@ from subwords.chat.assistant import ASSISTANT, End, Reply, Start, generation_pro
 from subwords.chat.owned_text import Record
 from subwords.chat.pieces import Control, Rendering
 from subwords.chat.plain import listed, variables_of
-from subwords.chat.template import ChatTemplate, template_of
+from subwords.chat.template import MOST_KEPT, ChatTemplate, template_of
 from subwords.spec.added_token import Special, Text
 from subwords.support.errors import InputError
 from subwords.support.names import nearest
@@ -106,7 +106,7 @@ class Chatter:
 
     def _control_of(self, template: ChatTemplate) -> Control:
         """Return the control tokens (H3)."""
-        if template.source not in self._control:
+        if (found := self._control.get(template.source)) is None:
             added, named = self.tok.added_tokens, self._named_control
             if named is not None:
                 if not isinstance(named, list) or not all(isinstance(each, str) for each in named):
@@ -121,8 +121,11 @@ class Chatter:
                     if token.special
                     or (token.content.strip() and any(token.content in text for text in template.literals))
                 ]
-            self._control[template.source] = Control(tokens)
-        return self._control[template.source]
+            if len(self._control) >= MOST_KEPT:
+                self._control.clear()
+            control = self._control[template.source] = Control(tokens)
+            return control
+        return found
 
     def _trusted(self, trusted: Mapping[str, Iterable[str]] | None) -> dict[str, list[str]]:
         if trusted is None:

@@ -35,10 +35,15 @@ class Control:
 
     def __init__(self, tokens: Iterable[AddedToken]) -> None:
         self.tokens: dict[str, AddedToken] = {token.content: token for token in tokens}
+        self._specials = {content: Special(content) for content in self.tokens}
         self.as_text: frozenset[str] = frozenset(token.content for token in self.tokens.values() if not token.special)
         self._finder = AddedTokenFinder({token: token.content for token in self.tokens.values()}, refuse_special=False)
         characters = {*"".join(self.tokens)}
         self._hidden: str = next(chr(code) for code in range(0x110000) if chr(code) not in characters)
+
+    def special(self, token: AddedToken) -> Special:
+        """Return the part that is a control token."""
+        return self._specials[token.content]
 
     def find(self, text: str, runs: Sequence[TextRun]) -> list[Found]:
         """Return the tokens in trusted characters, in order (H2): the leftmost, then the longest."""
@@ -96,7 +101,7 @@ class Rendering:
         for start, stop, token in self.found[first:]:
             if at < start:
                 parts.append(Text(self.text[at:start], as_text=self.control.as_text))
-            parts.append(Special(token.content))
+            parts.append(self.control.special(token))
             at = stop
         if at < len(self.text):
             parts.append(Text(self.text[at:], as_text=self.control.as_text))

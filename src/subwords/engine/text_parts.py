@@ -222,6 +222,10 @@ class TokenSegments:
         self._ends.append((len(self.texts), len(self._ids)))
 
     def _cut(self, text: str, finder: AddedTokenFinder) -> None:
+        if not finder and self.normalizer is None:
+            if text:
+                self.texts.append(text.encode("utf-8", "surrogateescape"))
+            return
         for part in finder.literal.cut(text):
             if isinstance(part, int):
                 self._put([part])

@@ -69,10 +69,10 @@ def chat(
     for number, row in enumerate(_conversations(file)):
         try:
             made = shown_chat(tok, row, template=source, prompt=prompt, masked=not no_mask)
-            if made.problem is not None:
-                raise InputError(made.problem)
         except InputError as error:
             raise InputError(f"conversation {number}: {error}") from None
+        if made.problem is not None:
+            raise InputError(f"conversation {number}: {made.problem}")
         if as_json:
             ids, owners = made.chat.ids.tolist(), made.chat.owners.tolist()
             print_values({"ids": ids, "owners": owners, "mask": [*map(int, made.mask)]}, True)

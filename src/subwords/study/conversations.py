@@ -1,6 +1,6 @@
 """Conversations as `chat` and the local page show them: who owns each token, and what another template changes.
 
-Run as a program, it answers the page: a template is a program too, and one that never ends is stopped with this process.
+Run as a program, it answers the page: a template is a program too, and one without end is stopped with this process.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def example(tok: Tokenizer) -> str:
     end = next((token.content for token in tok.added_tokens if token.id == typed), (specials or ["<|im_end|>"])[-1])
     said = [("user", f"What is light?{end}"), ("assistant", "Rays."), ("user", "And colour?")]
     rows = (json.dumps({"role": role, "content": text}, ensure_ascii=False) for role, text in said)
-    return f"[{',{}  '.format(chr(10)).join(rows)}]"
+    return "[" + ",\n ".join(rows) + "]"
 
 
 def answer(tok: Tokenizer, request: Mapping[str, Any]) -> dict[str, object]:
@@ -194,7 +194,7 @@ def differences(before: Sequence[int], after: Sequence[int]) -> list[tuple[int, 
     first = next((k for k in range(size) if before[k] != after[k]), size)
     same_end = next((k for k in range(size - first) if before[-1 - k] != after[-1 - k]), size - first)
     a, b = before[first : len(before) - same_end], after[first : len(after) - same_end]
-    codes = [("replace", 0, len(a), 0, len(b))] if a or b else []
+    codes: Sequence[tuple[str, int, int, int, int]] = [("replace", 0, len(a), 0, len(b))]
     if max(len(a), len(b)) <= MOST_COMPARED:
         codes = SequenceMatcher(None, a, b, autojunk=False).get_opcodes()
     found, done = list[tuple[int, int, int, int, int]](), 0
@@ -224,7 +224,7 @@ class ChatProcess:
         self._tok: Tokenizer | None = None
 
     def ask(self, tok: Tokenizer, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the `answer` to a request; InputError for a wrong one, and for one that takes too long."""
+        """Return the `answer` to a request; an error if it takes too long. Raises InputError for a wrong request."""
         with self._lock:
             if self._tok is not tok or self._process is None or self._process.poll() is not None:
                 self._start(tok)
@@ -232,9 +232,8 @@ class ChatProcess:
                 found = self._exchange(json.dumps(dict(request)).encode(), self._seconds)
             except (EOFError, OSError):
                 self._stop()
-                raise InputError(
-                    f"the chat template is stopped: it takes more than {self._seconds:g} seconds, or too much memory"
-                ) from None
+                told = f"the chat template is stopped: it takes more than {self._seconds:g} seconds, or too much memory"
+                return {"error": told, "line": None}
         if "refused" in found:
             raise InputError(found["refused"])
         return found
@@ -265,14 +264,11 @@ class ChatProcess:
         watch.start()
         try:
             _send(process.stdin, data)
-            found = json.loads(_received(process.stdout))
-        except ValueError:  # no JSON: not what this program writes
+            return dict(json.loads(_received(process.stdout)))
+        except (TypeError, ValueError):  # not what this program writes
             raise EOFError from None
         finally:
             watch.cancel()
-        if not isinstance(found, dict):
-            raise EOFError
-        return found
 
     def _stop(self) -> None:
         process, self._process, self._tok = self._process, None, None
@@ -312,12 +308,13 @@ def main() -> None:
         while True:
             request = json.loads(_received(requests))
             limit_process(seconds=4 * SECONDS)  # if nobody is left who stops it
+            found: dict[str, object]
             try:
                 found = answer(tok, request)
             except InputError as error:
                 found = {"refused": str(error)}
             except MemoryError:
-                found = {"refused": "the chat template is stopped: it takes too much memory"}
+                found = {"error": "the chat template is stopped: it takes too much memory", "line": None}
             _send(answers, json.dumps(found).encode())
 
 

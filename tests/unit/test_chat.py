@@ -429,6 +429,8 @@ def test_options_that_are_refused(options: dict[str, Any], told: str) -> None:
         "{% set ns = namespace(x=['a']) %}{% for a in range(99) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}"
         "{{ ns.x | tojson }}",
         "{% for a in range(99999) %}{{ messages[0].content * 99999 }}{% endfor %}",
+        "{% set ns = namespace(x='') %}{% for a in range(99) %}{% set ns.x = ns.x ~ messages[0].content ~ ',' ~ ns.x %}"
+        "{% endfor %}",
         *("{{ 'a' * 999999999 }}", "{{ [1] * 999999999 }}", "{{ 9 ** (9 ** 9) }}", "{{ 'a'.center(999999999) }}"),
         *("{{ '%999999999d' % 1 }}", "{{ '{:999999999}'.format(1) }}", "{{ '{:{}}'.format(1, 999999999) }}"),
         *(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from benchmarks.adversarial import adversarial_report
+from benchmarks.chat import chat_report
 from benchmarks.definition import FASTEST
 from benchmarks.stats import Summary, ratio
 from benchmarks.summary import summary_of
@@ -109,7 +110,14 @@ def _peer(result: Result) -> str:
     return "the fastest other" if result["peer"] == FASTEST else str(result["peer"])
 
 
-_TASKS = {"train": _train, "encode": _encode, "calls": _calls, "startup": _startup, "split": _split}
+_TASKS = {
+    "train": _train,
+    "encode": _encode,
+    "calls": _calls,
+    "startup": _startup,
+    "split": _split,
+    "chat": chat_report,
+}
 
 
 def _table(result: Result, columns: dict[str, Column], verified: str = "ids or merges") -> str:

@@ -8,17 +8,22 @@ from typing import Any
 
 from benchmarks.stats import Summary
 
-__all__ = ["SHOWN", "USUAL", "summarized", "summary_of"]
+__all__ = ["CHAT_COUNTS", "SHOWN", "USUAL", "summarized", "summary_of"]
 
 Row = dict[str, Any]
 
-# What the tables of a task show: times in seconds, memory in MB, and of adversarial files the costs of `_costs`.
+CHAT_COUNTS = (
+    *("pairs", "rendered", "hostile", "injected", "replies", "masks"),
+    *("marked", "marked_masks", "answers", "kept"),
+)
+# What the tables of a task show: times in seconds, counts, memory in MB; of adversarial files the costs of `_costs`.
 SHOWN = {
     "train": ("import", "call", "process", "peak_mb"),
     "encode": ("load", "fresh", "warm", "new_mb", "after_mb", "peak_mb"),
     "calls": ("fresh", "again", "total"),
     "startup": ("interpreter", "import", "load", "call", "total"),
     "split": ("build", "rebuild", "cold", "warm"),
+    "chat": ("text", "ids", "append_short", "append_long", *CHAT_COUNTS),
     "adversarial": ("cold_ns", "cold_times", "warm_ns", "warm_times"),
 }
 DIGITS = 8  # significant ones; a table shows three
@@ -68,6 +73,8 @@ def _times(row: Row) -> dict[str, list[float]]:
     for run in row["runs"]:
         for name, size in run.get("resident_bytes", {}).items():
             values.setdefault(f"{name}_mb", []).append(size / 1e6)
+        for name, count in run.get("counts", {}).items():
+            values.setdefault(name, []).append(count)
         for name, seconds in run["seconds"].items():
             if seconds:
                 values.setdefault(name, []).append(_one(seconds))

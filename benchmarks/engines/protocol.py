@@ -84,6 +84,10 @@ class Engine:
         """Return the result of a call as lists, arrays, tuples, integers and str, to compare it."""
         return found
 
+    def chat(self, job: Answer, template: str) -> dict[str, Callable[..., Any]]:
+        """Return the functions of `benchmarks.engines.chats` that the engine has for a chat template."""
+        raise RefusedError("has no conversations")
+
     def splitter(self, rule: Answer) -> Any:
         """Return what splits by a rule: {"patterns": what its steps match, as `regex` spells it} and perhaps "name"."""
         raise RefusedError("does not split")
@@ -286,6 +290,12 @@ def _calls(engine: Engine, job: Answer) -> Answer:
     return run(engine, job)
 
 
+def _chat(engine: Engine, job: Answer) -> Answer:
+    from benchmarks.engines.chats import run
+
+    return run(engine, job)
+
+
 def _startup(engine: Engine, job: Answer) -> Answer:
     if job["what"] == "train":
         answer = timed_training(engine, job)
@@ -335,6 +345,7 @@ _TASKS: dict[str, Callable[[Engine, Answer], Answer]] = {
     "train": timed_training,
     "encode": _encode,
     "calls": _calls,
+    "chat": _chat,
     "startup": _startup,
     "adversarial": _adversarial,
     "split": _split,

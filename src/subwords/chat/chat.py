@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -200,9 +200,9 @@ class Answered:
     def add(self, *messages: Mapping[str, Any], prompt: bool = True) -> Chat:
         """Return the chat with more messages: the ids so far, then those of the new text.
 
-        The conversation is rendered again, and only what is after the answer is encoded; its end token is added if the
-        answer lacks it. Raises InputError if the template ends the turn with no control token: then no place is known
-        where new text may begin.
+        Only what is after the answer is encoded, and of what is before it, only what later text depends on is rendered
+        again (ALGORITHMS.md, H6); an end token is added if the answer lacks it. Raises InputError if the template ends
+        the turn with no control token: then no place is known where new text may begin.
         """
         check_flag("prompt", prompt)
         made, number = self._chat._made, len(self._messages) - 1
@@ -210,8 +210,9 @@ class Answered:
         records = [*self._messages]
         if messages:
             records += messages_of(messages, options.trusted, len(records))
-        rendering = made.chatter.render(records, options, prompt=prompt)
-        whole = Conversation(made.chatter, records, options, rendering, "prompt" if prompt else "whole")
+        rendering = made.chatter.render(records, options, prompt=prompt, first=number)
+        ends: Literal["prompt", "whole"] = "prompt" if prompt else "whole"
+        whole = Conversation(made.chatter, records, options, rendering, ends, made.generation_prompt)
         reply = whole.reply(number)
         if reply is None or reply.end is None:
             raise InputError(

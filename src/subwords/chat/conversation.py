@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -140,9 +140,9 @@ class Chatter:
         return found
 
     def render(
-        self, messages: Sequence[Record], options: Options, *, prompt: bool, stop: int | None = None
+        self, messages: Sequence[Record], options: Options, *, prompt: bool, stop: int | None = None, first: int = 0
     ) -> Rendering:
-        """Return the text of messages."""
+        """Return the text of messages; stop: where it ends. first: the first message whose text is needed."""
         pieces = options.template.pieces(
             {
                 **options.variables,
@@ -150,34 +150,41 @@ class Chatter:
                 "tools": options.tools,
                 "documents": options.documents,
                 "add_generation_prompt": prompt,
-            }
+            },
+            first,
         )
         return Rendering(pieces, options.control, stop)
 
-    def resumed(self, messages: Sequence[Record], options: Options, field: str) -> Rendering:
+    def resumed(self, messages: Sequence[Record], options: Options, name: str) -> Rendering:
         """Return the text up to the end of a field of the last message."""
         whole = self.render(messages, options, prompt=False)
-        owned = whole.owned(len(messages) - 1, field)
+        owned = whole.owned(len(messages) - 1, name)
         if not owned:
             raise InputError(
-                f"expected text of {field!r:.60} in the last message, to resume it; the template shows none"
+                f"expected text of {name!r:.60} in the last message, to resume it; the template shows none"
             )
         return self.render(messages, options, prompt=False, stop=owned[-1][1])
 
 
 @dataclass(eq=False)
 class Conversation:
-    """A rendered conversation and which of its characters the assistant writes."""
+    """A rendered conversation and which of its characters the assistant writes.
+
+    known_prompt: the units of the generation prompt, if a conversation that began like this one has found them.
+    """
 
     chatter: Chatter
     messages: list[Record]
     options: Options
     rendering: Rendering
     ends: Literal["prompt", "resumed", "whole"]
+    known_prompt: list[str] = field(default_factory=list)
 
     @cached_property
-    def _generation_prompt(self) -> list[str]:
+    def generation_prompt(self) -> list[str]:
         """The units of the generation prompt; empty if a template has none, or renders no part of the conversation."""
+        if self.known_prompt:
+            return self.known_prompt
         first = next((k for k, each in enumerate(self.messages) if each["role"] in ASSISTANT), len(self.messages))
         for messages in (self.messages[: max(first, 1)], self.messages):
             try:
@@ -192,12 +199,12 @@ class Conversation:
     @cached_property
     def _room(self) -> int:
         """Where the text ends without its generation prompt."""
-        size, end = len(self.rendering.text), "".join(self._generation_prompt) if self.ends == "prompt" else ""
+        size, end = len(self.rendering.text), "".join(self.generation_prompt) if self.ends == "prompt" else ""
         return size - len(end) if end and self.rendering.text.endswith(end) else size
 
     def reply(self, message: int, start: Start = "reply", end: End = "token") -> Reply | None:
         """Return the characters of a reply."""
-        return reply_of(self.rendering, message, self._generation_prompt, start=start, end=end, room=self._room)
+        return reply_of(self.rendering, message, self.generation_prompt, start=start, end=end, room=self._room)
 
     def replies(self, start: Start, end: End, after: int = 0) -> list[Reply]:
         """Return the replies from a message on; InputError for one that the text lacks."""

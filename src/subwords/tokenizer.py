@@ -903,6 +903,11 @@ def grower_of(tokenizer: Tokenizer, special: SpecialPolicy) -> Grower:
     return tokenizer._growers[special]
 
 
+def chatter_of(tokenizer: Tokenizer) -> Chatter:
+    """Return the chat templates of a tokenizer; InputError without jinja2."""
+    return tokenizer._chatter
+
+
 def load(
     path: str | PathLike[str],
     *,

@@ -278,15 +278,13 @@ def chat(chatter: Chatter, messages: object, options: Options, *, prompt: bool |
     """Return a conversation as ids; see `Tokenizer.chat`."""
     if prompt is not None:
         check_flag("prompt", prompt)
-    records = messages_of(messages, options.trusted)
     if resume is None:
-        with_prompt = prompt is None or prompt
-        rendering = chatter.render(records, options, prompt=with_prompt)
-        return Chat(Conversation(chatter, records, options, rendering, "prompt" if with_prompt else "whole"))
+        return Chat(chatter.conversation(messages, options, prompt=prompt is None or prompt))
     if prompt:
         raise InputError("expected prompt=True or resume=, not both: one begins a message, the other goes on with it")
     if not isinstance(resume, str):
         raise InputError(f'expected resume as the key of a field, such as "content", not {resume!r:.60}')
+    records = messages_of(messages, options.trusted)
     return Chat(Conversation(chatter, records, options, chatter.resumed(records, options, resume), "resumed"))
 
 
@@ -344,9 +342,7 @@ def _row(
             if row.get("tools") is not None or row.get("documents") is not None:
                 options = chatter.options(**{**given, **{key: row[key] for key in row.keys() - {"messages"}}})
             row = row.get("messages")
-        records = messages_of(row, options.trusted)
-        rendering = chatter.render(records, options, prompt=prompt)
-        return Conversation(chatter, records, options, rendering, "prompt" if prompt else "whole")
+        return chatter.conversation(row, options, prompt=prompt)
     except InputError as error:
         raise InputError(f"conversation {number}: {error}") from None
 

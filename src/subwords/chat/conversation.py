@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from subwords.chat.assistant import ASSISTANT, End, Reply, Start, generation_prompt, reply_of
 from subwords.chat.owned_text import Record
 from subwords.chat.pieces import Control, Rendering
-from subwords.chat.plain import listed, variables_of
+from subwords.chat.plain import listed, messages_of, variables_of
 from subwords.chat.template import MOST_KEPT, ChatTemplate, template_of
 from subwords.spec.added_token import Special, Text
+from subwords.spec.tokenizer import chat_templates_of
 from subwords.support.errors import InputError
 from subwords.support.names import nearest
 from subwords.tokenizer import Tokenizer
@@ -53,11 +54,7 @@ class Chatter:
         self.tok: Tokenizer = tok
         spec = tok.spec
         config = dict(spec.foreign.config)
-        listed_by_name = json.loads(config["chat_template"]) if "chat_template" in config else []
-        self.templates: dict[str, str] = {entry["name"]: entry["template"] for entry in listed_by_name}
-        self.templates |= dict(spec.foreign.chat_templates)
-        if spec.chat_template is not None:
-            self.templates["default"] = spec.chat_template
+        self.templates: dict[str, str] = chat_templates_of(spec)
         self._named_control: list[str] | None = (
             json.loads(config["chat_control_tokens"]) if "chat_control_tokens" in config else None
         )
@@ -154,6 +151,12 @@ class Chatter:
             first,
         )
         return Rendering(pieces, options.control, stop)
+
+    def conversation(self, messages: object, options: Options, *, prompt: bool) -> Conversation:
+        """Return messages, rendered, with the beginning of the next answer or without it."""
+        records = messages_of(messages, options.trusted)
+        rendering = self.render(records, options, prompt=prompt)
+        return Conversation(self, records, options, rendering, "prompt" if prompt else "whole")
 
     def resumed(self, messages: Sequence[Record], options: Options, name: str) -> Rendering:
         """Return the text up to the end of a field of the last message."""

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
-from functools import lru_cache, wraps
+from functools import cached_property, lru_cache, wraps
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -30,6 +30,7 @@ from subwords.support.errors import InputError
 MOST_STEPS = 4_000_000  # passes of loops in one rendering
 CALL = 10  # steps that a call of a macro counts as
 MOST_KEPT = 256  # compiled templates
+_WRITING = frozenset({"join", "default", "d", "format", "append", "map", "center", "indent"})  # their arguments too
 _DICT_NAMES = frozenset(dir(dict))
 _UNSAFE = frozenset({"encode", "to_bytes"})  # they make bytes of any size
 
@@ -59,6 +60,20 @@ class ChatTemplate:
             raise InputError(f"invalid chat template: {error or type(error).__name__}") from None
         names = self._template.root_render_func.__globals__
         self.literals: list[OwnedText] = [value for value in names.values() if type(value) is OwnedText]
+
+    @cached_property
+    def _tree(self) -> nodes.Template:
+        return environment().parse(self.source)
+
+    @cached_property
+    def written(self) -> frozenset[str]:
+        """The literals that may be written: those that are not only compared with, or cut at."""
+        return frozenset(_written(self._tree))
+
+    @cached_property
+    def takes_tools(self) -> bool:
+        """Whether the template asks for tools."""
+        return any(node.name == "tools" for node in self._tree.find_all(nodes.Name))
 
     def pieces(self, variables: Mapping[str, Any], first: int = 0) -> list[Written]:
         """Return what the template writes; InputError for whatever it raises.
@@ -272,6 +287,26 @@ class _Turns:
             else:
                 node.body[at] = nodes.ExprStmt(told)
         return node
+
+
+def _written(node: nodes.Node) -> Iterator[str]:
+    """Yield the literals below a node that may be written."""
+    if isinstance(node, nodes.TemplateData):
+        yield node.data
+    elif isinstance(node, nodes.Const):
+        yield from (node.value,) if isinstance(node.value, str) else ()
+    elif isinstance(node, nodes.Call | nodes.Filter):
+        name = node.node.attr if isinstance(node.node, nodes.Getattr) else getattr(node, "name", "")
+        yield from () if node.node is None else _written(node.node)
+        own = node.node.name if isinstance(node, nodes.Call) and isinstance(node.node, nodes.Name) else None
+        if name == "replace":
+            yield from (text for arg in node.args[1:] for text in _written(arg))
+        elif name in _WRITING or own not in (None, "raise_exception"):  # a macro writes its arguments
+            yield from (text for arg in (*node.args, *node.kwargs) for text in _written(arg))
+    elif not isinstance(node, nodes.Compare | nodes.Test):
+        skipped = {nodes.Getitem: "arg", nodes.CondExpr: "test", nodes.If: "test"}.get(type(node))
+        for child in node.iter_child_nodes(exclude=None if skipped is None else (skipped,)):
+            yield from _written(child)
 
 
 class _Context(Context):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -21,13 +22,14 @@ from subwords.study.checks import (
     Severity,
     Subject,
     check_behavior,
+    check_chat,
     check_merges,
     check_reach,
     check_vocabulary,
 )
 from subwords.study.evaluation import measured
 from subwords.support.checks import check_strings
-from subwords.support.errors import InputError
+from subwords.support.errors import InputError, SubwordsWarning
 from subwords.support.report import Report, Table
 from subwords.tokenizer import tokenizer_of
 
@@ -144,6 +146,8 @@ def audit(
         texts = _sample(source, how)
     for check in (check_vocabulary, check_merges, check_reach):
         found += check(subject)
+    if rules is None or any(rule.startswith("chat-") for rule in chosen):
+        found += _of_chat(subject, asked=rules is not None)
     back = [*check_behavior(subject, texts)]
     ours = [one for one in back if one.witness in {*texts}][:MOST_BACK]
     found += [one for one in back if one.witness not in {*texts}] + ours
@@ -152,6 +156,16 @@ def audit(
     order = {rule: place for place, rule in enumerate(RULES)}
     left.sort(key=lambda one: (SEVERITIES.index(one.severity), order[one.rule]))
     return Audit(tuple(left), len(kept) - len(left))
+
+
+def _of_chat(subject: Subject, *, asked: bool) -> Iterator[Finding]:
+    """Yield what is wrong with chat templates. Without jinja2 it warns; asked: it raises InputError instead."""
+    try:
+        yield from check_chat(subject)
+    except InputError as error:
+        if asked:
+            raise
+        warnings.warn(f"the chat template is not checked: {error}", SubwordsWarning, stacklevel=3)
 
 
 def _unused(subject: Subject, counts: NDArray[np.int64]) -> Iterator[Finding]:

@@ -8,7 +8,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from itertools import product
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +20,14 @@ from subwords.models.families import family_of, need, segmenter_of
 from subwords.normalize.normalizer import NormalizerEngine
 from subwords.spec.template import Inserted
 from subwords.spec.token_batch import TokenBatch
+from subwords.spec.tokenizer import chat_templates_of
 from subwords.spec.unicode import property_members
 from subwords.support.errors import InputError, SubwordsError
+from subwords.support.names import nearest
+from subwords.tokenizer import chatter_of
 
 if TYPE_CHECKING:
+    from subwords.chat.conversation import Chatter, Conversation, Options
     from subwords.spec.model import Model
     from subwords.tokenizer import Tokenizer
 
@@ -68,6 +73,15 @@ _TABLE: tuple[tuple[str, Severity, str], ...] = (
     ("newer-character", "note", "a token has a character that is newer than the pinned Unicode version"),
     ("control-character", "note", "a token has a control or bidirectional character"),
     ("long-repeat", "note", "a token repeats one character many times"),
+    ("chat-literal", "error", "the chat template writes a control token that the vocabulary lacks: it becomes text"),
+    ("chat-role", "warning", "the chat template refuses a role, or leaves out what it says"),
+    ("chat-end", "warning", "the chat template ends a reply with no control token: a model cannot learn where to stop"),
+    (
+        "chat-mask",
+        "warning",
+        "the replies cannot be found in what the chat template writes, or its marks are elsewhere",
+    ),
+    ("chat-replace", "warning", "the chat template makes a control token out of what a message says"),
     ("unused-token", "note", "the corpus never uses this token"),
 )
 RULES = {name: Rule(name, severity, summary) for name, severity, summary in _TABLE}
@@ -510,3 +524,176 @@ def _normalized(subject: Subject) -> Iterator[Finding]:
             shown = tuple(map(subject.shown, ids))
             alike = ", ".join(map(repr, shown[:5]))
             yield Finding("same-when-normalized", f"the normalizer makes one text of {alike}", tuple(ids), shown)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Checks of chat templates: what they write for small conversations whose words are known.
+
+# What is a control token wherever it is written; <tools> and the like are markup in prose.
+_CONTROL_LIKE = re.compile(
+    r"<[|｜][^<>|｜{}%\s]+[|｜]?>|<[^<>|｜{}%\s]+[|｜]>|</?s>|<(?:bos|eos|sop|eop|sep|pad|unk)>"
+    r"|<(?:start|begin|beginning|end)_of_\w+>"
+)
+_BRACKETS = re.compile(r"\[/?\w*[A-Z]{3,}\w*\]")  # those of Mistral are control tokens, those of Llama 2 are text
+_BERT = frozenset({"[CLS]", "[SEP]", "[MASK]", "[PAD]", "[UNK]"})
+_INNER = re.compile(r"\w+")
+LONGEST_PROBE = 64  # characters of a literal that is said in a message
+WORDS = {"system": "amber", "user": "birch", "assistant": "cedar", "tool": "dahlia"}
+_SCHEMA = {"type": "object", "properties": {"name": {"type": "string", "description": ""}}, "required": ["name"]}
+_TOOL = {"type": "function", "function": {"name": "find", "description": "", "parameters": _SCHEMA}}
+
+
+def check_chat(subject: Subject) -> Iterator[Finding]:
+    """Yield what is wrong with the chat templates; InputError without jinja2, if there are any."""
+    if not chat_templates_of(subject.tokenizer.spec):
+        return
+    chatter = chatter_of(subject.tokenizer)
+    for name in chatter.templates:
+        yield from _ChatCheck(chatter, name).findings()
+
+
+class _Shape(NamedTuple):
+    """How conversations are given: templates differ in what they take.
+
+    in_parts: content as a list of parts. tools: always. as_text: arguments of calls.
+    """
+
+    in_parts: bool
+    tools: bool
+    as_text: bool
+
+
+class _ChatCheck:
+    """A chat template under audit."""
+
+    def __init__(self, chatter: Chatter, name: str) -> None:
+        self._chatter, self._name, self._shape = chatter, name, _Shape(False, False, False)
+        self._trusted = set[str]()  # what was rendered, of the template and of roles
+
+    def _finding(self, rule: str, message: str, *tokens: str) -> Finding:
+        where = "chat template" if self._name == "default" else f"chat template {self._name!r:.40}"
+        return Finding(rule, f"the {where} {message}", (), (*tokens, where))
+
+    def findings(self) -> Iterator[Finding]:
+        """Yield all findings."""
+        try:
+            options = self._chatter.options(None, None, self._name, None, {})
+        except InputError as error:
+            yield self._finding("chat-role", f"does not run: {error}", "every role")
+            return
+        least = dict[_Shape, list[Finding]]()
+        for shape in product((False, True), repeat=3):
+            self._shape = _Shape(*shape)
+            least[self._shape] = [*self._roles(options)]
+            if not least[self._shape]:
+                break
+        self._shape = min(least, key=lambda shape: len(least[shape]))
+        yield from least[self._shape]
+        yield from self._literals(options)
+        yield from self._replies(options)
+        yield from self._made(options)
+
+    def _literals(self, options: Options) -> Iterator[Finding]:
+        own = {token.content for token in self._chatter.tok.added_tokens}
+        written = options.template.written | self._trusted
+        brackets = {text for text in own if _BRACKETS.fullmatch(text)} - _BERT
+        has_any = any(token in text for text in written for token in own) or "_token" in options.template.source
+        for pattern in (_CONTROL_LIKE, _BRACKETS) if brackets or not has_any else (_CONTROL_LIKE,):
+            for token in sorted({found for text in written for found in pattern.findall(text)} - own):
+                message = f"writes {token!r}, which is no added token: it becomes text{nearest(token, own)}"
+                yield self._finding("chat-literal", message, token)
+
+    # ------------------------------------------------------------------ roles
+
+    def _said(self, role: str, text: str | None = None, **entries: Any) -> dict[str, Any]:
+        text = WORDS[role] if text is None else text
+        return {"role": role, "content": [{"type": "text", "text": text}] if self._shape.in_parts else text, **entries}
+
+    def _asked(self, options: Options) -> dict[str, list[dict[str, Any]]]:
+        """Return a conversation for each role that a template should know."""
+        user, reply = self._said("user"), self._said("assistant")
+        asked = {"user": [user], "assistant": [user, reply, user], "system": [self._said("system"), user]}
+        if options.template.takes_tools:
+            function = {"name": "find", "arguments": '{"name": "elder"}' if self._shape.as_text else {"name": "elder"}}
+            call = {"id": "abcdefghi", "type": "function", "function": function}
+            called = self._said("assistant", "", tool_calls=[call])
+            asked["tool"] = [user, called, self._said("tool", name="find", tool_call_id=call["id"]), reply]
+        return asked
+
+    def _render(
+        self, messages: list[dict[str, Any]], options: Options, *, prompt: bool = False, tools: bool = False
+    ) -> Conversation:
+        if tools or self._shape.tools:
+            options = self._chatter.options([_TOOL], None, self._name, None, {})
+        return self._chatter.conversation(messages, options, prompt=prompt)
+
+    def _roles(self, options: Options) -> Iterator[Finding]:
+        for role, messages in self._asked(options).items():
+            try:
+                rendering = self._render(messages, options, prompt=True, tools=role == "tool").rendering
+            except InputError as error:
+                yield self._finding("chat-role", f"cannot render a message of the role {role!r}: {error}", role)
+                continue
+            self._trusted.update(rendering.trusted())
+            if WORDS[role] not in rendering.text:
+                yield self._finding("chat-role", f"leaves out what a message of the role {role!r} says", role)
+
+    # ------------------------------------------------------------------ replies
+
+    def _replies(self, options: Options) -> Iterator[Finding]:
+        words = "cedar", "cypress"
+        users = self._said("user"), self._said("user", "beech")
+        first, second = (self._said("assistant", word) for word in words)
+        try:
+            made = self._render([users[0], first, users[1], second], options)
+        except InputError:  # a finding of roles
+            return
+        text = made.rendering.text
+        if not all(word in text for word in words):  # as above
+            return
+        try:
+            shown = "".join(text[start:stop] for start, stop in made.ranges(None, None))
+        except InputError as error:
+            yield self._finding("chat-mask", f"hides the replies: {error}", "replies")
+            return
+        kind = "marks ({% generation %})" if made.rendering.marks else "replies, as they are found,"
+        if lost := [word for word in words if word not in shown]:
+            what = "all replies" if lost == [*words] else "the first reply" if lost == [words[0]] else "the last reply"
+            yield self._finding("chat-mask", f"writes a text whose {kind} lack {what}", "replies")
+        elif WORDS["user"] in shown or "beech" in shown:
+            yield self._finding("chat-mask", f"writes a text whose {kind} have what the user says", "replies")
+        ends = [reply is not None and reply.end is not None for reply in (made.reply(1), made.reply(3))]
+        if not all(ends):
+            which = "replies" if not any(ends) else "the last reply" if ends[0] else "replies but the last one"
+            yield self._finding("chat-end", f"writes no control token at the end of {which}", "end")
+
+    # ------------------------------------------------------------------ tokens made of what messages say
+
+    def _made(self, options: Options) -> Iterator[Finding]:
+        """Say single literals of the template, and words that are within control tokens; look for new tokens."""
+        control = options.control
+        said = list[str]()
+        if "replace" in options.template.source:
+            said += sorted({text.strip() for text in options.template.literals if 0 < len(text) <= LONGEST_PROBE})
+        inner = {_INNER.sub("", token): found[0] for token in control.tokens if (found := _INNER.search(token))}
+        said += [word for marks, word in inner.items() if marks]
+        shown = set[str]()
+        for word in said:
+            if not word:
+                continue
+            messages = [
+                self._said("user", word, name=word),
+                self._said("assistant", word, name=word),
+                self._said("user", word, name=word),
+            ]
+            try:
+                rendering = self._render(messages, options).rendering
+            except InputError:
+                continue
+            trusted = {start for start, _, _ in rendering.found}
+            for start, _, token in rendering.spelled():
+                content = token.content
+                if start not in trusted and content not in word and content not in shown:
+                    shown.add(content)
+                    message = f"makes {content!r} where a message says {word!r}: here it is text, elsewhere the token"
+                    yield self._finding("chat-replace", message, content)

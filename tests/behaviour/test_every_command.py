@@ -32,6 +32,7 @@ GOOD = {
     "inspect": "{tok} --source {text}",
     "convert": "{tok} {out}.tiktoken",
     "verify": "{tok} --source {text}",
+    "diff": "{tok} {other} --source {text} --fail-on never",
     "show": "{tok} --text-file {text} --no-browser",
     "warmup": "",
     "doctor": "",

@@ -41,6 +41,7 @@ RESULTS: dict[str, Callable[[Path], Any]] = {
     "boundary_difference": lambda folder: subwords.study.boundary_difference(tok(), "l", "ow"),
     "compare": lambda folder: subwords.study.compare([tok(), smaller()], TEXT),
     "convert": lambda folder: subwords.files.convert(saved(folder), folder / "tok.tiktoken"),
+    "diff": lambda folder: subwords.study.diff(smaller(), tok().with_(chat_template="{{ 1 }}"), source=TEXT),
     "encode_files": lambda folder: tok().encode_files(TEXT, folder / "ids.npy"),
     "evaluate": lambda folder: subwords.study.evaluate(tok(), TEXT),
     "evaluate, groups": lambda folder: subwords.study.evaluate(tok(), {"one": TEXT, "other": ["low"]}),

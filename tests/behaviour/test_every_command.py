@@ -33,6 +33,7 @@ GOOD = {
     "convert": "{tok} {out}.tiktoken",
     "verify": "{tok} --source {text}",
     "diff": "{tok} {other} --source {text} --fail-on never",
+    "lock": "{tok} -o {out}.lock",
     "show": "{tok} --text-file {text} --no-browser",
     "warmup": "",
     "doctor": "",

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 import subwords
 from commands import json_of, run
 from inside import BPE, DIFF_RULES, Unigram, Vocab
-from small_data import file_of
 from subwords import AddedToken, InputError, Padding, Tokenizer, Truncation
 from subwords.cli import main
 
@@ -304,17 +303,21 @@ PAIRS = {
 }
 
 
-@pytest.mark.parametrize("names", PAIRS, ids=" ".join)
+SLOW = ("phi-3/tokenizer.json", "mistral/tokenizer.model.v1")
+
+
+@pytest.mark.parametrize(
+    "names", [pytest.param(names, marks=[pytest.mark.sweep] * (names == SLOW), id=" ".join(names)) for names in PAIRS]
+)
 @pytest.mark.rotating(4, always=("spiece", "vocab.txt"))
 @pytest.mark.filterwarnings("ignore::subwords.SubwordsWarning")
-def test_real_pairs(data: Path, names: tuple[str, str]) -> None:
-    a, b = (subwords.load(file_of(data, name)) for name in names)
+def test_real_pairs(shared_data: Path, names: tuple[str, str]) -> None:
+    a, b = (subwords.load(shared_data / "tokenizers" / name) for name in names)
     result = subwords.study.diff(a, b)
     rules = {one.rule for one in result.findings}
     expected, absent = (set(words.split()) for words in PAIRS[names])
-    if data.name != "small":
-        assert expected <= rules
-        assert not absent & rules
+    assert expected <= rules
+    assert not absent & rules
     for one in result.findings:
         if one.rule == "other-ids":
             assert one.witness is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from difflib import unified_diff
 from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, Any, Literal
@@ -251,18 +251,17 @@ _APART = ("vocab", "merges", "ranks", "scores", "parts", "literal_ids")  # compa
 def _model_findings(pair: _Pair) -> Iterator[Finding]:
     """Yield the settings of models of one family that differ."""
     same = {index for index, (before, after) in enumerate(zip(pair.old, pair.new, strict=False)) if before == after}
-    for one in fields(pair.a.model):  # type: ignore[arg-type]  # models are dataclasses
-        before, after = (getattr(tok.model, one.name) for tok in pair.tokenizers)
+    values = pair.b.model.values
+    for name, before in pair.a.model.values.items():
+        after = values[name]
         if isinstance(before, frozenset):  # of ids
             if changed := sorted((before ^ after) & same):
-                told = ", ".join(
-                    f"{_quoted(pair.new[index])} is {'' if index in after else 'not '}in it" for index in changed[:5]
-                )
-                more = f" and {len(changed) - 5} more" if len(changed) > 5 else ""
-                yield Finding("changed-model", f"{one.name}: {told}{more}", tuple(changed), (one.name,))
-        elif one.name not in _APART and before != after:
-            rule = "changed-dropout" if one.name == "dropout" else "changed-model"
-            yield Finding(rule, f"{one.name} is {after!r:.60} instead of {before!r:.60}", (), (one.name,))
+                told = [f"{_quoted(pair.new[index])} is {'' if index in after else 'not '}in it" for index in changed]
+                more = f" and {len(told) - 5} more" if len(told) > 5 else ""
+                yield Finding("changed-model", f"{name}: {', '.join(told[:5])}{more}", tuple(changed), (name,))
+        elif name not in _APART and before != after:
+            rule = "changed-dropout" if name == "dropout" else "changed-model"
+            yield Finding(rule, f"{name} is {after!r:.60} instead of {before!r:.60}", (), (name,))
 
 
 def _score_findings(pair: _Pair) -> Iterator[Finding]:

@@ -141,7 +141,7 @@ NAMES = {
     "split.splitter": "Splitter SplitterEngine route_of",
     "split.transducer": "Machine",
     "split.word_spans": "put_bytes_back whole_text write_byte_chars",
-    "study.checks": "RULES",
+    "study.findings": "DIFF_RULES RULES",
     "study.evaluation": "NO_SPACES SPACELESS_CHARACTERS WORDS measured word_classes",
     "study.explanation": "Trace alternatives_of explain_word word_explainer",
     "study.growth": "shrink_vocabulary",

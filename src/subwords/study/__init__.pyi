@@ -1,5 +1,6 @@
 from subwords.study.auditing import audit as audit
 from subwords.study.comparison import compare as compare
+from subwords.study.differences import diff as diff
 from subwords.study.evaluation import evaluate as evaluate
 from subwords.study.explanation import explain as explain
 from subwords.study.growth import allocation as allocation

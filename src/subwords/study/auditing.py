@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,22 +13,11 @@ from numpy.typing import NDArray
 from subwords.corpus.progress import progress as progress_line
 from subwords.corpus.read import read_blocks
 from subwords.corpus.reading import Reading, reading_of
-from subwords.study.checks import (
-    RULES,
-    SEVERITIES,
-    Finding,
-    Severity,
-    Subject,
-    check_behavior,
-    check_chat,
-    check_merges,
-    check_reach,
-    check_vocabulary,
-)
+from subwords.study.checks import Subject, check_behavior, check_chat, check_merges, check_reach, check_vocabulary
 from subwords.study.evaluation import measured
+from subwords.study.findings import RULES, Finding, Findings, by_severity
 from subwords.support.checks import check_strings
 from subwords.support.errors import InputError, SubwordsWarning
-from subwords.support.report import Report, Table
 from subwords.tokenizer import tokenizer_of
 
 if TYPE_CHECKING:
@@ -43,69 +30,16 @@ MOST_BACK = 20  # texts of the corpus that do not come back
 
 
 @dataclass(frozen=True)
-class Audit(Report):
-    """What `audit` found. findings: the worst first. accepted: how many findings the baseline accepts."""
+class Audit(Findings):
+    """What `audit` found. accepted: how many findings the baseline accepts."""
 
-    findings: tuple[Finding, ...]
     accepted: int = 0
 
-    def count(self, severity: Severity) -> int:
-        """Return the number of findings of a severity."""
-        return sum(one.severity == severity for one in self.findings)
+    def _more(self) -> dict[str, Any]:
+        return {"accepted": self.accepted}
 
-    def fails(self, severity: Severity) -> bool:
-        """Return whether there is a finding of this severity or a worse one."""
-        worst = SEVERITIES.index(severity)
-        return any(SEVERITIES.index(one.severity) <= worst for one in self.findings)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return all findings as dicts, for JSON."""
-        counts: dict[str, Any] = {severity: self.count(severity) for severity in SEVERITIES}
-        return {**counts, "accepted": self.accepted, "findings": [one.to_dict() for one in self.findings]}
-
-    def tables(self) -> list[Table]:
-        """Return the findings."""
-        rows = [(one.severity, one.rule, one.message, " ".join(map(str, one.ids))) for one in self.findings]
-        return [Table(("severity", "rule", "message", "ids"), rows, "Findings", "tab:audit")]
-
-    def to_sarif(self) -> dict[str, Any]:
-        """Return the findings in the format SARIF 2.1.0, which code scanners read."""
-        used = sorted({one.rule for one in self.findings})
-        rules = [
-            {
-                "id": name,
-                "shortDescription": {"text": RULES[name].summary},
-                "defaultConfiguration": {"level": RULES[name].severity},
-            }
-            for name in used
-        ]
-        results = [
-            {
-                "ruleId": one.rule,
-                "ruleIndex": used.index(one.rule),
-                "level": one.severity,
-                "message": {"text": one.message},
-                "partialFingerprints": {"subwords/v1": one.fingerprint},
-                "properties": {"ids": list(one.ids), "tokens": list(one.tokens)},
-            }
-            for one in self.findings
-        ]
-        from subwords import __version__
-
-        driver = {"name": "subwords", "version": __version__, "rules": rules}
-        schema = "https://json.schemastore.org/sarif-2.1.0.json"
-        return {"$schema": schema, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": results}]}
-
-    def lines(self, limit: int = 5) -> Iterator[str]:
-        """Yield the findings by rule, at most `limit` of each."""
-        counts = ", ".join(f"{self.count(severity)} {severity}s" for severity in SEVERITIES)
-        yield counts + (f", {self.accepted} accepted" if self.accepted else "")
-        for rule, number in Counter(one.rule for one in self.findings).items():
-            yield f"{RULES[rule].severity}: {rule} ({number}): {RULES[rule].summary}"
-            for one in islice((one for one in self.findings if one.rule == rule), limit):
-                yield f"    {one.message}"
-            if number > limit:
-                yield f"    and {number - limit} more"
+    def _head(self) -> str:
+        return super()._head() + (f", {self.accepted} accepted" if self.accepted else "")
 
 
 def audit(
@@ -153,9 +87,7 @@ def audit(
     found += [one for one in back if one.witness not in {*texts}] + ours
     kept = [one for one in found if one.rule in chosen]
     left = [one for one in kept if one.fingerprint not in accepted]
-    order = {rule: place for place, rule in enumerate(RULES)}
-    left.sort(key=lambda one: (SEVERITIES.index(one.severity), order[one.rule]))
-    return Audit(tuple(left), len(kept) - len(left))
+    return Audit(by_severity(left), len(kept) - len(left))
 
 
 def _of_chat(subject: Subject, *, asked: bool) -> Iterator[Finding]:

@@ -56,7 +56,15 @@ Changed: TypeAlias = Callable[[Token], Token]
 
 
 class ListStage(ABC):
-    """A step that takes tokens and returns tokens."""
+    """A step that takes tokens and returns tokens.
+
+    at_rest: it holds nothing, and what it makes of the next token depends on this token alone. False if unknown.
+    """
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether what comes next depends on the next token alone."""
+        return False
 
     @abstractmethod
     def feed(self, token: Token) -> Iterable[Token]:
@@ -127,6 +135,11 @@ class EachToken(ListStage):
     def __init__(self, change: Changed) -> None:
         self._change = change
 
+    @property
+    def at_rest(self) -> bool:
+        """Whether it has no state: yes."""
+        return True
+
     def feed(self, token: Token) -> Iterable[Token]:
         """Return the changed token."""
         return (self._change(token),)
@@ -136,6 +149,11 @@ class _FirstDiffers(ListStage):
     """Treats the first token in another way than the others."""
 
     _is_first = True
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether the first token is over."""
+        return not self._is_first
 
     def feed(self, token: Token) -> Iterable[Token]:
         """Return the changed token."""
@@ -232,6 +250,11 @@ class ByteTokens(ListStage):
         self._incomplete = b""  # the start of a character at the end of the run
         self._is_broken = False
 
+    @property
+    def at_rest(self) -> bool:
+        """Whether no byte token came last."""
+        return not self._data and not self._is_broken
+
     def feed(self, token: Token) -> Iterable[Token]:
         """Return the run that the token ends, and the token."""
         if not is_byte_token(token.text):
@@ -266,6 +289,11 @@ class ByteTokens(ListStage):
 
 class TextStage(ABC):
     """A step that takes the characters of the only token and returns those that are final."""
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether it holds nothing and passes on all that comes; False if unknown."""
+        return False
 
     @abstractmethod
     def feed(self, text: Traced) -> Traced:
@@ -309,6 +337,11 @@ class Stripper(TextStage):
         self._left = step.start
         self._waiting: list[Traced] = []
 
+    @property
+    def at_rest(self) -> bool:
+        """Whether it removes nothing from here on."""
+        return not self._left and not self._step.stop
+
     def feed(self, text: Traced) -> Traced:
         """Return the characters before a run that may be the end."""
         if not self._left and not self._step.stop:
@@ -342,6 +375,11 @@ class Exactly(TextStage):
         self._may_become = may_become
         self._change = change
         self._waiting: Traced | None = NOTHING
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether the token is none that changes."""
+        return self._waiting is None
 
     def feed(self, text: Traced) -> Traced:
         """Return the characters unless the token may be one of those that change."""
@@ -412,6 +450,11 @@ class IdSource(ABC):
 
     size: int
 
+    @property
+    @abstractmethod
+    def at_rest(self) -> bool:
+        """Whether nothing is held, and the text of the next id depends on this id alone, as in any source at rest."""
+
     def text(self, index: int) -> str:
         """Take the next id; return the text that is final, for callers that need no places."""
         return self.feed(index, (0, 1)).text
@@ -432,6 +475,11 @@ class ByteSource(IdSource):
         self.size = len(vocab)
         self._tokens = vocab.known
         self._utf8 = Utf8("replace")
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether no character is incomplete."""
+        return self._utf8.at_rest
 
     def feed(self, index: int, place: Place) -> Traced:
         """Return the complete characters."""
@@ -493,6 +541,15 @@ class TokenSource(IdSource):
             for step in steps[at + 1 :]:
                 self._texts += _text_stages(step, may_be_dropped)
                 may_be_dropped = may_be_dropped or isinstance(step, CTC)
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether all stages are."""
+        return (
+            self._join.at_rest
+            and all(stage.at_rest for stage in self._lists)
+            and all(stage.at_rest for stage in self._texts)
+        )
 
     def feed(self, index: int, place: Place) -> Traced:
         """Return the text that is final."""
@@ -597,6 +654,10 @@ def _run_of(token: Token) -> list[Token]:
 class _Join:
     """Joins tokens into characters."""
 
+    @property
+    def at_rest(self) -> bool:
+        return True
+
     def feed(self, token: Token) -> Traced:
         return Traced(token.text, token.places)
 
@@ -613,6 +674,10 @@ class _Bytes(_Join):
 
     def __init__(self) -> None:
         self._utf8 = Utf8("replace")
+
+    @property
+    def at_rest(self) -> bool:
+        return self._utf8.at_rest
 
     def feed(self, token: Token) -> Traced:
         data = bytes_of_letters(token.text)
@@ -633,6 +698,10 @@ class _SentencePiece(_Join):
         self._decoder = decoder
         self._utf8 = Utf8("surrogateescape")
         self._drops = decoder.drops_first or decoder.drops_leading
+
+    @property
+    def at_rest(self) -> bool:
+        return self._utf8.at_rest and not self._drops
 
     def feed(self, token: Token) -> Traced:
         decoder = self._decoder

@@ -285,9 +285,9 @@ class Utf8:
         self._places: list[Place] = []
 
     @property
-    def at_rest(self) -> bool:
-        """Whether no character is incomplete."""
-        return not self._data
+    def held(self) -> bytes:
+        """The bytes of an incomplete character."""
+        return self._data
 
     def feed(self, data: bytes, place: Place) -> Traced:
         """Take bytes; return the characters that are complete."""

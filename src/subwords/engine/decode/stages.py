@@ -53,18 +53,20 @@ from subwords.spec.vocab import CHARACTERS, Vocab
 # only token.
 
 Changed: TypeAlias = Callable[[Token], Token]
+LONGEST_RUN = 8  # byte tokens that are told as a state
+AT_REST: tuple[bytes, ...] = ()  # the state of a source that holds nothing
 
 
 class ListStage(ABC):
     """A step that takes tokens and returns tokens.
 
-    at_rest: it holds nothing, and what it makes of the next token depends on this token alone. False if unknown.
+    held: the bytes that decide, with the next token, what it makes of it; None if more than these may.
     """
 
     @property
-    def at_rest(self) -> bool:
-        """Whether what comes next depends on the next token alone."""
-        return False
+    def held(self) -> bytes | None:
+        """The bytes that wait; None if what it does depends on more."""
+        return None
 
     @abstractmethod
     def feed(self, token: Token) -> Iterable[Token]:
@@ -136,9 +138,9 @@ class EachToken(ListStage):
         self._change = change
 
     @property
-    def at_rest(self) -> bool:
-        """Whether it has no state: yes."""
-        return True
+    def held(self) -> bytes:
+        """No bytes."""
+        return b""
 
     def feed(self, token: Token) -> Iterable[Token]:
         """Return the changed token."""
@@ -151,9 +153,9 @@ class _FirstDiffers(ListStage):
     _is_first = True
 
     @property
-    def at_rest(self) -> bool:
-        """Whether the first token is over."""
-        return not self._is_first
+    def held(self) -> bytes | None:
+        """No bytes once the first token is over."""
+        return None if self._is_first else b""
 
     def feed(self, token: Token) -> Iterable[Token]:
         """Return the changed token."""
@@ -251,9 +253,9 @@ class ByteTokens(ListStage):
         self._is_broken = False
 
     @property
-    def at_rest(self) -> bool:
-        """Whether no byte token came last."""
-        return not self._data and not self._is_broken
+    def held(self) -> bytes | None:
+        """The run."""
+        return None if self._is_broken or len(self._data) > LONGEST_RUN else bytes(self._data)
 
     def feed(self, token: Token) -> Iterable[Token]:
         """Return the run that the token ends, and the token."""
@@ -291,7 +293,7 @@ class TextStage(ABC):
     """A step that takes the characters of the only token and returns those that are final."""
 
     @property
-    def at_rest(self) -> bool:
+    def is_over(self) -> bool:
         """Whether it holds nothing and passes on all that comes; False if unknown."""
         return False
 
@@ -338,7 +340,7 @@ class Stripper(TextStage):
         self._waiting: list[Traced] = []
 
     @property
-    def at_rest(self) -> bool:
+    def is_over(self) -> bool:
         """Whether it removes nothing from here on."""
         return not self._left and not self._step.stop
 
@@ -377,7 +379,7 @@ class Exactly(TextStage):
         self._waiting: Traced | None = NOTHING
 
     @property
-    def at_rest(self) -> bool:
+    def is_over(self) -> bool:
         """Whether the token is none that changes."""
         return self._waiting is None
 
@@ -452,8 +454,8 @@ class IdSource(ABC):
 
     @property
     @abstractmethod
-    def at_rest(self) -> bool:
-        """Whether nothing is held, and the text of the next id depends on this id alone, as in any source at rest."""
+    def state(self) -> tuple[bytes, ...] | None:
+        """What the text of all later ids depends on, beside these; None if that is not known. See `AT_REST`."""
 
     def text(self, index: int) -> str:
         """Take the next id; return the text that is final, for callers that need no places."""
@@ -477,9 +479,9 @@ class ByteSource(IdSource):
         self._utf8 = Utf8("replace")
 
     @property
-    def at_rest(self) -> bool:
-        """Whether no character is incomplete."""
-        return self._utf8.at_rest
+    def state(self) -> tuple[bytes, ...]:
+        """The incomplete character."""
+        return (self._utf8.held,) if self._utf8.held else AT_REST
 
     def feed(self, index: int, place: Place) -> Traced:
         """Return the complete characters."""
@@ -543,13 +545,17 @@ class TokenSource(IdSource):
                 may_be_dropped = may_be_dropped or isinstance(step, CTC)
 
     @property
-    def at_rest(self) -> bool:
-        """Whether all stages are."""
-        return (
-            self._join.at_rest
-            and all(stage.at_rest for stage in self._lists)
-            and all(stage.at_rest for stage in self._texts)
-        )
+    def state(self) -> tuple[bytes, ...] | None:
+        """What the stages hold."""
+        found = [self._join.held]
+        for stage in self._texts:
+            if not stage.is_over:
+                return None
+        for each in self._lists:
+            found.append(each.held)
+        if None in found:
+            return None
+        return tuple(found) if any(found) else AT_REST  # type: ignore[arg-type]  # without None
 
     def feed(self, index: int, place: Place) -> Traced:
         """Return the text that is final."""
@@ -655,8 +661,8 @@ class _Join:
     """Joins tokens into characters."""
 
     @property
-    def at_rest(self) -> bool:
-        return True
+    def held(self) -> bytes | None:
+        return b""
 
     def feed(self, token: Token) -> Traced:
         return Traced(token.text, token.places)
@@ -676,8 +682,8 @@ class _Bytes(_Join):
         self._utf8 = Utf8("replace")
 
     @property
-    def at_rest(self) -> bool:
-        return self._utf8.at_rest
+    def held(self) -> bytes | None:
+        return self._utf8.held
 
     def feed(self, token: Token) -> Traced:
         data = bytes_of_letters(token.text)
@@ -700,8 +706,8 @@ class _SentencePiece(_Join):
         self._drops = decoder.drops_first or decoder.drops_leading
 
     @property
-    def at_rest(self) -> bool:
-        return self._utf8.at_rest and not self._drops
+    def held(self) -> bytes | None:
+        return None if self._drops else self._utf8.held
 
     def feed(self, token: Token) -> Traced:
         decoder = self._decoder

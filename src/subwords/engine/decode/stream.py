@@ -9,7 +9,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from operator import add
+from operator import add, call
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
 
@@ -26,7 +26,7 @@ from subwords.engine.decode.decoding import (
     join_texts,
     piece_bytes,
 )
-from subwords.engine.decode.stages import IdSource, TokenSource
+from subwords.engine.decode.stages import AT_REST, IdSource, TokenSource
 from subwords.spec.decoder import ByteDecoder, ByteFallback, Decoder, SentencePieceDecoder
 from subwords.spec.token_batch import MOST_AS_LIST, TokenBatch
 from subwords.spec.vocab import Vocab
@@ -114,8 +114,8 @@ class StopTexts:
         return node, len(text), ""
 
     def start(self, node: int, stop: int) -> str:
-        """Return the first characters of a node."""
-        return self._begins[node][:stop]
+        """Return the first characters of a node, at most `stop`."""
+        return self._begins[node][: min(stop, self.depths[node])]
 
 
 def check_stop(stop: StopLike | None, size: int) -> tuple[tuple[str, ...], frozenset[int]]:
@@ -139,24 +139,48 @@ def check_stop(stop: StopLike | None, size: int) -> tuple[tuple[str, ...], froze
 # ---------------------------------------------------------------------------------------------------------------------
 # Streams.
 
-_Ready: TypeAlias = Callable[[Any], str | None]
-
-_NOT_READY: _Ready = MappingProxyType[Any, str]({}).get
+MOST_ENTRIES = 1 << 17  # of a table, beside those of its first state
+MOST_REPLAYED = 64  # ids
 _START = (0, 0)
 
+_State: TypeAlias = tuple[tuple[bytes, ...], int]
+_Ready: TypeAlias = Callable[[Any], Any]
+_UNKNOWN: _Ready = MappingProxyType[Any, Any]({}).get
 
-class StreamTable(NamedTuple):
-    """What streams with the same options share.
 
-    skipped, stop_ids: ids that give no text, and that end it. stops: texts that end it. known: what an id gives to a
-    stream at rest that stays at rest; filled as ids come. A stream is at rest if its source is, its prompt is over, and
-    no stop may have begun. With `stops`, each of these texts has a character.
+class Move(NamedTuple):
+    """What an id gives in a state: a text, and the entries of the next state; `rests` if that is REST."""
+
+    text: str
+    ready: _Ready
+    rests: bool
+
+
+class StreamTable:
+    """What streams with the same options share: what ids give in the states that came before.
+
+    skipped, stop_ids: ids that give no text, and that end it. stops: texts that end it. A state is that of the source
+    and the node of `stops`. rest: the entries of the state in which nothing waits: a text if the state stays, otherwise
+    a `Move`. With `stops`, an id that leads there gives the last character.
     """
 
-    skipped: AbstractSet[int]
-    stop_ids: AbstractSet[int]
-    stops: StopTexts | None
-    known: dict[int, str]
+    def __init__(self, skipped: AbstractSet[int], stop_ids: AbstractSet[int], stops: StopTexts | None) -> None:
+        self.skipped, self.stop_ids, self.stops = skipped, stop_ids, stops
+        self.rest: dict[int, Any] = {}
+        self._states: dict[_State, dict[int, Any]] = {REST: self.rest}
+        self._left = MOST_ENTRIES
+
+    def add(self, before: _State, index: int, text: str, after: _State) -> None:
+        """Note what an id gives in a state."""
+        if before == after == REST:
+            self.rest[index] = text
+        elif self._left > 0:
+            self._left -= 1
+            ready = self._states.setdefault(after, {}).get
+            self._states.setdefault(before, {})[index] = Move(text, ready, after == REST)
+
+
+REST: _State = (AT_REST, 0)
 
 
 class DecodeStream:
@@ -178,42 +202,44 @@ class DecodeStream:
     """
 
     __slots__ = (
-        *("_chars", "_count", "_is_finished", "_marks", "_node", "_ready", "_shown", "_source", "_table"),
-        "stopped",
+        *("_chars", "_count", "_is_finished", "_log", "_marks", "_node", "_ready", "_shown", "_source", "_table"),
+        *("_unread", "stopped"),
     )
 
     def __init__(self, source: IdSource, table: StreamTable, prompt: Sequence[int] = (), shown: str = "") -> None:
         self._source, self._table = source, table
-        self._count = self._chars = 0  # of the ids and of their final text
+        self._count = self._chars = 0  # of the ids and of their final text, but for ...
+        self._unread = 0  # characters that came from the table; the source is at rest then, but for ...
+        self._log: list[int] = []  # ids that it has not read
         self._is_finished = False
         self._shown = ""  # the rest of the prompt's text, which is not returned
-        self._ready = _NOT_READY  # finds the text of an id if the stream is at rest
+        self._ready = _UNKNOWN  # finds an id in the table
         self._node = 0  # the part of a stop at the end, which waits
         self._marks = deque([_START])  # numbers of characters, and the ids that give them, from the last returned on
         self.stopped: Stop | None = None
         size = 0
-        self._rest()
         for index in prompt:
-            text = self._ready(index)
-            if text is None and index not in table.skipped:
-                text = source.feed(index, _START).text
-                self._rest()
-            size += len(text or "")
+            if index not in table.skipped:
+                size += len(source.feed(index, _START).text)
         self._shown = shown[size:]
-        self._rest()
+        self._find_state()
+
+    @property
+    def _may_stop(self) -> bool:
+        return bool(self._table.stops or self._table.stop_ids)
 
     def step(self, ids: int | Iterable[int] | NDArray[np.integer[Any]]) -> str:
         """Take the next id, or several; return the text that is now final, "" if there is none yet.
 
         Raises InputError for an invalid id, with its position, and after `finish`. The stream then stays as it was.
         """
-        if type(ids) is int and (text := self._ready(ids)) is not None:
+        if type(ids) is int and type(text := self._ready(ids)) is str:
             self._count += 1
-            self._chars += len(text)
+            self._unread += len(text)
             return text
         if self._is_finished:
             raise InputError("expected no ids after finish(): tok.stream() returns a new stream")
-        return "".join([*map(self._next, self._checked(ids, self._count))])
+        return "".join([self._next(index, self._ready(index)) for index in self._checked(ids, self._count)])
 
     def _checked(self, ids: int | Iterable[int] | NDArray[np.integer[Any]], first: int) -> list[int]:
         if isinstance(ids, int | np.integer) and not isinstance(ids, bool):
@@ -225,40 +251,80 @@ class DecodeStream:
                 raise InputError(f"expected ids from 0 to {self._source.size - 1}; ids[{at}] is {index}")
         return flat
 
-    def _next(self, index: int) -> str:
-        """Return the text of the next id, which is valid."""
-        text = self._ready(index)
-        if text is not None:
+    def _next(self, index: int, found: Any) -> str:
+        """Return the text of the next id, which is valid; `found` is its entry in the table, or None."""
+        if type(found) is str:
             self._count += 1
-            self._chars += len(text)
-            return text
-        if self.stopped is not None:
-            return ""
-        skipped, stop_ids, stops, known = self._table
-        at, rested = self._count, self._ready is not _NOT_READY
-        if index in stop_ids:
-            text = self._last()
-            self.stopped = self.stopped or Stop(index, self._chars, at)
-            self._ready = _NOT_READY
-            return text
-        self._mark()
-        self._count = at + 1
-        if index in skipped:
-            text = ""
-        elif stops is None:
-            text = self._new(Traced(self._source.text(index), [])).text
-            self._chars += len(text)
+            self._unread += len(found)
+            return found
+        log = self._log
+        if found is None or len(log) >= MOST_REPLAYED:
+            return "" if self.stopped else self._learn(index)
+        text: str
+        text, self._ready, rests = found
+        if not log:
+            self._chars += self._unread
+            self._unread = 0
+        if rests:
+            log.clear()
         else:
-            text = self._before_stop(stops, self._new(self._source.feed(index, (at, at + 1))))
-        self._rest()
-        if rested and self._ready is not _NOT_READY and (text or stops is None):
-            known[index] = text
+            log.append(index)
+        self._count += 1
+        self._unread += len(text)
         return text
 
-    def _rest(self) -> None:
-        is_over = self._is_finished or self.stopped is not None
-        rests = not (is_over or self._shown or self._node) and self._source.at_rest
-        self._ready = self._table.known.get if rests else _NOT_READY
+    def _learn(self, index: int) -> str:
+        """Return the text of the next id, and put it in the table."""
+        self._replay()
+        table = self._table
+        if index in table.stop_ids:
+            text = self._last()
+            self.stopped = self.stopped or Stop(index, self._chars, self._count)
+            return text
+        before = self._state
+        text = self._read(index)
+        after = self._find_state()
+        if before and after and not (table.stops and after == REST and self._marks[-1] != (self._chars, self._count)):
+            table.add(before, index, text, after)
+        return text
+
+    def _replay(self) -> None:
+        """Let the source read what came from the table."""
+        log, self._log = self._log, []
+        if not log:
+            self._chars += self._unread
+        self._unread = 0
+        self._count -= len(log)
+        if self._marks[-1][0] < self._chars:  # at rest, where the last id gave the last character
+            self._marks = deque([(self._chars, self._count)])
+        for index in log:
+            self._read(index)
+        self._ready = _UNKNOWN
+
+    def _read(self, index: int) -> str:
+        """Return the text of the next id, read by the source."""
+        at, stops = self._count, self._table.stops
+        self._count = at + 1
+        if index in self._table.skipped:
+            return ""
+        if stops is not None:
+            return self._before_stop(stops, self._new(self._source.feed(index, (at, at + 1))))
+        text = self._new(Traced(self._source.text(index), [])).text
+        self._chars += len(text)
+        return text
+
+    @property
+    def _state(self) -> _State | None:
+        if self._shown or self._is_finished or self.stopped is not None:
+            return None
+        state = self._source.state
+        return None if state is None else (state, self._node)
+
+    def _find_state(self) -> _State | None:
+        """Return the state; use the table if it is REST."""
+        state = self._state
+        self._ready = self._table.rest.get if state == REST else _UNKNOWN
+        return state
 
     def _new(self, text: Traced) -> Traced:
         """Return what follows the text of the prompt, or differs from it."""
@@ -270,11 +336,6 @@ class DecodeStream:
             same += 1
         self._shown = shown[same:] if same == len(text.text) else ""
         return text.part(same, len(text.text))
-
-    def _mark(self) -> None:
-        """Note what the ids that came at rest gave: each gave text."""
-        if self._marks[-1][0] < self._chars:
-            self._marks = deque([(self._chars, self._count)])
 
     def _before_stop(self, stops: StopTexts, text: Traced) -> str:
         """Take final text; return what no stop may include, up to the stop if there is one."""
@@ -301,7 +362,6 @@ class DecodeStream:
         if stops is None:
             self._chars += len(text.text)
             return text.text
-        self._mark()
         found = self._before_stop(stops, text)
         return found if self.stopped else found + stops.start(self._node, stops.depths[self._node])
 
@@ -310,8 +370,10 @@ class DecodeStream:
         if self._is_finished:
             return ""
         self._is_finished = True
-        self._ready = _NOT_READY
-        return "" if self.stopped else self._last()
+        if self.stopped:
+            return ""
+        self._replay()
+        return self._last()
 
     def __reduce__(self) -> NoReturn:
         raise InputError(
@@ -354,13 +416,14 @@ class DecodeStreams:
     [['R', 'are'], ['ays', ' re'], [' of', 'fract'], [' light', 'ed']]
     """
 
-    def __init__(self, new: Callable[[Ids, StopLike | None], DecodeStream], size: int, stop: StopLike | None) -> None:
+    def __init__(self, new: Callable[[Ids, StopLike], DecodeStream], size: int, stop: StopLike) -> None:
         self._new, self._stop = new, stop
         self._slots = [new((), stop) for _ in range(size)]
         self._ready = [slot._ready for slot in self._slots]
         self._stopped: list[Stop | None] = [None] * size
         self._steps = 0
         self._known_steps = [0] * size  # those that the stream of a slot has counted
+        self._counts = self._slots[0]._may_stop  # characters
         self._chars = [0] * size  # those that it has not counted
 
     def __len__(self) -> int:
@@ -378,24 +441,39 @@ class DecodeStreams:
         Ids of a stopped slot give "". Raises InputError for another number of values than slots, for an invalid id and
         for ids of a finished slot; the streams then stay as they were.
         """
-        if type(ids) is not list:
-            ids = as_ids(ids).tolist() if isinstance(ids, np.ndarray) else as_list(ids, "ids, one for each slot")
-        if len(ids) != len(self._slots):
-            raise InputError(f"expected {len(self._slots)} ids, one for each slot, not {len(ids)}")
-        found: list[Any]
-        if _INTS.issuperset(map(type, ids)):
-            found = [ready(index) for ready, index in zip(self._ready, ids, strict=True)]
-            slow = [slot for slot, text in enumerate(found) if text is None] if None in found else ()
+        given: list[Any]
+        if isinstance(ids, np.ndarray):
+            given = as_ids(ids).tolist()
         else:
-            found, slow = [None] * len(ids), range(len(ids))
-        lists = [(slot, self._ids(slot, ids[slot])) for slot in slow]
-        for slot, flat in lists:
-            found[slot] = self._step(slot, flat)
-        self._chars = [*map(add, self._chars, map(len, found))]
-        for slot in slow:
-            self._chars[slot] = 0
+            given = ids if type(ids) is list else as_list(ids, "ids, one for each slot")
+        if len(given) != len(self._slots):
+            raise InputError(f"expected {len(self._slots)} ids, one for each slot, not {len(given)}")
+        found: list[Any]
+        if _IDS.issuperset(map(type, given)):
+            found = [*map(call, self._ready, given)]  # a comprehension takes twice the time
+        else:
+            found = [ready(ids) if type(ids) is int else None for ready, ids in zip(self._ready, given, strict=True)]
+        if not _TEXTS.issuperset(map(type, found)):
+            self._move(given, found, [slot for slot, text in enumerate(found) if type(text) is not str])
+        elif self._counts:
+            self._chars = [*map(add, self._chars, map(len, found))]
         self._steps += 1
         return found
+
+    def _move(self, given: list[Any], found: list[Any], slots: list[int]) -> None:
+        """Put the text of some slots, which go to another state, in `found`."""
+        new = {slot: self._ids(slot, given[slot]) for slot in slots if found[slot] is None}
+        for slot in slots:
+            stream = self._counted(slot)
+            if slot in new:
+                found[slot] = "".join([stream._next(index, stream._ready(index)) for index in new[slot]])
+            else:
+                found[slot] = stream._next(given[slot], found[slot])
+            self._ready[slot], self._stopped[slot] = stream._ready, stream.stopped
+        if self._counts:
+            self._chars = [*map(add, self._chars, map(len, found))]
+        for slot in slots:  # these have counted this step
+            self._known_steps[slot], self._chars[slot] = self._steps + 1, 0
 
     def _ids(self, slot: int, ids: Any) -> list[int]:
         """Return valid ids of a slot; InputError for others."""
@@ -408,18 +486,11 @@ class DecodeStreams:
             raise InputError(f"slot {slot}: expected no ids after finish({slot}): reset({slot}) begins a new text")
         return flat
 
-    def _step(self, slot: int, ids: list[int]) -> str:
-        stream = self._counted(slot)
-        self._known_steps[slot] += 1
-        text = "".join([*map(stream._next, ids)])
-        self._ready[slot], self._stopped[slot] = stream._ready, stream.stopped
-        return text
-
     def _counted(self, slot: int) -> DecodeStream:
         """Return the stream of a slot, which has counted all steps."""
         stream = self._slots[slot]
         stream._count += self._steps - self._known_steps[slot]
-        stream._chars += self._chars[slot]
+        stream._unread += self._chars[slot]
         self._known_steps[slot], self._chars[slot] = self._steps, 0
         return stream
 
@@ -430,6 +501,7 @@ class DecodeStreams:
         """
         check_integer("slot", slot, 0, len(self._slots) - 1)
         stream = self._new(prompt, self._stop if stop is None else stop)
+        self._counts = self._counts or stream._may_stop
         self._slots[slot], self._ready[slot], self._stopped[slot] = stream, stream._ready, None
         self._known_steps[slot], self._chars[slot] = self._steps, 0
 
@@ -449,7 +521,7 @@ class DecodeStreams:
         return f"DecodeStreams({len(self._slots)} slots, {over} of them stopped or finished)"
 
 
-_INTS = frozenset({int})
+_IDS, _TEXTS = frozenset({int, type(None)}), frozenset({str})
 
 
 def text_of_ids(source: IdSource, ids: NDArray[np.int64], skipped: AbstractSet[int] = frozenset()) -> str:
@@ -613,8 +685,8 @@ class IdDecoder:
     def streams(self, size: int, stop: StopLike | None, skip_special_tokens: bool) -> DecodeStreams:
         """Return incremental decoders of many texts; see `Tokenizer.streams`."""
         check_integer("n", size, 1, MOST_STREAMS)
-        stop = stop if stop is None or isinstance(stop, str | int) else [*stop]
-        return DecodeStreams(lambda prompt, stop: self.stream(prompt, stop, skip_special_tokens), size, stop)
+        texts, ids = check_stop(stop, len(self._texts_of_ids))
+        return DecodeStreams(lambda prompt, stop: self.stream(prompt, stop, skip_special_tokens), size, (*texts, *ids))
 
     def _table(self, stop: StopLike | None, skip_special_tokens: bool) -> StreamTable:
         skipped = self._skipped(skip_special_tokens)
@@ -626,7 +698,7 @@ class IdDecoder:
         if found is None:
             if len(self._tables) >= MOST_TABLES:
                 self._tables.clear()
-            found = self._tables[key] = StreamTable(skipped, ids, StopTexts(texts) if texts else None, {})
+            found = self._tables[key] = StreamTable(skipped, ids, StopTexts(texts) if texts else None)
         return found
 
     def _check_visible(self, texts: Iterable[str], ids: AbstractSet[int]) -> None:

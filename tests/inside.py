@@ -31,7 +31,7 @@ NAMES = {
     "engine.decode.decoding": "CLEANED begins_with_space bytes_of_letters decode_bytes is_byte_token piece_bytes",
     "engine.decode.joined": "joined_of",
     "engine.decode.stages": "TokenSource decode_tokens",
-    "engine.decode.stream": "DecodeStream text_and_spans text_of_ids",
+    "engine.decode.stream": "DecodeStream StopTexts StreamTable text_and_spans text_of_ids",
     "engine.documents": "LEAST_BLOCK MOST_BLOCK TABLES threads_within",
     "engine.encoder": "CUT Encoder neighbours_of safe_cuts word_ids",
     "engine.encoding": "NO_ROW",

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from subwords.corpus.source import Source
     from subwords.engine.added_tokens import AddedTokens
     from subwords.engine.call import QuickCalls
-    from subwords.engine.decode.stream import DecodeStream, IdDecoder, Ids
+    from subwords.engine.decode.stream import DecodeStream, DecodeStreams, IdDecoder, Ids, StopLike
     from subwords.engine.encoding import Encoding, EncodingBatch
     from subwords.engine.engine import Engine, Seed
     from subwords.engine.fast_path import FastPaths
@@ -555,20 +555,27 @@ class Tokenizer:
         """
         return self._id_decoder.texts(batch, errors, skip_special_tokens)
 
-    def stream(self, *, prompt: Ids = (), skip_special_tokens: bool = False) -> DecodeStream:
-        """Return a new incremental decoder: ids in, text out as soon as no later id can change it; see `decode`.
+    def stream(
+        self, *, prompt: Ids = (), stop: StopLike | None = None, skip_special_tokens: bool = False
+    ) -> DecodeStream:
+        r"""Return a new incremental decoder: ids in, text out as soon as no later id can change it; see `decode`.
 
         prompt: ids before those that the stream gets. Their text is not returned, but what follows is decoded as after
         it: " world" with its space. The pieces join to the text of all ids without its common beginning with that of
-        the prompt (ALGORITHMS.md, D1).
+        the prompt (ALGORITHMS.md, D1). stop: a text, an id, or a list of both that end the text before them; the first
+        one to be complete does, of texts that end together the longest (D8). `stream.stopped` is None, then the `Stop`.
 
         >>> import subwords
-        >>> tok = subwords.train(["ab ab"], vocab_size=258)
-        >>> stream = tok.stream()
-        >>> stream.step(257) + stream.step([257, 0]) + stream.finish() == tok.decode([257, 257, 0])
-        True
+        >>> tok = subwords.load("demo")
+        >>> stream = tok.stream(stop=[" re", "\n"])
+        >>> "".join(stream.feed(tok.encode("Rays are refracted"))), stream.stopped
+        ('Rays are', Stop(stop=' re', characters=8, ids=3))
         """
-        return self._id_decoder.stream(prompt, skip_special_tokens)
+        return self._id_decoder.stream(prompt, stop, skip_special_tokens)
+
+    def streams(self, n: int, *, stop: StopLike | None = None, skip_special_tokens: bool = False) -> DecodeStreams:
+        """Return `n` incremental decoders that take one id each in one call; see `stream` and `DecodeStreams`."""
+        return self._id_decoder.streams(n, stop, skip_special_tokens)
 
     def decode_with_spans(self, ids: Ids, *, skip_special_tokens: bool = False) -> tuple[str, NDArray[np.int64]]:
         """Return the text of the ids and the range of its characters that each id gives, int64 of shape (n, 2).

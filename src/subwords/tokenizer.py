@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from subwords.engine.added_tokens import AddedTokens
     from subwords.engine.call import QuickCalls
     from subwords.engine.decode.stream import DecodeStream, DecodeStreams, IdDecoder, Ids, StopLike
+    from subwords.engine.decode.token_table import TokenTable
     from subwords.engine.encoding import Encoding, EncodingBatch
     from subwords.engine.engine import Engine, Seed
     from subwords.engine.fast_path import FastPaths
@@ -228,6 +229,20 @@ class Tokenizer:
         ('▁low', b' low')
         """
         return self._id_decoder.token_bytes(index)
+
+    def token_table(self) -> TokenTable:
+        """Return the bytes of all ids as arrays, with flags and a trie: what grammar engines ask for (D8).
+
+        >>> import subwords
+        >>> table = subwords.train(["ab ab"], vocab_size=258, special_tokens=["<s>"]).token_table()
+        >>> table[257], table.special.nonzero()[0].tolist(), table.trie.mask(b"a").nonzero()[0].tolist()
+        (b'ab', [0], [65, 257])
+        """
+        return self._token_table
+
+    @cached_property
+    def _token_table(self) -> TokenTable:
+        return self._id_decoder.table(self.encode)
 
     def __contains__(self, token: object) -> bool:
         return isinstance(token, str | bytes) and self.token_to_id(token) is not None

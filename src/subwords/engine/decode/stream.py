@@ -24,10 +24,9 @@ from subwords.engine.decode.decoding import (
     decode_bytes,
     flat_steps,
     join_texts,
-    piece_bytes,
 )
 from subwords.engine.decode.stages import AT_REST, IdSource, TokenSource
-from subwords.spec.decoder import ByteDecoder, ByteFallback, Decoder, SentencePieceDecoder
+from subwords.spec.decoder import ByteDecoder, ByteFallback, Decoder
 from subwords.spec.token_batch import MOST_AS_LIST, TokenBatch
 from subwords.spec.vocab import Vocab
 from subwords.support.checks import as_list, check_flag, check_integer, check_token
@@ -36,6 +35,7 @@ from subwords.support.errors import InputError
 if TYPE_CHECKING:
     from subwords.engine.added_tokens import AddedTokens
     from subwords.engine.decode.joined import Joined
+    from subwords.engine.decode.token_table import TokenTable
     from subwords.spec.tokenizer import TokenizerSpec
 
 
@@ -556,7 +556,7 @@ def text_and_spans(
 
 
 class TokenBytes:
-    """The bytes of ids under a decoder (D7); `tokens` by id, "" for ids without a token, which add nothing."""
+    """The bytes of ids under a decoder whose ids `Joined` does not know (D7): their range between two letters."""
 
     def __init__(self, decoder: Decoder, tokens: Sequence[str]) -> None:
         self._decoder, self._tokens = decoder, tokens
@@ -568,8 +568,6 @@ class TokenBytes:
         token, decoder = self._tokens[index], self._decoder
         if not token:
             return b""
-        if isinstance(decoder, SentencePieceDecoder) and not decoder.steps:
-            return piece_bytes(decoder, token)
         if any(isinstance(step, ByteFallback) for step in self._steps) and BYTE_TOKEN.fullmatch(token):
             return bytes([int(token[3:5], 16)])
         if any(isinstance(step, ByteDecoder) and step.byte_level for step in self._steps):
@@ -670,8 +668,24 @@ class IdDecoder:
         if isinstance(index, bool) or not hasattr(index, "__index__"):
             raise InputError(f"expected an id as an int, not {type(index).__name__}")
         place = index.__index__()
-        found = self._texts_of_ids[place]  # refuses an id that does not exist
-        return found if self._decoder is None else self._bytes_of_ids.of(place)
+        self._texts_of_ids[place]  # refuses an id that does not exist
+        return self.texts_between[place]
+
+    @cached_property
+    def texts_between(self) -> Vocab:
+        """The bytes that each id adds to a text, between others (D7)."""
+        found = None if self._joined is None else self._joined.texts
+        if found is not None:
+            return found
+        assert self._decoder is not None, "without a decoder, bytes are joined"
+        one = TokenBytes(self._decoder, self._tokens)
+        return Vocab([one.of(index) for index in range(len(self._tokens))])
+
+    def table(self, encode: Callable[[str], list[int]]) -> TokenTable:
+        """Return the bytes of all ids; see `Tokenizer.token_table`."""
+        from subwords.engine.decode.token_table import table_of
+
+        return table_of(self._spec, self.texts_between, lambda ids: self.text(ids, "replace", False), encode)
 
     def stream(self, prompt: Ids, stop: StopLike | None, skip_special_tokens: bool) -> DecodeStream:
         """Return an incremental decoder; see `Tokenizer.stream`."""
@@ -742,12 +756,6 @@ class IdDecoder:
     def _visible(self) -> Joined | None:
         """The same, with special tokens left out."""
         return None if self._joined is None else self._joined.without(self._added.special_ids)
-
-    @cached_property
-    def _bytes_of_ids(self) -> TokenBytes:
-
-        assert self._decoder is not None
-        return TokenBytes(self._decoder, self._tokens)
 
     @cached_property
     def _tokens(self) -> list[str]:

@@ -27,6 +27,7 @@ from subwords.interop.hf import HFEncoding
 from subwords.interop.verify import ComparedText, Side, checked_reason, compare_ids, needed, probes
 from subwords.models.bpe.model import BPE
 from subwords.spec.padding import LONGEST, SIDES, Padding, Truncation
+from subwords.spec.template import Slot, Template
 from subwords.spec.token_batch import filled_rows, lists_of, places_of_rows
 from subwords.support.checks import check_flag
 from subwords.support.errors import FormatError, InputError, MissingName, SubwordsError
@@ -192,6 +193,9 @@ class _Engine:
         self.is_bpe = isinstance(tok.model, BPE)
         pieces = tok.template.pieces(False) if tok.template else ()
         self.plain_types = all(piece.type_id == 0 for piece in pieces)  # of a single text
+        # In what is cut off of a pair, the original gives the second text the type 1 whatever the template says.
+        slots = [piece for piece in (tok.template or Template()).pieces(True) if isinstance(piece, Slot)]
+        self.cuts_pairs = all(piece.type_id == (piece.text == "B") for piece in slots)
 
 
 _known: weakref.WeakValueDictionary[bytes, _Engine] = weakref.WeakValueDictionary()  # by digest; all were compared
@@ -507,6 +511,8 @@ def _answer(self: Any, engine: _Engine, text: Any, text_pair: Any, options: dict
         plain = asked.tensors is None and not (asked.special or asked.offsets or asked.length or asked.overflow)
         data = _of_one(engine, text, asked) if one and pairs is None and plain else None
         encodings = _Encodings(engine, texts, pairs, asked)
+        if asked.overflow and pairs is not None and not engine.cuts_pairs and len(encodings) > len(texts):
+            return "return_overflowing_tokens"
         if data is None:
             data = _of_many(encodings, asked)
     except SubwordsError:
@@ -514,10 +520,9 @@ def _answer(self: Any, engine: _Engine, text: Any, text_pair: Any, options: dict
     if data is None:
         return "return_tensors"
     if options.get("max_length") is None and options.get("verbose", True) is not False:
-        for row in data["input_ids"]:  # the original's warning
-            if len(row) > self.model_max_length:
-                self._eventual_warn_about_too_long_sequence(row, None, True)
-                break
+        longest = max(data["input_ids"], key=len)
+        if len(longest) > self.model_max_length:
+            self._eventual_warn_about_too_long_sequence(longest, None, True)
     if asked.tensors == "pt":
         data = {name: _tensor(values, "pt") for name, values in data.items()}
     elif one and asked.tensors is None and not asked.overflow:

@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+import json
 import random
+import re
+from pathlib import Path
 from typing import Any
 
 import subwords
 from subwords import Tokenizer
 
-__all__ = ["CONVERSATIONS", "HOSTILE", "MARKER", "STATEFUL", "TEMPLATES", "USUAL", "chatting", "program", "said"]
+__all__ = [
+    "BAD_MODELS",
+    "CONVERSATIONS",
+    "HOSTILE",
+    "MARKER",
+    "MODELS",
+    "STATEFUL",
+    "TALKS",
+    "TEMPLATES",
+    "USUAL",
+    "chatting",
+    "program",
+    "said",
+    "talking",
+]
 
 Message = dict[str, Any]
 
@@ -160,6 +177,26 @@ def chatting(tok: Tokenizer | None = None, template: str = USUAL, **flags: bool)
     tok = subwords.load("demo") if tok is None else tok
     tok = tok.with_tokens([*CONTROL, "</think>"], **flags)
     return tok.with_(roles={"bos": "<s>", "eos": "</s>"}, chat_template=template, template=None)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Templates as models have them, and conversations for these: files, which the benchmarks read too.
+
+_FOLDER = Path(__file__).parent / "data" / "chat_templates"
+_SOURCES = {path.stem: path.read_bytes().decode() for path in sorted(_FOLDER.glob("*.jinja"))}
+MODELS = {name: source for name, source in _SOURCES.items() if not name.startswith("bad_")}
+BAD_MODELS = {name: source for name, source in _SOURCES.items() if name.startswith("bad_")}
+TALKS: dict[str, dict[str, Any]] = {
+    row.pop("name"): row for row in json.loads((_FOLDER / "conversations.json").read_text("utf-8"))
+}
+_NAMES = re.compile(r"<\|[a-z_]+\|>|</?(?:think|tools|tool_call|tool_response|start_of_\w+|end_of_\w+)>|\[/?[A-Z_]+\]")
+
+
+def talking() -> Tokenizer:
+    """A tokenizer with the control tokens of these templates, some of them not special."""
+    names = sorted({name for source in MODELS.values() for name in _NAMES.findall(source)} - {*CONTROL, "</think>"})
+    special = [name for name in names if "tool" not in name]
+    return chatting().with_tokens(special).with_tokens([*{*names} - {*special}], special=False)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

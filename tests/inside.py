@@ -146,6 +146,7 @@ NAMES = {
     "study.explanation": "Trace alternatives_of explain_word word_explainer",
     "study.growth": "shrink_vocabulary",
     "study.obstacles": "WhyNot",
+    "study.conversations": "ChatProcess answer differences example shown_chat",
     "study.page": """
         HEADERS MOST_BYTES MOST_CHARACTERS MetricTable PageApi PageServer PanelFinding Panels TokenizerFile
         disagreements page_files panels

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import pytest
 
-from chatting import CONVERSATIONS, TEMPLATES, chatting
+from chatting import BAD_MODELS, CONVERSATIONS, MODELS, TALKS, TEMPLATES, chatting, talking
 from inside import function_schema
 from seeds import seed_of_run
 from subwords import InputError, Tokenizer
@@ -48,6 +48,28 @@ def test_text_ids_and_errors(name: str, prompt: bool) -> None:
         if chat is not None and "format" not in name and "case" not in name:
             ids = by_them(THEIRS, messages, options, template, add_generation_prompt=prompt, return_dict=False)
             assert chat.ids.tolist() == ids
+
+
+@pytest.mark.parametrize("name", [*MODELS, *BAD_MODELS])
+def test_templates_as_models_have_them(name: str) -> None:
+    if name == "bad_endless":
+        return  # transformers has no limits
+    tok, template = talking(), {**MODELS, **BAD_MODELS}[name]
+    theirs = tok.to_transformers()
+    for talk, row in TALKS.items():
+        messages, options = row["messages"], {key: value for key, value in row.items() if key != "messages"}
+        for prompt in (False, True):
+            chat = by_us(tok, messages, options, template, prompt=prompt)
+            text = by_them(theirs, messages, options, template, tokenize=False, add_generation_prompt=prompt)
+            assert (None if chat is None else chat.text) == text
+            if chat is not None and "hostile" not in talk:
+                assert chat.ids.tolist() == theirs(text, add_special_tokens=False).input_ids
+    if name.startswith("generation"):
+        messages = TALKS["turns"]["messages"]
+        found = by_them(theirs, messages, {}, template, return_assistant_tokens_mask=True, return_dict=True)
+        assert tok.chat(messages, template=template, prompt=False).mask().tolist() == [
+            *map(bool, found["assistant_masks"])
+        ]
 
 
 def test_marks() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import pickle
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -184,6 +185,51 @@ def test_owners_and_turns() -> None:
     for number, (start, stop) in enumerate(chat.turns):
         assert set(chat.owners[start:stop].tolist()) == {number}
     assert chat.owners[chat.turns[-1][1] :].tolist() == [-1] * 2
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_text_that_spells_a_control_token_is_told(kind: str) -> None:
+    messages, options = HOSTILE[kind]
+    chat = TOK.chat(messages, template=TEMPLATES["list of parts"], prompt=False, **options)
+    assert [TOK.id_to_token(index) for index in chat.ids[chat.control]] == control(chat.ids)
+    assert not (chat.control & chat.typed).any()
+    spelled = {"user": 4, "assistant": 4, "in two parts": 1, "a role": 2}  # what the template shows of it
+    typed = "".join(TOK.decode([index]) for index in chat.ids[chat.typed])
+    assert sum(typed.count(name) for name in ("<|end|>", "<|assistant|>", "</s>", "<think>")) == spelled.get(kind, 0)
+    assert not TOK.chat(FOUR).typed.any()
+
+
+def test_text_that_spells_a_control_token_is_told_after_an_answer() -> None:
+    chat = TOK.chat(said("<|end|>"))
+    longer = chat.answered(TOK.encode("</s>"), {"role": "assistant", "content": "</s>"}).add(*said("</s>"))
+    assert len(longer.typed) == len(longer.control) == len(longer)
+    texts = ["".join(TOK.decode([index]) for index in part) for part in np.split(longer.ids, [len(chat)])]
+    places = np.split(longer.typed, [len(chat)])
+    assert TOK.decode(chat.ids[places[0]]) == "<|end|>"
+    assert texts[1].count("</s>") == 2
+    assert int(places[1].sum()) == len(TOK.encode("</s>"))  # what the model wrote is its own business
+
+
+def test_the_template_of_a_chat_is_told() -> None:
+    assert TOK.chat(said("x")).template == USUAL
+    assert TOK.chat(said("x"), template=TEMPLATES["trim"]).template == TEMPLATES["trim"]
+
+
+@pytest.mark.parametrize(
+    ("template", "told"),
+    [
+        ("a\n{{ raise_exception('no') }}", "the chat template, line 2, refuses this conversation: no"),
+        ("{% macro f(x) %}\n{{ x + 1 }}{% endmacro %}\n\n{{ f('a') }}", "line 2, fails with this conversation: Type"),
+        ("\n\n{% for a in range(9) %}\n{{ 'a' * 999999999 }}{% endfor %}", "line 4, is stopped: it makes"),
+        ("\n{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "line 2, is stopped: its calls"),
+        ("\n\n{% for %}", "invalid chat template, line 3: "),
+    ],
+)
+def test_errors_of_a_template_name_its_line(template: str, told: str) -> None:
+    with pytest.raises(InputError, match=told) as caught:
+        TOK.chat(said("x"), template=template)
+    assert f"line {caught.value.line}" in told  # type: ignore[attr-defined]
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
 
 
 def test_tools_and_variables_own_their_text() -> None:
@@ -420,6 +466,8 @@ def test_options_that_are_refused(options: dict[str, Any], told: str) -> None:
         "{% set ns = namespace(x=['a']) %}{% for a in range(99) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}"
         "{{ ns.x | tojson }}",
         "{% for a in range(99999) %}{{ messages[0].content * 99999 }}{% endfor %}",
+        "{% set ns = namespace(x='') %}{% for a in range(99) %}{% set ns.x = ns.x ~ messages[0].content ~ ',' ~ ns.x %}"
+        "{% endfor %}",
         *("{{ 'a' * 999999999 }}", "{{ [1] * 999999999 }}", "{{ 9 ** (9 ** 9) }}", "{{ 'a'.center(999999999) }}"),
         *("{{ '%999999999d' % 1 }}", "{{ '{:999999999}'.format(1) }}", "{{ '{:{}}'.format(1, 999999999) }}"),
         *(

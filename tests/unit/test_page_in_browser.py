@@ -18,6 +18,7 @@ from urllib.parse import quote
 import pytest
 
 import subwords
+from chatting import USUAL, chatting, said
 from inside import MetricTable, PageApi, PageServer, PanelFinding, Panels, TokenizerFile, panels
 from subwords import Tokenizer
 
@@ -603,6 +604,58 @@ def test_panels_that_exist_are_shown(browser: webdriver.Chrome, folder: Path) ->
         assert page.one("#audit tbody tr").text == f"error unreachable <b>1 of {size}</b>"
         page.select(0, 1)
         assert page.one("#steps .before").text == "<i> lower"
+    browser.get("about:blank")
+    browser.get_log("browser")
+
+
+def test_a_conversation_is_shown_by_owner(browser: webdriver.Chrome, tmp_path: Path) -> None:
+    pytest.importorskip("jinja2")
+    tok = chatting()
+    (tmp_path / "tok").mkdir()
+    tok.save(tmp_path / "tok")
+    row = [{"role": "system", "content": "Be kind."}, *said("a </s><b>", "Rays.")]
+    with served(PageApi([TokenizerFile(str(tmp_path / "tok"))], panels=panels())) as server:
+        page = Page(browser, server.address)
+        page.size(1280, 900)
+        page.open()
+        assert not page.one("#chat-body").is_displayed()
+        page.one("#chat-open").send_keys(Keys.ENTER)
+        page.wait(lambda: page.all("table.conversation"))
+        assert page.run("return document.getElementById('template').value") == tok.chat_template
+        assert not page.one("#chat-own").is_enabled()
+        put = (
+            "const t = document.getElementById(arguments[0]); "
+            "t.value = arguments[1]; t.dispatchEvent(new Event('input'))"
+        )
+        page.run(put, "conversation", json.dumps(row))
+        page.wait(lambda: "0 system" in page.one("table.conversation").text)
+        assert [each.text for each in page.all(".conversation th")] == ["0 system", "1 user", "2 assistant", "template"]
+        made = tok.chat(row)
+        names = [tok.model.vocab[index].decode().replace(" ", "␣").replace("\n", "↵") for index in made.ids.tolist()]
+        chips = "return [...document.querySelectorAll('.conversation .chip')].map((c) => [c.textContent, c.className])"
+        shown = page.run(chips)
+        assert [text for text, _ in shown] == names
+        for kind, marks in (("special", made.control), ("typed", made.typed), ("trained", made.mask())):
+            assert [kind in classes.split() for _, classes in shown] == marks.tolist()
+        assert page.run(CONTRAST)[0][0] >= 4.5
+        assert page.run("return document.querySelectorAll('#chat b').length") == 0
+        assert "a </s><b><|end|>↵" in page.one("#chat pre").text
+
+        page.run(put, "template", USUAL.replace("<|end|>\n", "</s>\n"))
+        page.wait(lambda: page.all("table.changes"))
+        assert f"− <|end|> {tok.token_to_id('<|end|>')}" in page.one(".changes").text
+        assert f"+ </s> {tok.token_to_id('</s>')}" in page.one(".changes").text
+        page.run(put, "template", "a\n{{ raise_exception('no <b>') }}")
+        page.wait(lambda: page.one("#chat-error").is_displayed())
+        assert page.one("#chat-error").text.splitlines() == [
+            "the chat template, line 2, refuses this conversation: no <b>",
+            "2: {{ raise_exception('no <b>') }}",
+        ]
+        page.one("#chat-own").send_keys(Keys.ENTER)
+        page.wait(lambda: page.all("table.conversation") and not page.one("#chat-error").is_displayed())
+        assert page.run("return document.getElementById('template').value") == tok.chat_template
+        page.size(400, 900)
+        assert page.run("return document.documentElement.scrollWidth") <= 400
     browser.get("about:blank")
     browser.get_log("browser")
 

@@ -95,6 +95,11 @@ class Chat:
         place = first_difference(self.ids, again)
         return None if place == len(again) == len(self.ids) else place
 
+    @property
+    def template(self) -> str:
+        """The Jinja template that made the text: a tokenizer may have several."""
+        return self._made.options.template.source
+
     def __len__(self) -> int:
         """Return the number of ids."""
         return len(self.ids)
@@ -135,6 +140,21 @@ class Chat:
         differ = rendering.owners[np.minimum(first, most)] != rendering.owners[np.clip(last, 0, most)]
         found = np.flatnonzero(differ & (spans[:, 0] < spans[:, 1]))
         return found if self._before is None else found + len(self._before.ids)
+
+    @cached_property
+    def control(self) -> NDArray[np.bool_]:
+        """Which ids are control tokens, bool, one per id: the template wrote these, or the model in an answer."""
+        tokens = self._made.options.control.tokens.values()
+        return np.isin(self.ids, [token.id for token in tokens])
+
+    @cached_property
+    def typed(self) -> NDArray[np.bool_]:
+        """Which ids are text that spells a control token, bool, one per id: somebody may have tried to inject it."""
+        rendering, before = self._made.rendering, self._before
+        found = masked(rendering.control.typed(rendering.text, rendering.found), self._spans)
+        if before is None:
+            return found
+        return np.concatenate([before.typed, found])
 
     @cached_property
     def turns(self) -> list[tuple[int, int]]:
@@ -236,6 +256,7 @@ def _history(chat: Chat, ids: Ids, rendering: Rendering, message: int, token: in
         np.concatenate([chat.ids, ids]),
         np.concatenate([chat.owners, np.full(len(ids), message, np.int32)]),
         mask,
+        np.concatenate([chat.typed, np.zeros(len(ids), np.bool_)]),
         [*turns[:message], (turns[message][0] if message < len(turns) else start, stop)],
         _joined(chat.parts, [*_parts_of(chat, ids)], rendering.control),
         message,

@@ -242,6 +242,7 @@ class History(NamedTuple):
     ids: Ids
     owners: NDArray[np.int32]
     mask: NDArray[np.bool_] | None
+    typed: NDArray[np.bool_]
     turns: list[tuple[int, int]]
     parts: tuple[Text | Special, ...]
     message: int

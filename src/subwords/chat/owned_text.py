@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, SupportsIndex, TypeAlias
 from markupsafe import Markup
 
 MOST_TEXT = 1 << 26  # characters of any string that a template makes, or elements of a list
+MOST_RUNS = 1 << 20  # changes of origin in a string: each takes as much memory as 100 characters
 NODE = 64  # characters that an element of a list or dict counts as, where all of them are visited
 MOST_WIDTH = 100_000  # that text is padded or indented to
 MOST_BITS = 4096  # of integers
@@ -390,6 +391,8 @@ def join(pieces: Sequence[str]) -> OwnedText:
     if sum(map(len, pieces)) > MOST_TEXT:
         limit(sum(map(len, pieces)))
     text = "".join(pieces)
+    if sum(len(piece._runs) for piece in pieces if type(piece) is OwnedText) > MOST_RUNS:
+        raise LimitError(f"it joins more than {MOST_RUNS:,} texts of different origin")
     runs: list[tuple[int, Owner]] = []
     last, at = None, 0
     for piece in pieces:

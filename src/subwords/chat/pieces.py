@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.chat.owned_text import LITERAL, Owner, owner_runs
+from subwords.chat.owned_text import LITERAL, LOST, Owner, owner_runs
 from subwords.chat.template import Written
 from subwords.engine.added_tokens import AddedTokenFinder
 from subwords.spec.added_token import AddedToken, Special, Text
@@ -59,6 +59,13 @@ class Control:
                 shown = shown[:start] + self._hidden * (stop - start) + shown[stop:]
             found = sorted([*found, *self._finder.normalized.found(text, shown)], key=lambda each: each[0])
         return found
+
+    def typed(self, text: str, found: Iterable[Found]) -> list[tuple[int, int]]:
+        """Return where a token is spelled by text that is not one of those found."""
+        runs = list[TextRun]()
+        for start, stop, _ in found:
+            runs += (TextRun(start, LITERAL, -1), TextRun(stop, LOST, -1))
+        return [(start, stop) for start, stop, _ in self.find(text, [*runs, TextRun(len(text), LITERAL, -1)])]
 
 
 class Rendering:

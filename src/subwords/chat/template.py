@@ -42,6 +42,14 @@ class Written(NamedTuple):
     turn: int
 
 
+class TemplateInputError(InputError):
+    """What is wrong with a template, or with a conversation for it. line: of the template; None if it is unknown."""
+
+    def __init__(self, message: str, line: int | None = None) -> None:
+        super().__init__(message)
+        self.line = line
+
+
 class ChatTemplate:
     """A compiled chat template; any number of threads may share it.
 
@@ -55,7 +63,8 @@ class ChatTemplate:
         try:
             self._template = environment().from_string(source)
         except TemplateSyntaxError as error:
-            raise InputError(f"invalid chat template, line {error.lineno}: {error.message}") from None
+            told = f"invalid chat template, line {error.lineno}: {error.message}"
+            raise TemplateInputError(told, error.lineno) from None
         except (TemplateError, SyntaxError, RecursionError, MemoryError, OverflowError, LimitError) as error:
             raise InputError(f"invalid chat template: {error or type(error).__name__}") from None
         names = self._template.root_render_func.__globals__
@@ -92,20 +101,27 @@ class ChatTemplate:
                     if room < 0:
                         owned_text.limit(owned_text.MOST_TEXT - room)
         except LimitError as error:
-            raise InputError(f"the chat template is stopped: {error}") from None
-        except RecursionError:
-            raise InputError(
-                "the chat template is stopped: its calls, or the values given, are nested too deep"
-            ) from None
+            raise self._failure(error, f"is stopped: {error}") from None
+        except RecursionError as error:
+            raise self._failure(error, "is stopped: its calls, or the values given, are nested too deep") from None
         except TemplateError as error:
-            raise InputError(f"the chat template refuses this conversation: {error.message}") from error
+            raise self._failure(error, f"refuses this conversation: {error.message}") from error
         except Exception as error:  # a template may raise anything
-            raise InputError(
-                f"the chat template fails with this conversation: {type(error).__name__}: {error}"
-            ) from error
+            told = f"fails with this conversation: {type(error).__name__}: {error}"
+            raise self._failure(error, told) from error
         if context._skipped and (context._first or _written_of(first, found[: context._before])):
             return self.pieces(variables)
         return found
+
+    def _failure(self, error: BaseException, told: str) -> TemplateInputError:
+        """Return an error that names the line of the template where it was raised."""
+        line, trace = None, error.__traceback__
+        while trace is not None:
+            if trace.tb_frame.f_globals is self._template.root_render_func.__globals__:
+                line = self._template.get_corresponding_lineno(trace.tb_lineno)
+            trace = trace.tb_next
+        where = "" if line is None else f", line {line},"
+        return TemplateInputError(f"the chat template{where} {told}", line)
 
 
 def _written_of(first: int, pieces: Iterable[Written]) -> bool:

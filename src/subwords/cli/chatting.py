@@ -6,7 +6,6 @@ import json
 import os
 import sys
 from collections.abc import Iterator
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,10 +25,8 @@ from subwords.support.errors import InputError
 from subwords.support.render import shorten_visible, uses_color
 
 if TYPE_CHECKING:
-    from subwords.chat.chat import Chat
-    from subwords.tokenizer import Tokenizer
+    from subwords.study.conversations import ChatRun, ChatToken
 
-TEMPLATE, OTHERS = "template", "tools and variables"
 MOST = 200  # characters of one token
 CONTROL, REPLY = "\x1b[38;5;16;48;5;253m", "\x1b[4m"
 OWNERS = (153, 194, 223, 225, 229, 195)
@@ -64,32 +61,24 @@ def chat(
     """
     if template is not None and name is not None:
         raise click.UsageError("--template and --name exclude each other")
+    from subwords.study.conversations import shown_chat
+
     tok = load_tokenizer(tokenizer)
     source = name if template is None else template.read_text("utf-8")
     color = uses_color(sys.stdout, os.environ)
     for number, row in enumerate(_conversations(file)):
         try:
-            given = _given(row)
-            made = tok.chat(given.get("messages"), **_options(given), prompt=prompt, template=source)  # type: ignore[arg-type]
-            mask = [False] * len(made) if no_mask else made.mask().tolist()
+            made = shown_chat(tok, row, template=source, prompt=prompt, masked=not no_mask)
         except InputError as error:
             raise InputError(f"conversation {number}: {error}") from None
+        if made.problem is not None:
+            raise InputError(f"conversation {number}: {made.problem}")
         if as_json:
-            print_values({"ids": made.ids.tolist(), "owners": made.owners.tolist(), "mask": [*map(int, mask)]}, True)
+            ids, owners = made.chat.ids.tolist(), made.chat.owners.tolist()
+            print_values({"ids": ids, "owners": owners, "mask": [*map(int, made.mask)]}, True)
         else:
-            messages = given["messages"]
-            click.echo("\n" * bool(number) + "\n".join(_rows(tok, made, mask, messages, color=color)))
-
-
-def _given(row: Any) -> dict[str, Any]:
-    given = row if isinstance(row, dict) else {"messages": row}
-    if unknown := sorted(given.keys() - {"messages", "tools", "documents"}):
-        raise InputError(f"expected messages, tools and documents, not {unknown[0]!r:.60}")
-    return given
-
-
-def _options(given: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in given.items() if key != "messages"}
+            rows = (_row(run, color=color) for run in made.runs())
+            click.echo("\n" * bool(number) + "\n".join(rows))
 
 
 def _conversations(file: str) -> Iterator[Any]:
@@ -107,28 +96,15 @@ def _conversations(file: str) -> Iterator[Any]:
                     raise InputError(f"{name}: expected JSON on line {number}: {error}") from None
 
 
-def _rows(tok: Tokenizer, made: Chat, mask: list[bool], messages: list[Any], *, color: bool) -> Iterator[str]:
-    """Yield a row for each run of tokens with one owner, all in the mask or none."""
-    control, owners = _control_places(tok, made), made.owners.tolist()
-    runs = groupby(zip(owners, mask, made.ids.tolist(), control, strict=True), key=lambda each: each[:2])
-    for (owner, trained), entries in runs:
-        shown = " ".join(
-            _shown(tok.model.vocab[index], is_control, trained, owner, color) for _, _, index, is_control in entries
-        )
-        who = f"{owner} {messages[owner].get('role')}" if owner >= 0 else TEMPLATE if owner == -1 else OTHERS
-        yield f"{'*' if trained else ' '} {who}\t{shown}"
+def _row(run: ChatRun, *, color: bool) -> str:
+    """Return tokens with one owner, all in the mask or none, as a row."""
+    shown = " ".join(_shown(token, run.trained, run.owner, color) for token in run.tokens)
+    return f"{'*' if run.trained else ' '} {f'{run.owner} ' * (run.owner >= 0)}{run.who}\t{shown}"
 
 
-def _control_places(tok: Tokenizer, made: Chat) -> list[bool]:
-    """Return for each id whether it is a control token, which only the template writes."""
-    names = {part.token for part in made.parts if hasattr(part, "token")}
-    found = {tok.added_tokens.ids[name] for name in names}
-    return [index in found for index in made.ids.tolist()]
-
-
-def _shown(token: bytes, is_control: bool, trained: bool, owner: int, color: bool) -> str:
-    text = shorten_visible(token.decode("utf-8", "surrogateescape"), MOST)
+def _shown(token: ChatToken, trained: bool, owner: int, color: bool) -> str:
+    text = shorten_visible(token.text, MOST)
     if not color:
-        return f"[{text}]" if is_control else text
-    style = CONTROL if is_control else f"\x1b[38;5;16;48;5;{OWNERS[owner % len(OWNERS)]}m"
+        return f"[{text}]" if token.control else text
+    style = CONTROL if token.control else f"\x1b[38;5;16;48;5;{OWNERS[owner % len(OWNERS)]}m"
     return f"{style}{REPLY if trained else ''}{text}\x1b[0m"

@@ -325,8 +325,8 @@ def show(
     """Show what one to four tokenizers do with a text, on a local page.
 
     TOKENIZER is a file or folder that this package loads, or a name, such as gpt-4o or org/name. The page shows
-    tokens, ids and counts, where the tokenizers disagree, and step by step how a word becomes tokens. Tokenizer files
-    that change are read again.
+    tokens, ids and counts, where the tokenizers disagree, step by step how a word becomes tokens, and conversations by
+    owner, with an editor for chat templates. Tokenizer files that change are read again.
 
     Only this machine can reach the page, and it loads nothing from the network. Ctrl-C ends it.
 

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from subwords.engine.encoding import Encoding
 from subwords.models.families import family_of
+from subwords.study.conversations import ChatProcess, example
 from subwords.study.explanation import Trace, Words, explain_word, word_explainer
 from subwords.study.segments import Stretch
 from subwords.support.errors import InputError, SubwordsError
@@ -79,11 +80,13 @@ class Panels:
     """The functions behind the panels of the page; a panel whose function is None is not shown.
 
     before: sentences about what normalizer and splitter did with a word, characters `start` to `stop` of its text.
+    chat: where templates of conversations run.
     """
 
     audit: Audit | None = None
     evaluate: Evaluate | None = None
     before: Before | None = None
+    chat: ChatProcess | None = None
 
 
 NO_PANELS = Panels()
@@ -91,7 +94,7 @@ NO_PANELS = Panels()
 
 def panels() -> Panels:
     """Return the panels of this version."""
-    return Panels(audit=_audited, evaluate=_evaluated, before=_before)
+    return Panels(audit=_audited, evaluate=_evaluated, before=_before, chat=ChatProcess())
 
 
 def _audited(tok: Tokenizer) -> list[PanelFinding]:
@@ -386,6 +389,7 @@ class PageApi:
             "/api/word": ("POST", self.word),
             "/api/audit": ("POST", self.audit),
             "/api/evaluate": ("POST", self.evaluate),
+            "/api/chat": ("POST", self.chat),
         }
 
     def state(self) -> Answer:
@@ -395,7 +399,7 @@ class PageApi:
             "text": self.text[:MOST_CHARACTERS],
             "left_out": self.left_out,
             "most_characters": MOST_CHARACTERS,
-            "panels": {"audit": self.panels.audit is not None, "evaluate": self.panels.evaluate is not None},
+            "panels": {name: getattr(self.panels, name) is not None for name in ("audit", "evaluate", "chat")},
         }
 
     def encode(self, request: Mapping[str, Any]) -> Answer:
@@ -476,6 +480,18 @@ class PageApi:
         table = self.panels.evaluate([file.now().tok for file in self.files], text)
         return {"available": True, "left_out": left_out, "rows": [[name, *values] for name, values in table.rows]}
 
+    def chat(self, request: Mapping[str, Any]) -> Answer:
+        """Return a conversation as ids of one tokenizer; see `answer` of subwords.study.conversations."""
+        one = self.files[_integer(request, "tokenizer", 0, len(self.files) - 1)].now()
+        if self.panels.chat is None:
+            return {**_status(one), "available": False}
+        return {**_status(one), "available": True, **self.panels.chat.ask(one.tok, request)}
+
+    def close(self) -> None:
+        """End what runs beside the page."""
+        if self.panels.chat is not None:
+            self.panels.chat.close()
+
 
 def _about(file: TokenizerFile, one: WatchedTokenizer) -> dict[str, object]:
     tok = one.tok
@@ -489,6 +505,7 @@ def _about(file: TokenizerFile, one: WatchedTokenizer) -> dict[str, object]:
         "splitter": (tok.splitter.name or tok.splitter.identity)[:300],
         "normalizer": tok.normalizer and (tok.normalizer.name or tok.normalizer.shown),
         "special_tokens": len(tok.special_tokens),
+        "conversation": example(tok),
     }
 
 
@@ -602,6 +619,7 @@ class PageServer(ThreadingHTTPServer):
     def server_close(self) -> None:
         """Close the server; connections that are open get no more answers."""
         self.closed = True
+        self.api.close()
         super().server_close()
 
     def handle_error(self, request: Any, client_address: Any) -> None:

@@ -135,6 +135,26 @@ def room_of(memory: int) -> int:
     return room
 
 
+def limit_process(*, memory: int | None = None, seconds: float | None = None) -> None:
+    """Limit what this process may take from now on, where the system can: bytes of memory, seconds of its processors.
+
+    Beyond them, allocations raise MemoryError, and the system ends the process.
+    """
+    if sys.platform == "win32":
+        return
+    import resource
+
+    if memory is not None:
+        with suppress(OSError, ValueError, IndexError), open("/proc/self/statm", "rb") as file:
+            most = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE") + memory
+            resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    if seconds is not None:
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        most = int(used.ru_utime + used.ru_stime + seconds) + 1
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_CPU, (most, resource.getrlimit(resource.RLIMIT_CPU)[1]))
+
+
 def _in_use() -> int:
     """Return the bytes of memory that this process has now, or had at the most if the system does not say."""
     with suppress(OSError, ValueError, IndexError), open("/proc/self/statm", "rb") as file:

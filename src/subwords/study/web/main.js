@@ -1,6 +1,7 @@
 // The page: reads its state from the address, sends the text to the server, and shows the answers.
 
 import { ask, getState } from "./api.js";
+import { listenToChat, renderChat } from "./chat.js";
 import { Column, hideDetail } from "./columns.js";
 import { byId, number } from "./dom.js";
 import { clearEvaluation, clearFindings, listenToPanels, showFigures } from "./panels.js";
@@ -224,7 +225,7 @@ function describe(state) {
   const first = versions === "";
   versions = now;
   state.tokenizers.forEach((about, at) => columns[at].describe(about));
-  if (!first) { closeSteps(); hideDetail(); clearEvaluation(); clearFindings(); encode(); }
+  if (!first) { closeSteps(); hideDetail(); clearEvaluation(); clearFindings(); encode(); renderChat(); }
 }
 
 // ------------------------------------------------------------------ the start
@@ -240,12 +241,13 @@ async function start() {
   if (state.left_out) leftOut = "the rest of the file is";
   readAddress();
   listenToPanels(state.panels, names, () => text.value, special);
+  listenToChat(state, view, names);
   byId("copy").addEventListener("click", copyLink);
   byId("keys").addEventListener("click", () => byId("help").showModal());
   text.addEventListener("input", () => { leftOut = null; changed(); });
   byId("special").addEventListener("change", () => { closeSteps(); writeAddress(); encode(); });
   for (const option of [byId("outline"), ...document.querySelectorAll('input[name="view"]')]) {
-    option.addEventListener("change", () => { writeAddress(); render(); });
+    option.addEventListener("change", () => { writeAddress(); render(); renderChat(); });
   }
   addEventListener("hashchange", () => { readAddress(); notice(); encode(); });
   setInterval(poll, POLL);

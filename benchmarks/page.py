@@ -9,6 +9,7 @@ from typing import Any
 from benchmarks.adversarial import adversarial_summary
 from benchmarks.definition import read_folder
 from benchmarks.front import figures, front_page
+from benchmarks.growing import growing_table, limits_table
 from benchmarks.inputs import ROOT
 from benchmarks.picture import picture
 from benchmarks.record import caption, latest, versions_of
@@ -211,6 +212,8 @@ TABLES: dict[str, tuple[Callable[[dict[str, Record]], str], tuple[str, ...]]] = 
     "split": (_split, ("split",)),
     "startup": (_startup, ("startup_encode", "startup_train")),
     "adversarial": (_adversarial, ("adversarial",)),
+    "growing": (lambda records: growing_table(records["growing"]), ("growing",)),
+    "limits": (lambda records: limits_table(records["limits"]), ("limits",)),
     "provenance": (_provenance, ()),
 }
 

@@ -362,6 +362,19 @@ def _finding_options(command: Callable[..., Findings]) -> Callable[..., None]:
 @click.option(
     "--rule", "rules", type=utf8_argument, multiple=True, metavar="NAME", help="Look for this only. May be repeated."
 )
+@click.option(
+    "--embeddings",
+    type=utf8_argument,
+    metavar="FILE[:TENSOR]",
+    help="The input matrix of a model, .npy or .safetensors: also finds tokens that it hardly met in training.",
+)
+@click.option(
+    "--output-embeddings",
+    "output",
+    type=utf8_argument,
+    metavar="FILE[:TENSOR]",
+    help="The output matrix, or the only one of a model that has one for both.",
+)
 @click.option("--baseline", type=INPUT, metavar="FILE", help="Findings that are accepted.")
 @click.option("--write-baseline", type=INPUT, metavar="FILE", help="Accept all findings of now.")
 @threads_option
@@ -370,6 +383,8 @@ def audit(
     tokenizer: str,
     sources: tuple[str, ...],
     rules: tuple[str, ...],
+    embeddings: str | None,
+    output: str | None,
     baseline: Path | None,
     write_baseline: Path | None,
     threads: int | None,
@@ -394,6 +409,8 @@ def audit(
         source_argument(sources) if sources else None,
         rules=rules or None,
         baseline=accepted,
+        embeddings=embeddings,
+        output=output,
         reading=reading_from(options),
         threads=threads,
         progress=progress,

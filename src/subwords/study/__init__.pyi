@@ -8,6 +8,7 @@ from subwords.study.explanation import explain as explain
 from subwords.study.growth import allocation as allocation
 from subwords.study.growth import stability as stability
 from subwords.study.growth import sweep as sweep
+from subwords.study.model_rows import undertrained as undertrained
 from subwords.study.obstacles import why_not as why_not
 from subwords.study.training_steps import explain_training as explain_training
 from subwords.study.verification import boundary_difference as boundary_difference

@@ -16,27 +16,31 @@ from subwords.corpus.reading import Reading, reading_of
 from subwords.study.checks import Subject, check_behavior, check_chat, check_merges, check_reach, check_vocabulary
 from subwords.study.evaluation import measured
 from subwords.study.findings import RULES, Finding, Findings, by_severity
+from subwords.study.model_rows import undertrained_of
 from subwords.support.checks import check_strings
 from subwords.support.errors import InputError, SubwordsWarning
 from subwords.tokenizer import tokenizer_of
 
 if TYPE_CHECKING:
     from subwords.corpus.source import Source
+    from subwords.study.model_rows import Matrix
     from subwords.tokenizer import TokenizerLike
 
 
 SAMPLE = 1 << 22  # bytes of the corpus that are encoded and decoded
+OF_A_MODEL = ("undertrained-token", "trained-token")
 MOST_BACK = 20  # texts of the corpus that do not come back
 
 
 @dataclass(frozen=True)
 class Audit(Findings):
-    """What `audit` found. accepted: how many findings the baseline accepts."""
+    """What `audit` found. accepted: how many findings the baseline accepts. model: whether it saw rows of a model."""
 
     accepted: int = 0
+    model: bool = False
 
     def _more(self) -> dict[str, Any]:
-        return {"accepted": self.accepted}
+        return {"accepted": self.accepted, "model": self.model}
 
     def _head(self) -> str:
         return super()._head() + (f", {self.accepted} accepted" if self.accepted else "")
@@ -48,6 +52,8 @@ def audit(
     *,
     rules: Iterable[str] | None = None,
     baseline: Iterable[str] = (),
+    embeddings: Matrix | None = None,
+    output: Matrix | None = None,
     reading: Reading | None = None,
     threads: int | None = None,
     progress: bool | None = None,
@@ -56,7 +62,8 @@ def audit(
 
     Each finding has a rule (docs/auditing.md lists them), a severity, a message, and the tokens concerned. source: also
     finds unused tokens, and texts of it that do not come back. rules: look for these only. baseline: fingerprints of
-    findings that are accepted. The others are as in `count`.
+    findings that are accepted. embeddings, output: matrices of a model, as in `undertrained`; without them, no token is
+    called undertrained. The others are as in `count`.
 
     Reach is exact for BPE and Unigram at the level of the model: the segmentation of a token does not depend on its
     neighbours. For the splitter and the normalizer, a token is reported if none of some 20 texts around it yields it.
@@ -70,6 +77,9 @@ def audit(
     if unknown := chosen - {*RULES}:
         raise InputError(f"expected rules among {', '.join(RULES)}, not {min(unknown)!r}")
     accepted = {*check_strings("baseline", baseline)}
+    model = embeddings is not None or output is not None
+    if rules is not None and not model and (needing := sorted(chosen & {*OF_A_MODEL})):
+        raise InputError(f"no model was given: the rule {needing[0]} needs embeddings or output, its matrices")
     subject, found = Subject(tokenizer, threads), list[Finding]()
     texts = list[str]()
     if source is not None:
@@ -82,12 +92,14 @@ def audit(
         found += check(subject)
     if rules is None or any(rule.startswith("chat-") for rule in chosen):
         found += _of_chat(subject, asked=rules is not None)
+    if model:
+        found += undertrained_of(subject, embeddings, output).findings
     back = [*check_behavior(subject, texts)]
     ours = [one for one in back if one.witness in {*texts}][:MOST_BACK]
     found += [one for one in back if one.witness not in {*texts}] + ours
     kept = [one for one in found if one.rule in chosen]
     left = [one for one in kept if one.fingerprint not in accepted]
-    return Audit(by_severity(left), len(kept) - len(left))
+    return Audit(by_severity(left), len(kept) - len(left), model)
 
 
 def _of_chat(subject: Subject, *, asked: bool) -> Iterator[Finding]:

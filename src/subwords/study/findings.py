@@ -64,6 +64,8 @@ _AUDIT: tuple[tuple[str, Severity, str], ...] = (
         "the replies cannot be found in what the chat template writes, or its marks are elsewhere",
     ),
     ("chat-replace", "warning", "the chat template makes a control token out of what a message says"),
+    ("undertrained-token", "warning", "the row of a model for this token looks like those that were never trained"),
+    ("trained-token", "warning", "no text yields this token, but its row of a model was trained: another tokenizer?"),
     ("unused-token", "note", "the corpus never uses this token"),
 )
 _DIFF: tuple[tuple[str, Severity, str], ...] = (

@@ -1,4 +1,4 @@
-"""Under-trained tokens (V14, V15): all planted rows are found and no other; files of matrices."""
+"""Under-trained tokens (V16-V18): all planted rows are found and no other; files of matrices."""
 
 from __future__ import annotations
 

@@ -39,8 +39,8 @@ NAMES = {
 class Indicator:
     """A number for each row, small for rows that look unused (ALGORITHMS.md, V17).
 
-    name: "norm" of input rows, or "distance" of output rows. threshold: the largest value that still looks unused (V18); None
-    with fewer than four known unused rows, or if it would hold for half of the tokens that text yields.
+    name: "norm" of input rows, or "distance" of output rows. threshold: the largest value that still looks unused
+    (V18); None with fewer than four known unused rows, or if half of the tokens that text yields would look so.
     """
 
     name: str

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from subwords.chat.chat import Chat, ChatBatch
+    from subwords.chat.chat import Chat, ChatBatch, ChatOptions
     from subwords.chat.conversation import Chatter
     from subwords.corpus.reading import Reading
     from subwords.corpus.source import Source
@@ -784,6 +784,8 @@ class Tokenizer:
         shard_size: int | None = None,
         shuffle: int | None = None,
         special: Literal["text", "error", "allow"] = "text",
+        chat: bool | ChatOptions = False,
+        pack: int | None = None,
         reading: Reading | None = None,
         threads: int | None = None,
         progress: bool | None = None,
@@ -796,7 +798,9 @@ class Tokenizer:
         dtype: None takes the smallest type of the format that holds the vocabulary. bos, eos: an id or a token before
         and after each document; none by default. shard_size: a file is full when a document ends that brings it to as
         many ids or more; then path-00000, path-00001, ... are written. shuffle: a seed; the documents of each file are
-        shuffled by it. special: as in `encode`. reading: see `subwords.Reading`. threads: None for one per processor.
+        shuffled by it. special: as in `encode`. chat: True or options of `chats`: rows have conversations (messages,
+        tools, documents), and a mask is beside each file of ids. pack: whole conversations are packed into rows of as
+        many ids (docs/chat.md). reading: see `subwords.Reading`. threads: None for one per processor.
         run: encode files in shards, by several processes or machines (`subwords.scale.Run`), which have threads of
         their own; None is returned if other ranks have shards to do.
 
@@ -826,6 +830,8 @@ class Tokenizer:
             shard_size=shard_size,
             shuffle=shuffle,
             special=special,
+            chat=chat,
+            pack=pack,
             reading=reading,
             threads=threads,
             progress=progress,

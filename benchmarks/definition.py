@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 __all__ = ["ENGINES", "FASTEST", "TASKS", "Case", "Definition", "EngineUse", "parse", "read_folder"]
 
-TASKS = ("train", "encode", "calls", "startup", "adversarial", "split", "growing", "limits")
+TASKS = ("train", "encode", "calls", "startup", "adversarial", "split", "growing", "limits", "chat")
 ENGINES = (
     "subwords",
     "gigatoken",
@@ -26,6 +26,10 @@ ENGINES = (
     "iree",
     "encode-again",
     "back-off",
+    "transformers",
+    "transformers-sanitized",
+    "renderers",
+    "mistral-common",
 )
 FASTEST = "fastest"  # as a peer: the fastest of the others, for each case and each column anew
 

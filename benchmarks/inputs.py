@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
+import runpy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,11 @@ OPTICKS = ROOT / "examples" / "opticks.txt"
 MULTILINGUAL = "multilingual.model"
 BETWEEN_TOKENS = 100_000  # bytes
 ADDED = " with added tokens"
+OWN_CHATS = ROOT / "tests" / "data" / "chat_templates"
+CONTROL = re.compile(
+    r"<[|\uff5c][^<>|\uff5c\s]+[|\uff5c]>|\[/?[A-Z_]{3,}\]"
+    r"|</?(?:s|think|tools|tool_call|tool_response|bos|eos|turn|start_of_turn|end_of_turn|start_of_image)>"
+)
 LANGUAGES = "ar+de+english+es+fr+hi+ja+ko+my+ru+th+tr+vi+zh"
 
 
@@ -109,6 +116,50 @@ class Inputs:
             made.write_text(json.dumps(document, ensure_ascii=False), "utf-8")
         return made
 
+    def chats(self, parameters: dict[str, Any]) -> dict[str, str]:
+        """Return the paths of what a job of chat reads: conversations with templates, and a tokenizer for them.
+
+        "chats" names a folder of the data, or is "own"; "templates" and "conversations" choose some of it by name. The
+        tokenizer has every control token that a template of the folder spells. "native": the file it is made of.
+        """
+        folder = OWN_CHATS if parameters["chats"] == "own" else self.data / parameters["chats"]
+        sources = {path.stem: path.read_bytes().decode() for path in sorted(folder.glob("*.jinja"))}
+        sources = {name: source for name, source in sources.items() if not name.startswith("bad_")}
+        if not sources:
+            raise MissingDataError(f"no {folder.name} in the data folder (--data)")
+        key = hashlib.sha256(json.dumps([str(folder), parameters], sort_keys=True).encode()).hexdigest()[:8]
+        tokenizer, chats = (self.work / f"{name}-{key}.json" for name in ("chat-tokenizer", "chats"))
+        found = {"tokenizer": str(tokenizer), "chats": str(chats)}
+        if (native := self.data / "tokenizers" / parameters["tokenizer"]).suffix == ".v3":
+            found["native"] = str(native)
+        if not chats.exists():
+            document = self._native_document(native) if "native" in found else self._document(parameters["tokenizer"])
+            spelled = {text for source in sources.values() for text in CONTROL.findall(source)}
+            _add_tokens(document, sorted(spelled | {*parameters["roles"].values()}))
+            tokenizer.write_text(json.dumps(document, ensure_ascii=False), "utf-8")
+            chosen = parameters.get("templates", [*sources])
+            data = {
+                "templates": {name: sources[name] for name in chosen},
+                **_conversations(folder, parameters.get("conversations")),
+                "control_ids": [token["id"] for token in document["added_tokens"]],
+                "letters": [document["model"]["vocab"][letter] for letter in "rays"],
+            }
+            chats.write_text(json.dumps(data), "utf-8")
+        return found
+
+    def _native_document(self, path: Path) -> dict[str, Any]:
+        """A .model file of Mistral as a tokenizer.json that puts no space before text, as their own library."""
+        if not path.exists():
+            raise MissingDataError(f"no tokenizers/{path.name} in the data folder (--data)")
+        import subwords
+
+        made = self.work / f"{path.name}.json"
+        subwords.load(path).save(made)
+        document = dict(json.loads(made.read_bytes()))
+        steps = document["normalizer"]["normalizers"]
+        document["normalizer"]["normalizers"] = [step for step in steps if step["type"] != "Prepend"]
+        return document
+
     def _document(self, name: str) -> dict[str, Any]:
         """The tokenizer.json of a name as it is, or made from a rank file of tiktoken."""
         folder = self.data / "tokenizers"
@@ -155,6 +206,53 @@ class Inputs:
         if answer["status"] != "ok":
             raise MissingDataError(f"no tokenizer: subwords could not train one ({answer.get('message')})")
         return output
+
+
+def _add_tokens(document: dict[str, Any], contents: list[str]) -> None:
+    """Add special tokens that a tokenizer.json lacks."""
+    added, vocab = document["added_tokens"], document["model"]["vocab"]
+    known = {token["content"] for token in added}
+    free = 1 + max([*vocab.values(), *(token["id"] for token in added)])
+    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
+    for content in contents:
+        if content not in known:
+            added.append({"id": vocab.get(content, free), "content": content, **flags})
+            free += content not in vocab
+    added.sort(key=lambda token: token["id"])
+    for token in added:
+        token["special"] = True
+
+
+def _conversations(folder: Path, chosen: list[str] | None) -> dict[str, Any]:
+    """The conversations of a folder, as [messages, options]: those of attackers apart.
+
+    Others that spell a control token, such as thoughts in the content, are left out: ids differ there by design.
+    """
+    if (rows := folder / "conversations.json").exists():
+        listed = [(row.pop("name"), row.pop("messages"), row) for row in json.loads(rows.read_text("utf-8"))]
+    else:
+        listed = runpy.run_path(str(folder / "conversations.py"))["C"]
+    listed = [one for one in listed if chosen is None or one[0] in chosen]
+    hostile = [one for one in listed if "evil" in one[0] or "hostile" in one[0]]
+    plain = [one for one in listed if one not in hostile and not CONTROL.search(json.dumps(one[1:]))]
+    masked = [
+        *({"role": "user", "content": "What is 2+2?"}, {"role": "assistant", "content": "That makes four."}),
+        *({"role": "user", "content": "And 3+3?"}, {"role": "assistant", "content": "Six, of course."}),
+    ]
+    return {
+        "plain": [one[1:] for one in plain],
+        "hostile": [[_without_thoughts(each) for each in one[1:]] for one in hostile],
+        "masked": masked,
+    }
+
+
+def _without_thoughts(value: Any) -> Any:
+    """The same without "<think>no</think>": templates leave thoughts out, and perhaps control tokens with them."""
+    if isinstance(value, dict):
+        return {key: _without_thoughts(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [*map(_without_thoughts, value)]
+    return value.replace("<think>no</think>", "") if isinstance(value, str) else value
 
 
 def cut(data: bytes, limit: int | None) -> bytes:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.adversarial import adversarial_summary
+from benchmarks.chat import chat_counts, chat_times
 from benchmarks.definition import read_folder
 from benchmarks.front import figures, front_page
 from benchmarks.growing import growing_table, limits_table
@@ -190,6 +191,14 @@ def _adversarial(records: Record) -> str:
     return adversarial_summary(records["adversarial"])
 
 
+def _chat(records: Record) -> str:
+    names = _known(("chat_templates", "chat"), records)
+    found = [chat_counts([records[name] for name in names])]
+    if "chat" in names:
+        found.append(chat_times(records["chat"]))
+    return _with_notes("\n\n".join(found), [records[name] for name in names])
+
+
 def _provenance(records: Record) -> str:
     """When and where every table was measured, and with what."""
     found = [*records.values()]
@@ -211,6 +220,7 @@ TABLES: dict[str, tuple[Callable[[dict[str, Record]], str], tuple[str, ...]]] = 
     "train": (_train, ("train", "train_languages", "train_wordpiece", "train_unigram")),
     "split": (_split, ("split",)),
     "startup": (_startup, ("startup_encode", "startup_train")),
+    "chat": (_chat, ("chat_templates", "chat")),
     "adversarial": (_adversarial, ("adversarial",)),
     "growing": (lambda records: growing_table(records["growing"]), ("growing",)),
     "limits": (lambda records: limits_table(records["limits"]), ("limits",)),

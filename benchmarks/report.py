@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from benchmarks.adversarial import adversarial_report
+from benchmarks.chat import chat_report
 from benchmarks.definition import FASTEST
 from benchmarks.stats import Summary, ratio
 from benchmarks.summary import TOTALS, summary_of
@@ -169,6 +170,7 @@ _TASKS = {
     "split": _split,
     "growing": _growing,
     "limits": _limits,
+    "chat": chat_report,
 }
 
 

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.definition import Case, Definition, EngineUse
+from benchmarks.engines.chats import END
 from benchmarks.inputs import Inputs, MissingDataError
 from benchmarks.process import Launcher
-from benchmarks.verify import difference, model_digest, round_trips, vocabulary_problem
+from benchmarks.verify import difference, model_digest, round_trips, same_pairs, vocabulary_problem
 
 __all__ = ["log", "run"]
 
@@ -104,6 +105,10 @@ class _CaseRun:
         if "sample" in self.parameters and row["status"] == "ok" and self._output(use.name).read_bytes()[:1] == b"{":
             self._verify_by_use(use, row)
             return
+        if row["status"] == "ok" and not use.compare and self.definition.task == "chat":
+            oracle = self._oracle(self.files[use.name])
+            row["verified"] = "not compared" if oracle is None else same_pairs(self._output(use.name), oracle[1], END)
+            return
         if row["status"] != "ok" or not use.compare:
             row["verified"] = "not compared" if row["status"] == "ok" else "no"
             return
@@ -178,7 +183,9 @@ class _CaseRun:
 
     def _job(self, file: Path, output: Path) -> Result:
         job = {**self.parameters, "task": self.definition.task, "file": str(file), "output": str(output)}
-        if "tokenizer" in job:
+        if "chats" in job:
+            job |= self.inputs.chats(self.parameters)
+        elif "tokenizer" in job:
             job["tokenizer"] = str(self.inputs.tokenizer(job["tokenizer"]))
         if "documents" in job:
             job["alphabet"] = self.inputs.alphabet(file)

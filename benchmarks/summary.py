@@ -8,10 +8,14 @@ from typing import Any
 
 from benchmarks.stats import Summary
 
-__all__ = ["HARD", "SHOWN", "TOTALS", "USUAL", "summarized", "summary_of"]
+__all__ = ["CHAT_COUNTS", "HARD", "SHOWN", "TOTALS", "USUAL", "summarized", "summary_of"]
 
 Row = dict[str, Any]
 
+CHAT_COUNTS = (
+    *("pairs", "rendered", "hostile", "injected", "replies", "masks"),
+    *("marked", "marked_masks", "answers", "kept"),
+)
 HARD = ("letter", "no_cuts", "marks", "half_special")  # texts of the totals of `engines.limits`
 TOTALS = tuple(f"{text}_{reading}_{size}" for reading in ("end", "each") for text in HARD for size in (8_192, 16_384))
 # What the tables of a task show: times in seconds, memory in MB, of adversarial files the costs of `_costs`, of texts
@@ -22,6 +26,7 @@ SHOWN = {
     "calls": ("fresh", "again", "total"),
     "startup": ("interpreter", "import", "load", "call", "total"),
     "split": ("build", "rebuild", "cold", "warm"),
+    "chat": ("text", "ids", "append_short", "append_long", *CHAT_COUNTS),
     "adversarial": ("cold_ns", "cold_times", "warm_ns", "warm_times"),
     "growing": (
         *("append", "append_times", "fresh_chat", "fresh_chat_times", "chat", "chat_times", "hit"),
@@ -79,6 +84,8 @@ def _times(row: Row) -> dict[str, list[float]]:
     for run in row["runs"]:
         for name, size in run.get("resident_bytes", {}).items():
             values.setdefault(f"{name}_mb", []).append(size / 1e6)
+        for name, count in run.get("counts", {}).items():
+            values.setdefault(name, []).append(count)
         for name, seconds in run["seconds"].items():
             if seconds:
                 values.setdefault(name, []).append(_one(seconds))

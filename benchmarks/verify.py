@@ -9,7 +9,7 @@ from typing import Any
 
 from benchmarks.engines.bytelevel import text_to_bytes
 
-__all__ = ["difference", "model_digest", "read_merges", "round_trips", "vocabulary_problem"]
+__all__ = ["difference", "model_digest", "read_merges", "round_trips", "same_pairs", "vocabulary_problem"]
 
 
 def difference(got: Path, ref: Path, what: str = "ids") -> str | None:
@@ -28,6 +28,18 @@ def difference(got: Path, ref: Path, what: str = "ids") -> str | None:
     merges, wanted = read_merges(got), read_merges(ref)
     common = min(len(merges), len(wanted))
     return _describe("merges", next((i for i in range(common) if merges[i] != wanted[i]), common), merges, wanted)
+
+
+def same_pairs(got: Path, ref: Path, end: int) -> str:
+    """Return how many of the rows of two arrays, each of which `end` ends, are the same."""
+    import numpy as np
+
+    rows, expected = (
+        [part.tolist() for part in np.split(ids, np.flatnonzero(ids == end) + 1)[:-1]]
+        for ids in map(np.load, (got, ref))
+    )
+    same = sum(row == other for row, other in zip(rows, expected, strict=True))
+    return f"{same:,} of {len(expected):,} the same"
 
 
 def read_merges(path: Path) -> list[tuple[str, str]]:

@@ -93,6 +93,10 @@ class Engine:
 
         return Again(lambda text: self.encode_list(tokenizer, text))
 
+    def chat(self, job: Answer, template: str) -> dict[str, Callable[..., Any]]:
+        """Return the functions of `benchmarks.engines.chats` that the engine has for a chat template."""
+        raise RefusedError("has no conversations")
+
     def splitter(self, rule: Answer) -> Any:
         """Return what splits by a rule: {"patterns": what its steps match, as `regex` spells it} and perhaps "name"."""
         raise RefusedError("does not split")
@@ -307,6 +311,12 @@ def _limits(engine: Engine, job: Answer) -> Answer:
     return run(engine, job)
 
 
+def _chat(engine: Engine, job: Answer) -> Answer:
+    from benchmarks.engines.chats import run
+
+    return run(engine, job)
+
+
 def _startup(engine: Engine, job: Answer) -> Answer:
     if job["what"] == "train":
         answer = timed_training(engine, job)
@@ -356,6 +366,7 @@ _TASKS: dict[str, Callable[[Engine, Answer], Answer]] = {
     "train": timed_training,
     "encode": _encode,
     "calls": _calls,
+    "chat": _chat,
     "startup": _startup,
     "adversarial": _adversarial,
     "split": _split,

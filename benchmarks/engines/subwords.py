@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -61,6 +62,32 @@ class Subwords(Engine):
 
     def grower(self, tokenizer: Any) -> Again:
         return Growing(self.library, tokenizer)
+
+    def chat(self, job: dict[str, Any], template: str) -> dict[str, Callable[..., Any]]:
+        tok = self._chatting(job)
+
+        def made(messages: Any, options: dict[str, Any]) -> Any:
+            given = {key: value for key, value in options.items() if key != "add_generation_prompt"}
+            return tok.chat(messages, template=template, prompt=options.get("add_generation_prompt", False), **given)
+
+        def mask(messages: Any) -> tuple[Any, Any]:
+            chat = made(messages, {})
+            return chat.ids.tolist(), chat.mask().tolist()
+
+        return {
+            "ids": lambda messages, options: made(messages, options).ids.tolist(),
+            "text": lambda messages, options: made(messages, options).text,
+            "mask": mask,
+            "decode": tok.decode,
+            "history": lambda messages: _encoded(made(messages, {"add_generation_prompt": True})),
+            "append": lambda chat, ids, said, then: chat.answered(ids, said).add(then).ids.tolist(),
+        }
+
+    def _chatting(self, job: dict[str, Any]) -> Any:
+        if not hasattr(self, "_tok"):
+            tok = self.library.load(job["tokenizer"])
+            self._tok = tok.with_(roles=job["roles"])
+        return self._tok
 
     def plain(self, call: str, found: Any) -> Any:
         if call == "arrays":
@@ -164,6 +191,13 @@ class Growing(Again):
 def _arguments(function: Any) -> tuple[str, ...]:
     code = getattr(function, "__code__", None)  # `inspect` would have to be imported, and timed
     return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if code else ()
+
+
+def _encoded(chat: Any) -> Any:
+    """A chat whose ids, owners and turns are known, as those of a chat that a server has answered."""
+    with suppress(ValueError):  # a reply that the template leaves out has no mask
+        chat.mask()
+    return chat if len(chat.owners) == len(chat.ids) and chat.turns else None
 
 
 def _spans(encoding: Any) -> tuple[Any, Any]:

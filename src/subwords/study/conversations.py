@@ -295,7 +295,7 @@ def _received(stream: IO[bytes]) -> bytes:
     return data
 
 
-def main() -> None:
+def answer_requests() -> None:
     """Answer requests until there are none: a tokenizer on standard input, then JSON."""
     requests, answers = sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr  # what anything prints is no answer
@@ -319,4 +319,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    answer_requests()

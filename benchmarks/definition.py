@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 __all__ = ["ENGINES", "FASTEST", "TASKS", "Case", "Definition", "EngineUse", "parse", "read_folder"]
 
-TASKS = ("train", "encode", "calls", "startup", "adversarial", "split", "chat")
+TASKS = ("train", "encode", "calls", "startup", "adversarial", "split", "growing", "limits", "chat")
 ENGINES = (
     "subwords",
     "gigatoken",
@@ -23,6 +23,9 @@ ENGINES = (
     "blingfire",
     "nanotoken",
     "gigabpe",
+    "iree",
+    "encode-again",
+    "back-off",
     "transformers",
     "transformers-sanitized",
     "renderers",

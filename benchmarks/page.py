@@ -10,6 +10,7 @@ from benchmarks.adversarial import adversarial_summary
 from benchmarks.chat import chat_brief
 from benchmarks.definition import read_folder
 from benchmarks.front import figures, front_page
+from benchmarks.growing import growing_table, limits_table
 from benchmarks.inputs import ROOT
 from benchmarks.picture import picture
 from benchmarks.record import caption, latest, versions_of
@@ -218,6 +219,8 @@ TABLES: dict[str, tuple[Callable[[dict[str, Record]], str], tuple[str, ...]]] = 
     "startup": (_startup, ("startup_encode", "startup_train")),
     "chat": (_chat, ("chat_templates", "chat")),
     "adversarial": (_adversarial, ("adversarial",)),
+    "growing": (lambda records: growing_table(records["growing"]), ("growing",)),
+    "limits": (lambda records: limits_table(records["limits"]), ("limits",)),
     "provenance": (_provenance, ()),
 }
 

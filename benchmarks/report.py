@@ -9,7 +9,7 @@ from benchmarks.adversarial import adversarial_report
 from benchmarks.chat import chat_report
 from benchmarks.definition import FASTEST
 from benchmarks.stats import Summary, ratio
-from benchmarks.summary import summary_of
+from benchmarks.summary import TOTALS, summary_of
 from benchmarks.tables import spread, table, times
 
 __all__ = ["OVERLAP", "engine_label", "notes", "peers_of", "per_byte", "rate", "report", "seconds", "versus"]
@@ -98,6 +98,58 @@ def _split(result: Result) -> str:
     return _table(result, columns, verified="words")
 
 
+def _growing(result: Result) -> str:
+    append, hit = (seconds("growing", name, 1e6) for name in ("append", "hit"))
+    fresh, chat = (seconds("growing", name, 1e3) for name in ("fresh_chat", "chat"))
+    stream = per_byte("growing", "stream")
+    columns: dict[str, Column] = {
+        "append, µs": _shown(append),
+        "append, times 1,000 characters": _shown(seconds("growing", "append_times")),
+        f"append, times {_peer(result)}": versus(append),
+        "fresh chat, ms": _shown(fresh),
+        "fresh chat, times one encode": _shown(seconds("growing", "fresh_chat_times")),
+        f"fresh chat, times {_peer(result)}": versus(fresh),
+        "remembered chat, ms": _shown(chat),
+        "remembered chat, times one encode": _shown(seconds("growing", "chat_times")),
+        "hit beyond the new part, µs": _shown(hit),
+        f"hit, times {_peer(result)}": versus(hit),
+        "stream, MB/s": _rate(stream),
+        "stream, of whole rate": _shown(seconds("growing", "stream_share")),
+        f"stream, times {_peer(result)}": versus(stream),
+        "bytes an id, appends of 200 characters": _shown(seconds("growing", "version_bytes")),
+        "of 4,096": _shown(seconds("growing", "large_version_bytes")),
+    }
+    return _table(result, columns, verified="ids")
+
+
+def _limits(result: Result) -> str:
+    """Two tables: ids that are open at places of texts, and the characters encoded for hard texts."""
+
+    def named(name: str) -> Column:
+        return _shown(seconds("limits", name))
+
+    places: dict[str, Column] = {
+        "open by proof: median": named("open_median"),
+        "99 %": named("open_99"),
+        "most": named("open_most"),
+        "changed by some text: median": named("needed_median"),
+        "of 99 %": named("needed_99"),
+        "at most": named("needed_most"),
+        "places where both are equal": named("tight"),
+        "proof too small": named("over"),
+        "backing off 8, unchecked: wrong": named("wrong"),
+        "checked: wrong": named("checked_wrong"),
+        "check fails, all encoded again": named("encoded_again"),
+    }
+    totals = {name.replace("_", " "): named(name) for name in TOTALS}
+    parts = []
+    for columns, has in (places, False), (totals, True):
+        cases = [case for case in result["cases"] if case["name"].endswith("hard texts") == has]
+        if cases:
+            parts.append(_table({**result, "cases": cases}, columns, verified="ids"))
+    return "\n\n".join(parts)
+
+
 def _shown(function: Times) -> Column:
     return lambda row, peers: spread(function(row))
 
@@ -116,6 +168,8 @@ _TASKS = {
     "calls": _calls,
     "startup": _startup,
     "split": _split,
+    "growing": _growing,
+    "limits": _limits,
     "chat": chat_report,
 }
 

@@ -167,7 +167,7 @@ class _CaseRun:
             return name, output
         log(f"{self.definition.name}: {self.case.name}, asking {name}")
         job = self._job(file, output) | {"warm": 0}
-        if self.definition.task == "adversarial":
+        if self.definition.task in ("adversarial", "growing", "limits"):
             job["task"] = "encode"
         if same_as:
             job["call"] = same_as

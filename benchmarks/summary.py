@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.stats import Summary
 
-__all__ = ["CHAT_COUNTS", "SHOWN", "USUAL", "summarized", "summary_of"]
+__all__ = ["CHAT_COUNTS", "HARD", "SHOWN", "TOTALS", "USUAL", "summarized", "summary_of"]
 
 Row = dict[str, Any]
 
@@ -16,7 +16,10 @@ CHAT_COUNTS = (
     *("pairs", "rendered", "hostile", "injected", "replies", "masks"),
     *("marked", "marked_masks", "answers", "kept"),
 )
-# What the tables of a task show: times in seconds, counts, memory in MB; of adversarial files the costs of `_costs`.
+HARD = ("letter", "no_cuts", "marks", "half_special")  # texts of the totals of `engines.limits`
+TOTALS = tuple(f"{text}_{reading}_{size}" for reading in ("end", "each") for text in HARD for size in (8_192, 16_384))
+# What the tables of a task show: times in seconds, memory in MB, of adversarial files the costs of `_costs`, of texts
+# that grow those of `_growth`, and counts.
 SHOWN = {
     "train": ("import", "call", "process", "peak_mb"),
     "encode": ("load", "fresh", "warm", "new_mb", "after_mb", "peak_mb"),
@@ -25,6 +28,14 @@ SHOWN = {
     "split": ("build", "rebuild", "cold", "warm"),
     "chat": ("text", "ids", "append_short", "append_long", *CHAT_COUNTS),
     "adversarial": ("cold_ns", "cold_times", "warm_ns", "warm_times"),
+    "growing": (
+        *("append", "append_times", "fresh_chat", "fresh_chat_times", "chat", "chat_times", "hit"),
+        *("stream", "stream_share", "version_bytes", "large_version_bytes"),
+    ),
+    "limits": (
+        *("open_median", "open_99", "open_most", "needed_median", "needed_99", "needed_most", "tight", "over"),
+        *("wrong", "checked_wrong", "encoded_again", *TOTALS),
+    ),
 }
 DIGITS = 8  # significant ones; a table shows three
 USUAL = {"note": "", "whole": True, "compare": True, "status": "ok"}  # left out of a record
@@ -60,7 +71,7 @@ def _row(row: Row, task: str, threads: int) -> Row:
     kept = {key: row[key] for key in ("name", "bytes", "verified", *USUAL) if key in row}
     if row["runs"]:
         kept["n"] = len(row["runs"])
-        values = _costs(row) if task == "adversarial" else _times(row)
+        values = {"adversarial": _costs, "growing": _growth, "limits": _counts}.get(task, _times)(row)
         kept["values"] = [_shown(values.get(name, [])) for name in SHOWN[task]]
         busy = max((run["processor_seconds"] / _timed(run) for run in row["runs"] if _timed(run) > 0.01), default=0.0)
         if busy > 1.25 * threads:
@@ -90,6 +101,28 @@ def _costs(row: Row) -> dict[str, list[float]]:
             costs[f"{name}_ns"].append(1e9 * cost)
             costs[f"{name}_times"].append(cost * run["baseline"]["bytes"] / _one(run["baseline"][name]))
     return costs
+
+
+def _growth(row: Row) -> dict[str, list[float]]:
+    """Seconds of each step, and times or shares of what is beside it in the same process; bytes of versions."""
+    values: dict[str, list[float]] = {}
+    for run in row["runs"]:
+        one = {name: _one(seconds) for name, seconds in run["seconds"].items()}
+        found = {name: one[name] for name in ("append", "fresh_chat", "chat")}
+        found["append_times"] = one["append"] / one["thousand"]
+        found["fresh_chat_times"] = one["fresh_chat"] / one["fresh_once"]
+        found["chat_times"] = one["chat"] / one["chat_once"]
+        found["hit"] = max(0.0, one["hit"] - one["new"])
+        if "stream" in one:
+            found |= {"stream": one["stream"], "stream_share": one["whole"] / one["stream"]}
+        found |= {f"{name}_bytes": size for name, size in run.get("bytes_per_id", {}).items()}
+        for name, value in found.items():
+            values.setdefault(name, []).append(value)
+    return values
+
+
+def _counts(row: Row) -> dict[str, list[float]]:
+    return {name: [run["counts"][name] for run in row["runs"]] for name in row["runs"][0]["counts"]}
 
 
 def _one(seconds: Any) -> float:

@@ -17,6 +17,7 @@ __all__ = [
     "HOSTILE",
     "MARKER",
     "MODELS",
+    "STATEFUL",
     "TALKS",
     "TEMPLATES",
     "USUAL",
@@ -74,6 +75,57 @@ TEMPLATES = {
     "merged": "{% set ns = namespace(found=[]) %}{% for m in messages %}"
     "{% set ns.found = ns.found + [{'role': m.role, 'content': m.content}] %}{% endfor %}"
     "{% for m in ns.found %}<|{{ m.role }}|>{{ m.content }}<|end|>{% endfor %}",
+}
+
+# What later text depends on: namespaces, macros that change them, breaks, numbers, neighbours.
+_SAID = "<|{{ m.role }}|>{{ m.content }}<|end|>"
+STATEFUL = {
+    "namespace": "{% set ns = namespace(n=0, last='') %}{% for m in messages %}{% if m.role == 'user' %}"
+    "{% set ns.n = ns.n + 1 %}{% elif m.role == 'tool' %}{{ m.content }}{% else %}{% set x = m.content %}"
+    "{% set ns.last = x %}{% endif %}<|{{ m.role }}|>{{ ns.n }}{{ ns.last }}{{ m.content }}<|end|>{% endfor %}",
+    "macro": "{% set ns = namespace(n=0) %}{% macro count(m) %}{% set ns.n = ns.n + 1 %}{{ m.content }}{% endmacro %}"
+    "{% for m in messages %}<|{{ m.role }}|>{{ count(m) | trim }}{{ ns.n }}<|end|>{% endfor %}",
+    "own namespace": "{% macro said(m) %}{% set ns = namespace(x=m.content) %}{% set ns.x = ns.x ~ '.' %}{{ ns.x }}"
+    "{% endmacro %}{% for m in messages %}<|{{ m.role }}|>{{ said(m) }}<|end|>{% endfor %}",
+    "macro by another name": "{% set ns = namespace(n=0) %}{% macro count(m) %}{% set ns.n = ns.n + 1 %}{{ ns.n }}"
+    "{% endmacro %}{% set f = count %}{% for m in messages %}{{ f(m) }}" + _SAID + "{% endfor %}",
+    "condition that changes": "{% set ns = namespace(n=0) %}{% macro count() %}{% set ns.n = ns.n + 1 %}{{ ns.n }}"
+    "{% endmacro %}{% for m in messages %}{% if count() == '1' %}first{% endif %}" + _SAID + "{{ ns.n }}{% endfor %}",
+    "break": "{% for m in messages %}{% if loop.index == 9 %}{% break %}{% endif %}" + _SAID + "{% endfor %}",
+    "continue": "{% set ns = namespace(n=0) %}{% for m in messages %}{% if m.role == 'system' %}"
+    "{% continue %}{% endif %}"
+    "{% set ns.n = ns.n + 1 %}{{ ns.n }}" + _SAID + "{% endfor %}",
+    "scan before": "{% set ns = namespace(last=-1) %}{% for m in messages[::-1] %}"
+    "{% if ns.last < 0 and m.role == 'user' %}"
+    "{% set ns.last = loop.revindex0 %}{% endif %}{% endfor %}{% for m in messages %}"
+    "{{ 'after' if loop.index0 > ns.last }}" + _SAID + "{% endfor %}",
+    "neighbours": "{% for m in messages %}"
+    "{{ loop.previtem.role if not loop.first }}{{ loop.nextitem.role if not loop.last }}"
+    "{{ loop.index }}/{{ loop.length }}{{ messages[loop.index0 - 1].content }}" + _SAID + "{% endfor %}",
+    "without the system": "{% set rest = messages[1:] if messages[0].role == 'system' else messages %}"
+    "{% for m in rest %}{{ loop.index }}" + _SAID + "{% endfor %}",
+    "changed": "{% for m in messages %}{{ loop.changed(m.role) }}" + _SAID + "{% endfor %}",
+    "joiner": "{% set comma = joiner(',') %}{% for m in messages %}{{ comma() }}" + _SAID + "{% endfor %}",
+    "iterator": "{% set them = messages | map(attribute='role') %}{% for m in messages %}{{ them | first }}"
+    + _SAID
+    + "{% endfor %}",
+    "all again": "{% for m in messages %}" + _SAID + "{% endfor %}{% for m in messages %}" + _SAID + "{% endfor %}",
+    "all in the last": "{% for m in messages %}{% if loop.last %}{% for m in messages %}"
+    "{{ m.content }}{% endfor %}{% endif %}" + _SAID + "{% endfor %}",
+    "answer before": "{% for m in messages[-2:] %}{{ m.content }}{% endfor %}{% for m in messages %}"
+    + _SAID
+    + "{% endfor %}",
+    "last without a loop": "{{ messages[-1].content }}{% for m in messages %}" + _SAID + "{% endfor %}",
+    "in a block": "{% set all %}{% for m in messages %}"
+    + _SAID
+    + "{% endfor %}{% endset %}{{ all | length }}{{ all }}",
+    "backwards": "{% for m in messages | reverse %}" + _SAID + "{% endfor %}",
+    "else": "{% for m in messages if m.role != 'system' %}" + _SAID + "{% else %}none{% endfor %}",
+    "filtered": "{% for m in messages if m.role != 'system' %}{{ loop.index }}" + _SAID + "{% endfor %}",
+    "numbers": "{% set ns = namespace(n=0) %}{% for i in range(messages | length) %}{% set ns.n = ns.n + i %}"
+    "{% set m = messages[i] %}{{ ns.n }}{% set ns.n = ns.n + 1 %}" + _SAID + "{% endfor %}",
+    "block sets": "{% set ns = namespace(t='') %}{% for m in messages %}{% set t %}{{ m.content[:1] }}{% endset %}"
+    "{% set ns.t = ns.t ~ t %}{{ ns.t }}" + _SAID + "{% endfor %}",
 }
 
 TOOL = {"type": "function", "function": {"name": "weather", "parameters": {"properties": {"city": {"type": "string"}}}}}

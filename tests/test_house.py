@@ -29,11 +29,12 @@ OPENING = {
 }
 RIM = (
     *("corpus/", "formats/", "tokens/", "cli/", "support/", "adapt/id_maps.py", "spec/unicode.py", "study/page.py"),
+    *("interop/lock.py", "study/model_rows.py"),
     *("kernels/entry.py", "kernels/machine_code.py", "kernels/stored.py", "engine/kept.py"),
 )
 
-MOST_FILES = 223  # with code
-MOST_LINES = {"tokenizer.py": 1000}  # the face: each method with its docstring; others have 850
+MOST_FILES = 240  # with code
+MOST_LINES = {"tokenizer.py": 1100}  # the face: each method with its docstring; others have 850
 MACHINE_PATHS = [f"/{folder}/" for folder in ("work", "tmp", "root")]
 
 

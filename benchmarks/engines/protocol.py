@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from benchmarks.engines.growing import Again
+
 __all__ = [
     "Engine",
     "NoSuchCallError",
@@ -53,6 +55,7 @@ class Engine:
 
     documents: tuple[str, ...] = ("file",)  # what training may take as a document: the file, each "line"
     own_alphabet = False  # whether its alphabet is the bytes that occur, not all 256
+    shares_versions = False  # whether versions of a text that grows share their storage
 
     def __init__(self, library: Any) -> None:
         self.library = library
@@ -83,6 +86,12 @@ class Engine:
     def plain(self, call: str, found: Any) -> Any:
         """Return the result of a call as lists, arrays, tuples, integers and str, to compare it."""
         return found
+
+    def grower(self, tokenizer: Any) -> Again:
+        """Return what encodes texts that grow: by default all of the text each time."""
+        from benchmarks.engines.growing import Again
+
+        return Again(lambda text: self.encode_list(tokenizer, text))
 
     def chat(self, job: Answer, template: str) -> dict[str, Callable[..., Any]]:
         """Return the functions of `benchmarks.engines.chats` that the engine has for a chat template."""
@@ -130,7 +139,7 @@ def serve(package: str, kind: type[Engine]) -> None:
             answer["seconds"]["interpreter"] = entered - job["started"]
         answer = {"status": "ok", "peak_bytes": _peak_bytes(), **answer}
     except BaseException as error:  # a Rust panic derives from it; whatever it is, it is this engine's answer
-        absent = isinstance(error, ModuleNotFoundError) and error.name == package
+        absent = isinstance(error, ModuleNotFoundError) and error.name in (package, package.partition(".")[0])
         message = f"{type(error).__name__}: {error}"[:200]
         status = "no such call" if isinstance(error, NoSuchCallError) else "refused"
         answer = {"status": "not installed" if absent else status, "message": message}
@@ -290,6 +299,18 @@ def _calls(engine: Engine, job: Answer) -> Answer:
     return run(engine, job)
 
 
+def _growing(engine: Engine, job: Answer) -> Answer:
+    from benchmarks.engines.growing import run
+
+    return run(engine, job)
+
+
+def _limits(engine: Engine, job: Answer) -> Answer:
+    from benchmarks.engines.limits import run
+
+    return run(engine, job)
+
+
 def _chat(engine: Engine, job: Answer) -> Answer:
     from benchmarks.engines.chats import run
 
@@ -349,4 +370,6 @@ _TASKS: dict[str, Callable[[Engine, Answer], Answer]] = {
     "startup": _startup,
     "adversarial": _adversarial,
     "split": _split,
+    "growing": _growing,
+    "limits": _limits,
 }

@@ -7,6 +7,7 @@ from contextlib import suppress
 from functools import cache
 from typing import Any
 
+from benchmarks.engines.growing import Again
 from benchmarks.engines.protocol import Engine, model_arrays, serve
 
 
@@ -16,6 +17,7 @@ class Subwords(Engine):
     packages = ("subwords", "numpy", "numba")
     reads = (".json", ".model", ".tiktoken")
     documents = ("file", "line")
+    shares_versions = True
 
     def prepare(self) -> None:
         self.library.warmup()
@@ -57,6 +59,9 @@ class Subwords(Engine):
         if hasattr(tokenizer, "count_tokens"):
             found["count"] = tokenizer.count_tokens
         return found
+
+    def grower(self, tokenizer: Any) -> Again:
+        return Growing(self.library, tokenizer)
 
     def chat(self, job: dict[str, Any], template: str) -> dict[str, Callable[..., Any]]:
         tok = self._chatting(job)
@@ -151,6 +156,36 @@ class Subwords(Engine):
             progress=False,
         )
         tokenizer.save(output)
+
+
+class Growing(Again):
+    """Versions, PromptCache and encode_stream."""
+
+    is_whole = False
+
+    def __init__(self, library: Any, tokenizer: Any) -> None:
+        super().__init__(tokenizer.encode_to_numpy)
+        self.library, self.tokenizer = library, tokenizer
+
+    def begin(self, text: str) -> Any:
+        version = self.tokenizer.growing(text)
+        version.added  # noqa: B018  # the ids are asked for
+        return version
+
+    def append(self, version: Any, part: str) -> Any:
+        version = version.append(part)
+        version.added  # noqa: B018
+        return version
+
+    def ids(self, version: Any) -> Any:
+        return version.ids
+
+    def cache(self) -> Callable[[str], Any]:
+        return self.library.PromptCache(self.tokenizer).encode_to_numpy  # type: ignore[no-any-return]
+
+    def stream(self) -> tuple[Callable[[str], Any], Callable[[], Any]]:
+        stream = self.tokenizer.encode_stream()
+        return stream.feed, stream.finish
 
 
 def _arguments(function: Any) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from subwords.corpus.reading import Reading as Reading
 from subwords.engine.encoding import Encoding as Encoding
 from subwords.engine.encoding import EncodingBatch as EncodingBatch
 from subwords.engine.engine import warmup as warmup
+from subwords.interop.accelerate import accelerate as accelerate
 from subwords.normalize.normalizer import Normalizer as Normalizer
 from subwords.normalize.resolve import normalizer as normalizer
 from subwords.normalize.resolve import splitter as splitter

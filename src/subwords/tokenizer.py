@@ -17,13 +17,14 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from subwords.chat.chat import Chat, ChatBatch
+    from subwords.chat.chat import Chat, ChatBatch, ChatOptions
     from subwords.chat.conversation import Chatter
     from subwords.corpus.reading import Reading
     from subwords.corpus.source import Source
     from subwords.engine.added_tokens import AddedTokens
     from subwords.engine.call import QuickCalls
-    from subwords.engine.decode.stream import DecodeStream, IdDecoder, Ids
+    from subwords.engine.decode.stream import DecodeStream, DecodeStreams, IdDecoder, Ids, StopLike
+    from subwords.engine.decode.token_table import TokenTable
     from subwords.engine.encoding import Encoding, EncodingBatch
     from subwords.engine.engine import Engine, Seed
     from subwords.engine.fast_path import FastPaths
@@ -228,6 +229,20 @@ class Tokenizer:
         ('▁low', b' low')
         """
         return self._id_decoder.token_bytes(index)
+
+    def token_table(self) -> TokenTable:
+        """Return the bytes of all ids as arrays, with flags and a trie: what grammar engines ask for (D8).
+
+        >>> import subwords
+        >>> table = subwords.train(["ab ab"], vocab_size=258, special_tokens=["<s>"]).token_table()
+        >>> table[257], table.special.nonzero()[0].tolist(), table.trie.mask(b"a").nonzero()[0].tolist()
+        (b'ab', [0], [65, 257])
+        """
+        return self._token_table
+
+    @cached_property
+    def _token_table(self) -> TokenTable:
+        return self._id_decoder.table(self.encode)
 
     def __contains__(self, token: object) -> bool:
         return isinstance(token, str | bytes) and self.token_to_id(token) is not None
@@ -555,20 +570,27 @@ class Tokenizer:
         """
         return self._id_decoder.texts(batch, errors, skip_special_tokens)
 
-    def stream(self, *, prompt: Ids = (), skip_special_tokens: bool = False) -> DecodeStream:
-        """Return a new incremental decoder: ids in, text out as soon as no later id can change it; see `decode`.
+    def stream(
+        self, *, prompt: Ids = (), stop: StopLike | None = None, skip_special_tokens: bool = False
+    ) -> DecodeStream:
+        r"""Return a new incremental decoder: ids in, text out as soon as no later id can change it; see `decode`.
 
         prompt: ids before those that the stream gets. Their text is not returned, but what follows is decoded as after
         it: " world" with its space. The pieces join to the text of all ids without its common beginning with that of
-        the prompt (ALGORITHMS.md, D1).
+        the prompt (ALGORITHMS.md, D1). stop: a text, an id, or a list of both that end the text before them; the first
+        one to be complete does, of texts that end together the longest (D8). `stream.stopped` is None, then the `Stop`.
 
         >>> import subwords
-        >>> tok = subwords.train(["ab ab"], vocab_size=258)
-        >>> stream = tok.stream()
-        >>> stream.step(257) + stream.step([257, 0]) + stream.finish() == tok.decode([257, 257, 0])
-        True
+        >>> tok = subwords.load("demo")
+        >>> stream = tok.stream(stop=[" re", "\n"])
+        >>> "".join(stream.feed(tok.encode("Rays are refracted"))), stream.stopped
+        ('Rays are', Stop(stop=' re', characters=8, ids=3))
         """
-        return self._id_decoder.stream(prompt, skip_special_tokens)
+        return self._id_decoder.stream(prompt, stop, skip_special_tokens)
+
+    def streams(self, n: int, *, stop: StopLike | None = None, skip_special_tokens: bool = False) -> DecodeStreams:
+        """Return `n` incremental decoders that take one id each in one call; see `stream` and `DecodeStreams`."""
+        return self._id_decoder.streams(n, stop, skip_special_tokens)
 
     def decode_with_spans(self, ids: Ids, *, skip_special_tokens: bool = False) -> tuple[str, NDArray[np.int64]]:
         """Return the text of the ids and the range of its characters that each id gives, int64 of shape (n, 2).
@@ -762,6 +784,8 @@ class Tokenizer:
         shard_size: int | None = None,
         shuffle: int | None = None,
         special: Literal["text", "error", "allow"] = "text",
+        chat: bool | ChatOptions = False,
+        pack: int | None = None,
         reading: Reading | None = None,
         threads: int | None = None,
         progress: bool | None = None,
@@ -774,7 +798,9 @@ class Tokenizer:
         dtype: None takes the smallest type of the format that holds the vocabulary. bos, eos: an id or a token before
         and after each document; none by default. shard_size: a file is full when a document ends that brings it to as
         many ids or more; then path-00000, path-00001, ... are written. shuffle: a seed; the documents of each file are
-        shuffled by it. special: as in `encode`. reading: see `subwords.Reading`. threads: None for one per processor.
+        shuffled by it. special: as in `encode`. chat: True or options of `chats`: rows have conversations (messages,
+        tools, documents), and a mask is beside each file of ids. pack: whole conversations are packed into rows of as
+        many ids (docs/chat.md). reading: see `subwords.Reading`. threads: None for one per processor.
         run: encode files in shards, by several processes or machines (`subwords.scale.Run`), which have threads of
         their own; None is returned if other ranks have shards to do.
 
@@ -804,6 +830,8 @@ class Tokenizer:
             shard_size=shard_size,
             shuffle=shuffle,
             special=special,
+            chat=chat,
+            pack=pack,
             reading=reading,
             threads=threads,
             progress=progress,
@@ -901,6 +929,11 @@ def engine_of(tokenizer: Tokenizer) -> Engine:
 def grower_of(tokenizer: Tokenizer, special: SpecialPolicy) -> Grower:
     """Return what encodes texts in pieces."""
     return tokenizer._growers[special]
+
+
+def chatter_of(tokenizer: Tokenizer) -> Chatter:
+    """Return the chat templates of a tokenizer; InputError without jinja2."""
+    return tokenizer._chatter
 
 
 def load(

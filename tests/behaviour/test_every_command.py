@@ -32,6 +32,8 @@ GOOD = {
     "inspect": "{tok} --source {text}",
     "convert": "{tok} {out}.tiktoken",
     "verify": "{tok} --source {text}",
+    "diff": "{tok} {other} --source {text} --fail-on never",
+    "lock": "{tok} -o {out}.lock",
     "show": "{tok} --text-file {text} --no-browser",
     "warmup": "",
     "doctor": "",

@@ -35,12 +35,18 @@ def saved(folder: Path) -> Path:
     return folder / "tok.json"
 
 
+def locked(folder: Path) -> Path:
+    subwords.files.lock(tok(), folder / "tokenizer.lock")
+    return folder / "tokenizer.lock"
+
+
 RESULTS: dict[str, Callable[[Path], Any]] = {
     "allocation": lambda folder: subwords.study.allocation(tok(), {"one": TEXT, "other": ["low"]}),
     "audit": lambda folder: subwords.study.audit(tok(), TEXT),
     "boundary_difference": lambda folder: subwords.study.boundary_difference(tok(), "l", "ow"),
     "compare": lambda folder: subwords.study.compare([tok(), smaller()], TEXT),
     "convert": lambda folder: subwords.files.convert(saved(folder), folder / "tok.tiktoken"),
+    "diff": lambda folder: subwords.study.diff(smaller(), tok().with_(chat_template="{{ 1 }}"), source=TEXT),
     "encode_files": lambda folder: tok().encode_files(TEXT, folder / "ids.npy"),
     "evaluate": lambda folder: subwords.study.evaluate(tok(), TEXT),
     "evaluate, groups": lambda folder: subwords.study.evaluate(tok(), {"one": TEXT, "other": ["low"]}),
@@ -49,6 +55,8 @@ RESULTS: dict[str, Callable[[Path], Any]] = {
     "explain_training, unigram": lambda folder: subwords.study.explain_training(
         TEXT, algorithm="unigram", vocab_size=30
     ),
+    "lock": lambda folder: subwords.files.lock(tok()),
+    "lock, check": lambda folder: subwords.files.check_lock(locked(folder), tokenizer=smaller()),
     "merge": lambda folder: subwords.adapt.merge(smaller(), tok()),
     "prune": lambda folder: subwords.adapt.prune(tok(), drop=[" lower"], compact=True),
     "stability": lambda folder: subwords.study.stability(TEXT * 9, vocab_size=260, shares=[0.5, 1]),

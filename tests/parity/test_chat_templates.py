@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import enum
 import importlib.util
@@ -186,3 +187,26 @@ def test_templates_in_use(real: Any, part: int) -> None:
             if chat is not None and "evil" not in kind and not any(name in str(messages) for name in names):
                 ids = theirs(text, add_special_tokens=False).input_ids
                 assert chat.ids.tolist() == ids, (name, kind)
+
+
+@pytest.mark.parametrize("part", range(8))
+@pytest.mark.rotating(8)
+def test_answers_with_templates_in_use(real: Any, part: int) -> None:  # H6
+    templates, conversations, tok, _ = real
+    more = [
+        {"role": "user", "content": "go on"},
+        {"role": "assistant", "content": "so"},
+        {"role": "user", "content": "?"},
+    ]
+    for name, source in templates[part::8]:
+        for kind, messages, given in conversations:
+            options = {key: value for key, value in given.items() if key != "add_generation_prompt"}
+            records = [*messages, *more]
+            at = len(records) - 2
+            if (whole := by_us(tok, records, options, source)) is None:
+                continue
+            with contextlib.suppress(InputError):  # no place is known where text may be added
+                chat = tok.chat(records[:at], template=source, **options).answered([], records[at]).add(records[-1])
+                new = tok.decode(chat.ids[chat.turns[at][1] :])
+                assert new, (name, kind)
+                assert whole.text.endswith(new), (name, kind)

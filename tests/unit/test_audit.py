@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -16,7 +18,9 @@ from hypothesis import strategies as st
 from tools.gallery import PAGE, page_of
 
 import subwords
+from chatting import TEMPLATES, USUAL, chatting
 from inside import BPE, RULES, BPESettings, Unigram, Vocab, train_bpe
+from seeds import seed_of_run
 from small_data import file_of
 from strategies import counts_of, word_counts
 from subwords import InputError
@@ -182,6 +186,85 @@ def test_unreachable_is_exact_for_unigram(scores: list[float]) -> None:
     yielded = {index for n in range(1, 8) for text in product("ab", repeat=n) for index in tok.encode("".join(text))}
     assert lost & yielded == set()
     assert {1, 2, 3, 4, 5} - lost <= yielded
+
+
+CHAT_RULES = [rule for rule in RULES if rule.startswith("chat-")]
+REPLACES = TEMPLATES["usual"].replace("m.content", "m.content | replace('[picture]', '<|call|>')")
+CHATS = {  # a template, and what is found in it
+    "<|x|>": (USUAL.replace("<|end|>", "<|ende|>"), {"chat-literal": ["<|ende|>"], "chat-end": ["end"]}),
+    "role": (USUAL.replace("'assistant'", "'bot'").replace("m.role", "m.role ~ 's'"), {
+        "chat-literal": ["<|assistants|>", "<|systems|>", "<|users|>"]}),
+    "brackets": ("{% for m in messages %}[{{ m.role | upper }}]{{ m.content }}[END]{% endfor %}", {
+        "chat-literal": ["[ASSISTANT]", "[END]", "[SYSTEM]", "[USER]"], "chat-end": ["end"]}),
+    "refused": ("{% if messages[0].role == 'system' %}{{ raise_exception('no <|system|>') }}{% endif %}" + USUAL, {
+        "chat-role": ["system"]}),
+    "left out": (USUAL.replace("%}<|{{", "if m.role != 'system' %}<|{{"), {"chat-role": ["system"]}),
+    "no tools": ("{{ tools and '' }}" + USUAL.replace("%}<|{{", "if m.role != 'tool' %}<|{{"), {"chat-role": ["tool"]}),
+    "syntax": ("{% if %}", {"chat-role": ["every role"]}),
+    "no end": ("{% for m in messages %}<|{{ m.role }}|>\n{{ m.content }}\n{% endfor %}", {"chat-end": ["end"]}),
+    "last end": (USUAL.replace("<|end|>", "{{ '<|end|>' if not loop.last }}"), {"chat-end": ["end"]}),
+    "json": ("{{ messages | tojson }}", {"chat-mask": ["replies"]}),
+    "marks": (USUAL.replace("{{ m.content }}", "{% if m.role == 'user' %}{% generation %}{{ m.content }}"
+        "{% endgeneration %}{% else %}{{ m.content }}{% endif %}"), {"chat-mask": ["replies"]}),
+    "marks of all": (USUAL.replace("{{ m.content }}", "{% generation %}{{ m.content }}{% endgeneration %}"), {
+        "chat-mask": ["replies"]}),
+    "replace": (REPLACES, {"chat-replace": ["<|call|>"]}),
+    "joined": ("{{ '<|' ~ messages[0].content ~ '|>' }}" + USUAL, {"chat-replace": ["<|call|>"]}),
+}  # fmt: skip
+
+
+def test_sound_chat_templates_have_no_findings() -> None:
+    parts = USUAL.replace("{{ m.content }}", "{% for c in m.content %}{{ c.text }}{% endfor %}")
+    compared = USUAL.replace("m.content", "m.content.replace('<|think_on|>', '').split('<|off|>')[-1]")
+    prose = "{{ tools and 'Call <tools></tools> as <function-name>, not [INST].' }}" + USUAL
+    for template in (USUAL, parts, compared, prose, TEMPLATES["generation"], TEMPLATES["tools"], TEMPLATES["merged"]):
+        assert found(chatting(template=template), *CHAT_RULES) == {}
+    assert found(subwords.load("demo"), *CHAT_RULES) == {}
+
+
+@pytest.mark.parametrize("name", CHATS)
+def test_chat_templates(name: str) -> None:
+    template, expected = CHATS[name]
+    result = found(chatting(template=template), *CHAT_RULES)
+    assert {rule: [tokens[0] for tokens in each] for rule, each in result.items()} == expected
+    assert {tokens[-1] for each in result.values() for tokens in each} == {"chat template"}
+
+
+def test_what_findings_of_chat_templates_say() -> None:
+    named = replace(chatting().spec.foreign, chat_templates=(("rag", REPLACES.replace("<|end|>", "<|End|>")),))
+    tok = subwords.Tokenizer(replace(chatting().spec, foreign=named))
+    messages = {one.rule: one.message for one in subwords.study.audit(tok, rules=CHAT_RULES).findings}
+    assert messages == {
+        "chat-literal": "the chat template 'rag' writes '<|End|>', which is no added token: it becomes text; did you "
+        "mean '<|end|>' or '<|endoftext|>' or '<|user|>'?",
+        "chat-end": "the chat template 'rag' writes no control token at the end of replies",
+        "chat-replace": "the chat template 'rag' makes '<|call|>' where a message says '[picture]': here it is text, "
+        "elsewhere the token",
+    }
+
+
+def test_chat_templates_without_jinja() -> None:
+    program = (
+        "import sys, subwords\nsys.modules['jinja2'] = None\n"
+        "tok = subwords.train(['a'], vocab_size=256).with_(chat_template='x')\n"
+        "try: subwords.study.audit(tok, rules=['chat-end'])\nexcept subwords.InputError as error: print(error)\n"
+        "subwords.study.audit(tok, rules=['hole'])\nsubwords.study.audit(tok)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("chat templates need the package jinja2: ")
+    assert done.stderr.count("SubwordsWarning: the chat template is not checked: chat templates need the package") == 1
+
+
+def test_chat_templates_in_use(shared_data: Path) -> None:
+    folder = shared_data / "chat_templates"
+    if not folder.is_dir():
+        pytest.skip("needs ../shared/data/chat_templates, which is not part of this repository")
+    files = sorted(folder.glob("*.jinja"))[seed_of_run() % 30 :: 30]
+    for file in files:
+        source = file.read_bytes().decode()
+        spelled = re.findall(r"<[|｜]?[a-zA-Z_▁]+[|｜]?>|\[/?[A-Z_]+\]", source)
+        tok = chatting(template=source).with_tokens([*dict.fromkeys(spelled)])
+        assert len(subwords.study.audit(tok, rules=CHAT_RULES).findings) <= 4, file.name
 
 
 def test_formats_and_baseline() -> None:

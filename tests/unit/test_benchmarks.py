@@ -25,6 +25,9 @@ from benchmarks.engines.calls import run as run_call
 from benchmarks.engines.chats import END
 from benchmarks.engines.chats import run as run_chats
 from benchmarks.engines.gigatoken import Gigatoken
+from benchmarks.engines.growing import Again, BackOff
+from benchmarks.engines.growing import run as run_growing
+from benchmarks.engines.limits import run as run_limits
 from benchmarks.engines.protocol import (
     ASCII_WORDS,
     Engine,
@@ -216,7 +219,7 @@ def test_pages_are_those_that_the_records_make() -> None:
 
 
 def test_page_and_records_are_short() -> None:
-    assert len(PAGE.read_text("utf-8").splitlines()) <= 264
+    assert len(PAGE.read_text("utf-8").splitlines()) <= 340
     records = [*RECORDS.rglob("*.json")]
     assert records
     assert max(path.stat().st_size for path in records) <= 60_000
@@ -757,11 +760,79 @@ def test_calls_table_has_a_dash_for_a_call_that_is_not_there() -> None:
     assert "gigatoken, other, ms: n/a (different ids)" in got
 
 
+# ---------------------------------------------------------------- texts that grow
+
+
+def test_backing_off_encodes_the_end_and_checks_it() -> None:
+    def spans(text: str) -> tuple[Any, Any]:
+        """Pairs of equal letters are an id each, from the left; so it depends on the place of a cut."""
+        starts, at = list[int](), 0
+        while at < len(text):
+            starts.append(at)
+            at += 2 if text[at : at + 2] in ("aa", "bb") else 1
+        ends = [*starts[1:], len(text)]
+        return np.array([int.from_bytes(text[a:b].encode()) for a, b in zip(starts, ends, strict=True)]), np.array(
+            starts
+        )
+
+    asked = list[str]()
+    backing = BackOff(lambda text: spans(text)[0], lambda text: (asked.append(text), spans(text))[1])
+    version = backing.append(backing.begin("x" * 20 + "aab"), "bc")
+    assert version.ids.tolist() == spans("x" * 20 + "aabbc")[0].tolist()
+    assert asked == ["x" * 20 + "aab", "x" * 6 + "aabbc"]
+    assert version.starts.tolist() == spans(version.text)[1].tolist()
+    other = backing.begin("a" * 9)._replace(ids=np.array([1] * 9), starts=np.arange(9))  # ids that are not its own
+    assert backing.tail(other, "a") is None
+    unchecked = backing.tail(other, "a", check=False)
+    assert unchecked is not None
+    assert len(unchecked.ids) == 6
+    assert backing.append(other, "a").ids.tolist() == spans("a" * 10)[0].tolist()
+    assert backing.cache()("aab").tolist() == spans("aab")[0].tolist()
+
+
+def test_texts_that_grow_are_compared_before_they_are_timed(tmp_path: Path) -> None:
+    class Wrong(Again):
+        is_whole = False
+
+        def ids(self, version: Any) -> Any:
+            return [*version.ids, 0]
+
+    class Grows(FakeEngine):
+        def grower(self, tokenizer: Any) -> Again:
+            return (Wrong if self.library == "wrong" else Again)(lambda text: self.encode_list(tokenizer, text))
+
+    (tmp_path / "text").write_text("abcde fghi " * 11_000, "utf-8")
+    job = {"file": str(tmp_path / "text"), "tokenizer": "x.json", "enough": 0.0, "output": str(tmp_path / "ids.npy")}
+    answer = run_growing(Grows(None), job)
+    assert set(answer["seconds"]) == {
+        *("append", "thousand", "chat", "chat_once", "hit", "new", "fresh_chat", "fresh_once"),
+    }
+    assert np.load(job["output"])[:3].tolist() == [ord("a"), ord("b"), ord("c")]
+    with pytest.raises(RuntimeError, match="an append gave other ids than the whole text"):
+        run_growing(Grows("wrong"), job)
+
+
+def test_limits_of_a_tokenizer_are_proved_and_reached(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("low lower lowest " * 200, "utf-8")
+    subwords.train(["low lower lowest"], vocab_size=270).save(tmp_path / "t.json")
+    job = {"file": str(tmp_path / "text"), "tokenizer": str(tmp_path / "t.json"), "count": 4}
+    counts = run_limits(Subwords(subwords), job | {"what": "places"})["counts"]
+    assert counts["over"] == 0
+    assert 0 < counts["needed_most"] <= counts["open_most"] <= 3
+    totals = run_limits(Subwords(subwords), job | {"what": "totals"})["counts"]
+    assert totals["letter_end_16384"] < 3
+    assert totals["letter_each_16384"] < 1.2 * totals["letter_each_8192"]
+    with pytest.raises(NoSuchCallError):
+        run_limits(FakeEngine(None), job)
+
+
 def full_record(definition: Definition) -> dict[str, Any]:
     """What a run of a definition gives where everything went well."""
     names = (*SHOWN[definition.task], "process")
     one = dict.fromkeys(names, 0.5) | {"warm": [0.5], "cold": 0.5, "fresh": 0.5}
+    one |= dict.fromkeys(("thousand", "fresh_once", "chat_once", "new", "whole"), 0.25)
     runs = [{"seconds": one, "peak_bytes": 1, "bytes": 1, "baseline": one | {"bytes": 1}, "resident_bytes": {"new": 1}}]
+    runs[0] |= {"counts": dict.fromkeys(SHOWN["limits"], 2), "bytes_per_id": {"version": 8.0}}
     cases = []
     for case in definition.cases:
         uses = [use for use in definition.engines if not case.engines or use.name in case.engines]
@@ -778,7 +849,7 @@ def test_page_with_every_table_is_short() -> None:
     found = {one.name: full_record(one) for one in read_folder(ROOT / "benchmarks" / "definitions")}
     made = pages(found)
     lines = made[PAGE].splitlines()
-    assert len(lines) <= 290  # adversarial files may add lines
+    assert len(lines) <= 337  # adversarial files may add lines
     assert max(line.replace("\\|", "").count("|") for line in lines if line[:1] == "|") - 1 <= MOST_COLUMNS
     assert "Not measured" not in made[PAGE]
     assert "<!-- table" not in made[PAGE]

@@ -1,4 +1,4 @@
-"""Conversations to ids: the public surface of chat (ALGORITHMS.md, H1 to H5)."""
+"""Conversations to ids: the public surface of chat (ALGORITHMS.md, H1 to H6)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 import subwords
-from chatting import CONVERSATIONS, HOSTILE, TEMPLATES, USUAL, chatting, said
+from chatting import CONVERSATIONS, HOSTILE, STATEFUL, TEMPLATES, USUAL, chatting, said
+from inside import ChatTemplate, Owner, Record
 from subwords import InputError, Special, Text
 
 TOK = chatting()
@@ -346,6 +347,42 @@ def test_answers_after_answers_are_the_whole_rendering() -> None:
         messages += [{"role": "assistant", "content": text}, {"role": "user", "content": f"and {number}"}]
     assert chat.text == TOK.chat(messages).text
     assert chat.turns[-1] == (chat.turns[-1][0], len(chat) - 2)
+
+
+@pytest.mark.parametrize("name", [*TEMPLATES, *STATEFUL])
+def test_text_after_an_answer_is_that_of_the_whole_rendering(name: str) -> None:  # H6
+    template = {**TEMPLATES, **STATEFUL}[name]
+    texts = ("a", "<b>", " c ", "d\n", "e", "f", "g<|end|>", "h", "i", "j")
+    for start in ([], [{"role": "system", "content": "Be kind."}]):
+        messages, at = [*start, *said(*texts)], len(start) + 1
+        chat = TOK.chat(messages[:at], template=template)
+        for number in range(at, len(messages) - 1, 2):
+            answer = messages[number]
+            try:
+                chat = chat.answered(TOK.encode([Text(answer["content"])]), answer).add(messages[number + 1])
+            except InputError as error:  # no place is known where text may be added
+                assert "where text may be added" in str(error)
+                break
+            whole = TOK.chat(messages[: number + 2], template=template)
+            new = TOK.decode(chat.ids[chat.turns[number][1] :])
+            assert new and whole.text.endswith(new)
+            if name == "break" and number > 6:
+                continue  # the new message is not in the text
+            ends = [place for place, part in enumerate(whole.parts) if part == Special("<|end|>")]
+            after = whole.owners[-len(TOK.encode([*whole.parts[ends[-2] + 1 :]])) :]
+            assert chat.owners[-len(after) :].tolist() == after.tolist()
+
+
+@pytest.mark.parametrize(
+    ("name", "is_left_out"),
+    [("usual", True), ("namespace", True), ("neighbours", True), ("numbers", True), ("changed", False)],
+)
+def test_a_long_conversation_is_not_rendered_again(name: str, is_left_out: bool) -> None:
+    messages = [Record({"role": "user", "content": "x" * 100}, Owner(at, "", False), at) for at in range(100)]
+    template = ChatTemplate({**TEMPLATES, **STATEFUL}[name])
+    whole, short = ("".join(piece.text for piece in template.pieces({"messages": messages}, at)) for at in (0, 98))
+    assert whole.endswith(short)
+    assert (len(short) < len(whole) / 10) == is_left_out
 
 
 def test_an_answer_after_resume() -> None:

@@ -31,6 +31,8 @@ from inside import (
     ReplaceTokens,
     SentencePieceDecoder,
     SpaceDecoder,
+    StopTexts,
+    StreamTable,
     TokenSource,
     Vocab,
     WordPieceDecoder,
@@ -58,9 +60,13 @@ LLAMA = DecoderSequence((Replace("▁", " "), ByteFallback(), Fuse(), Strip(" ",
 
 
 def streamed(decoder: Any, tokens: list[str]) -> list[str]:
-    """What each token gives, and what `finish` gives."""
-    stream = DecodeStream(TokenSource(decoder, tokens))
-    return [*(stream.step(i) for i in range(len(tokens))), stream.finish()]
+    """What each token gives, and what `finish` gives; the same if another stream has filled the table."""
+    found, table = [], StreamTable(frozenset(), frozenset(), None)
+    for _ in range(2):
+        stream = DecodeStream(TokenSource(decoder, tokens), table)
+        found.append([*(stream.step(i) for i in range(len(tokens))), stream.finish()])
+    assert found[0] == found[1], (decoder, tokens)
+    return found[0]
 
 
 def check(decoder: Any, tokens: list[str]) -> None:
@@ -70,6 +76,27 @@ def check(decoder: Any, tokens: list[str]) -> None:
     text, spans = text_and_spans(TokenSource(decoder, tokens), np.array(ids, np.int64))
     assert text == expected
     check_spans(text, spans, len(ids))
+    check_stops(decoder, tokens, text, spans.tolist())
+
+
+def check_stops(decoder: Any, tokens: list[str], text: str, spans: list[list[int]]) -> None:
+    """D8, for texts that are in the text and one that is not quite."""
+    middle = len(text) // 2
+    stops = {text[at : at + size] for at, size in ((0, 1), (middle, 2), (middle, 3), (len(text) - 1, 1)) if at >= 0}
+    stops = {stop for stop in stops if stop} | {text[middle : middle + 4] + "\0"}
+    for chosen in ([*stops], [min(stops)], [max(stops)], [max(stops, key=len)]):
+        ends = (
+            (end, -len(stop), stop) for end in range(len(text) + 1) for stop in chosen if text.endswith(stop, 0, end)
+        )
+        end, minus, stop = min(ends, default=(len(text), 0, ""))
+        size = end + minus
+        needs = max((k + 1 for k, (a, b) in enumerate(spans) if a < size <= b), default=0)
+        table = StreamTable(frozenset(), frozenset(), StopTexts(chosen))
+        for _ in range(2):
+            stream = DecodeStream(TokenSource(decoder, tokens), table)
+            assert "".join([*map(stream.step, range(len(tokens))), stream.finish()]) == text[:size]
+            found = stream.stopped
+            assert (found and (found.stop, found.characters, found.ids)) == ((stop, size, needs) if stop else None)
 
 
 def check_spans(text: str, spans: Any, count: int) -> None:

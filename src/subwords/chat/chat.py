@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import json
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +18,15 @@ from subwords.chat.pieces import Control, Rendering, Spans
 from subwords.chat.plain import messages_of
 from subwords.engine.growing import DECODED, first_difference
 from subwords.spec.added_token import Special, Text
-from subwords.spec.token_batch import TokenBatch
+from subwords.spec.token_batch import TokenBatch, TokenBlock
 from subwords.support.checks import check_choice, check_flag
 from subwords.support.errors import InputError
+from subwords.support.threads import streamed
 from subwords.tokenizer import engine_of
+from subwords.tokens.formats import MASKED
+
+if TYPE_CHECKING:
+    from subwords.corpus.reading import Reading, Tally
 
 AT_ONCE = 256  # conversations that are encoded together
 _ROW = frozenset({"messages", "tools", "documents"})
@@ -220,9 +226,9 @@ class Answered:
     def add(self, *messages: Mapping[str, Any], prompt: bool = True) -> Chat:
         """Return the chat with more messages: the ids so far, then those of the new text.
 
-        The conversation is rendered again, and only what is after the answer is encoded; its end token is added if the
-        answer lacks it. Raises InputError if the template ends the turn with no control token: then no place is known
-        where new text may begin.
+        Only what is after the answer is encoded, and of what is before it, only what later text depends on is rendered
+        again (ALGORITHMS.md, H6); an end token is added if the answer lacks it. Raises InputError if the template ends
+        the turn with no control token: then no place is known where new text may begin.
         """
         check_flag("prompt", prompt)
         made, number = self._chat._made, len(self._messages) - 1
@@ -230,8 +236,9 @@ class Answered:
         records = [*self._messages]
         if messages:
             records += messages_of(messages, options.trusted, len(records))
-        rendering = made.chatter.render(records, options, prompt=prompt)
-        whole = Conversation(made.chatter, records, options, rendering, "prompt" if prompt else "whole")
+        rendering = made.chatter.render(records, options, prompt=prompt, first=number)
+        ends: Literal["prompt", "whole"] = "prompt" if prompt else "whole"
+        whole = Conversation(made.chatter, records, options, rendering, ends, made.generation_prompt)
         reply = whole.reply(number)
         if reply is None or reply.end is None:
             raise InputError(
@@ -298,15 +305,13 @@ def chat(chatter: Chatter, messages: object, options: Options, *, prompt: bool |
     """Return a conversation as ids; see `Tokenizer.chat`."""
     if prompt is not None:
         check_flag("prompt", prompt)
-    records = messages_of(messages, options.trusted)
     if resume is None:
-        with_prompt = prompt is None or prompt
-        rendering = chatter.render(records, options, prompt=with_prompt)
-        return Chat(Conversation(chatter, records, options, rendering, "prompt" if with_prompt else "whole"))
+        return Chat(chatter.conversation(messages, options, prompt=prompt is None or prompt))
     if prompt:
         raise InputError("expected prompt=True or resume=, not both: one begins a message, the other goes on with it")
     if not isinstance(resume, str):
         raise InputError(f'expected resume as the key of a field, such as "content", not {resume!r:.60}')
+    records = messages_of(messages, options.trusted)
     return Chat(Conversation(chatter, records, options, chatter.resumed(records, options, resume), "resumed"))
 
 
@@ -336,41 +341,139 @@ def batch(
         raise InputError(f"expected many conversations, not {type(conversations).__name__}")
     _check_policy(start, end)
     check_flag("prompt", prompt)
-    plain = chatter.options(**given)
-    rows, batches, masks, done = iter(conversations), list[TokenBatch](), list[NDArray[np.bool_]](), 0
+    renderer = _Renderer(chatter, given, prompt, start, end)
+    rows, batches, done = iter(conversations), list[ChatBatch](), 0
     while some := [*islice(rows, AT_ONCE)]:
-        made = [_row(chatter, row, plain, given, prompt, done + k) for k, row in enumerate(some)]
-        found = engine_of(chatter.tok).spans.find([[*each.rendering.parts] for each in made], "text", threads)
-        spans = (found.spans if len(found.spans) else found.byte_spans).reshape(-1, 2)
-        bounds = found.offsets.tolist()
-        batches.append(TokenBatch(found.ids, found.offsets))
-        for k, each in enumerate(made):
+        made = list[_Rendered]()
+        for number, row in enumerate(some, done):
             try:
-                masks.append(masked(each.ranges(start, end), spans[bounds[k] : bounds[k + 1]]))
+                made.append(renderer.render(row))
             except InputError as error:
-                raise InputError(f"conversation {done + k}: {error}") from None
+                raise InputError(f"conversation {number}: {error}") from None
+        batches.append(_encoded(chatter, made, threads))
         done += len(some)
-    return ChatBatch(TokenBatch.join(batches), np.concatenate([np.zeros(0, np.bool_), *masks]))
+    tokens, masks = TokenBatch.join([each.tokens for each in batches]), [each.mask for each in batches]
+    return ChatBatch(tokens, np.concatenate([np.zeros(0, np.bool_), *masks]))
 
 
-def _row(
-    chatter: Chatter, row: Any, plain: Options, given: Mapping[str, Any], prompt: bool, number: int
-) -> Conversation:
-    """Return one conversation: messages, or a dict of them with tools and documents."""
-    options = plain
-    try:
+class _Rendered(NamedTuple):
+    """A conversation as `encode` takes it, and the characters that the assistant writes."""
+
+    parts: list[Text | Special]
+    ranges: list[tuple[int, int]]
+
+
+class _Renderer:
+    """Renders conversations of a batch: messages, or a dict of them with tools and documents."""
+
+    def __init__(
+        self, chatter: Chatter, given: Mapping[str, Any], prompt: bool, start: Start | None, end: End | None
+    ) -> None:
+        self._chatter, self._given, self._prompt, self._policy = chatter, given, prompt, (start, end)
+        self._plain = chatter.options(**given)
+
+    def render(self, row: Any) -> _Rendered:
+        """Return a conversation."""
+        options = self._plain
         if isinstance(row, Mapping):
             _check_keys(row)
             if row.get("tools") is not None or row.get("documents") is not None:
-                options = chatter.options(**{**given, **{key: row[key] for key in row.keys() - {"messages"}}})
+                own = {key: row[key] for key in row.keys() - {"messages"}}
+                options = self._chatter.options(**{**self._given, **own})
             row = row.get("messages")
-        records = messages_of(row, options.trusted)
-        rendering = chatter.render(records, options, prompt=prompt)
-        return Conversation(chatter, records, options, rendering, "prompt" if prompt else "whole")
-    except InputError as error:
-        raise InputError(f"conversation {number}: {error}") from None
+        made = self._chatter.conversation(row, options, prompt=self._prompt)
+        return _Rendered([*made.rendering.parts], made.ranges(*self._policy))
+
+
+def _encoded(chatter: Chatter, made: Sequence[_Rendered], threads: int | None) -> ChatBatch:
+    """Return the ids of conversations, and which of them the assistant writes."""
+    found = engine_of(chatter.tok).spans.find([each.parts for each in made], "text", threads)
+    spans = (found.spans if len(found.spans) else found.byte_spans).reshape(-1, 2)
+    bounds = found.offsets.tolist()
+    masks = [masked(each.ranges, spans[bounds[k] : bounds[k + 1]]) for k, each in enumerate(made)]
+    return ChatBatch(TokenBatch(found.ids, found.offsets), np.concatenate([np.zeros(0, np.bool_), *masks]))
 
 
 def _check_keys(row: Mapping[Any, Any]) -> None:
     if unknown := sorted(map(str, row.keys() - _ROW)):
         raise InputError(f"expected the keys messages, tools and documents, not {unknown[0]!r:.60}")
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# A dataset of conversations.
+
+
+class ChatOptions(TypedDict, total=False):
+    """Options of `Tokenizer.chats`, for the conversations of a dataset."""
+
+    template: str
+    trusted: Mapping[str, Iterable[str]]
+    start: Literal["reply", "turn"]
+    end: Literal["token", "line"]
+    variables: Mapping[str, Any]
+
+
+class Dataset:
+    """Encodes rows with conversations. key: the field of the messages."""
+
+    def __init__(self, chatter: Chatter, options: ChatOptions, key: str) -> None:
+        if unknown := sorted(map(str, options.keys() - ChatOptions.__annotations__.keys())):
+            known = ", ".join(ChatOptions.__annotations__)
+            raise InputError(f"expected options of chat among {known}, not {unknown[0]!r:.60}")
+        if not isinstance(variables := options.get("variables", {}), Mapping):
+            raise InputError(f"expected variables as a dict, not {type(variables).__name__}")
+        start, end = options.get("start"), options.get("end")
+        _check_policy(start, end)
+        given: dict[str, Any] = {"tools": None, "documents": None, "template": options.get("template")}
+        given |= {"trusted": options.get("trusted"), "variables": variables}
+        self._chatter, self._key = chatter, key
+        self._renderer = _Renderer(chatter, given, False, start, end)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The fields that are read of each row."""
+        return (self._key, "tools", "documents")
+
+    def blocks(
+        self, rows: Iterable[tuple[object, Any]], reading: Reading, tally: Tally, threads: int
+    ) -> Generator[TokenBlock, None, None]:
+        """Yield the ids of rows, marked with `MASKED`; CorpusError with the place of one that cannot be encoded."""
+
+        def encode(made: list[_Rendered]) -> TokenBlock:
+            tokens, mask = _encoded(self._chatter, made, 1)
+            return TokenBlock(np.where(mask, tokens.ids | MASKED, tokens.ids), tokens.offsets[1:])
+
+        return streamed(encode, self._batches(rows, reading, tally), threads, window=2 * threads)
+
+    def _batches(self, rows: Iterable[tuple[object, Any]], reading: Reading, tally: Tally) -> Iterator[list[_Rendered]]:
+        made = list[_Rendered]()
+        for place, row in rows:
+            try:
+                made.append(self._renderer.render(self._given(row)))
+            except InputError as error:
+                tally.refused(f"{place}: {error}", reading.errors)
+            if len(made) == AT_ONCE:
+                yield made
+                made = []
+        if made:
+            yield made
+
+    def _given(self, row: Any) -> Any:
+        """Return messages, tools and documents of a row; tools and documents may be text in JSON, as tables need it."""
+        if isinstance(row, list):
+            return row
+        if not isinstance(row, Mapping):
+            raise InputError(f"expected an object with messages, or a list of them, not {type(row).__name__}")
+        if self._key not in row:
+            found = ", ".join(map(repr, [*row][:20])) or "none"
+            raise InputError(f"expected a field {self._key!r}, found {found}; text_column names another")
+        given = {"messages": row[self._key]}
+        for name in ("tools", "documents"):
+            value = row.get(name)
+            if isinstance(value, str):
+                try:
+                    value = json.loads(value)
+                except ValueError as error:
+                    raise InputError(f"expected {name} as JSON: {error}") from None
+            given[name] = value or None
+        return given

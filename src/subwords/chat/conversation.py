@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from subwords.chat.assistant import ASSISTANT, End, Reply, Start, generation_prompt, reply_of
 from subwords.chat.owned_text import Record
 from subwords.chat.pieces import Control, Rendering
-from subwords.chat.plain import listed, variables_of
+from subwords.chat.plain import listed, messages_of, variables_of
 from subwords.chat.template import MOST_KEPT, ChatTemplate, template_of
 from subwords.spec.added_token import Special, Text
+from subwords.spec.tokenizer import chat_templates_of
 from subwords.support.errors import InputError
 from subwords.support.names import nearest
 from subwords.tokenizer import Tokenizer
@@ -53,11 +54,7 @@ class Chatter:
         self.tok: Tokenizer = tok
         spec = tok.spec
         config = dict(spec.foreign.config)
-        listed_by_name = json.loads(config["chat_template"]) if "chat_template" in config else []
-        self.templates: dict[str, str] = {entry["name"]: entry["template"] for entry in listed_by_name}
-        self.templates |= dict(spec.foreign.chat_templates)
-        if spec.chat_template is not None:
-            self.templates["default"] = spec.chat_template
+        self.templates: dict[str, str] = chat_templates_of(spec)
         self._named_control: list[str] | None = (
             json.loads(config["chat_control_tokens"]) if "chat_control_tokens" in config else None
         )
@@ -140,9 +137,9 @@ class Chatter:
         return found
 
     def render(
-        self, messages: Sequence[Record], options: Options, *, prompt: bool, stop: int | None = None
+        self, messages: Sequence[Record], options: Options, *, prompt: bool, stop: int | None = None, first: int = 0
     ) -> Rendering:
-        """Return the text of messages."""
+        """Return the text of messages; stop: where it ends. first: the first message whose text is needed."""
         pieces = options.template.pieces(
             {
                 **options.variables,
@@ -150,34 +147,47 @@ class Chatter:
                 "tools": options.tools,
                 "documents": options.documents,
                 "add_generation_prompt": prompt,
-            }
+            },
+            first,
         )
         return Rendering(pieces, options.control, stop)
 
-    def resumed(self, messages: Sequence[Record], options: Options, field: str) -> Rendering:
+    def conversation(self, messages: object, options: Options, *, prompt: bool) -> Conversation:
+        """Return messages, rendered, with the beginning of the next answer or without it."""
+        records = messages_of(messages, options.trusted)
+        rendering = self.render(records, options, prompt=prompt)
+        return Conversation(self, records, options, rendering, "prompt" if prompt else "whole")
+
+    def resumed(self, messages: Sequence[Record], options: Options, name: str) -> Rendering:
         """Return the text up to the end of a field of the last message."""
         whole = self.render(messages, options, prompt=False)
-        owned = whole.owned(len(messages) - 1, field)
+        owned = whole.owned(len(messages) - 1, name)
         if not owned:
             raise InputError(
-                f"expected text of {field!r:.60} in the last message, to resume it; the template shows none"
+                f"expected text of {name!r:.60} in the last message, to resume it; the template shows none"
             )
         return self.render(messages, options, prompt=False, stop=owned[-1][1])
 
 
 @dataclass(eq=False)
 class Conversation:
-    """A rendered conversation and which of its characters the assistant writes."""
+    """A rendered conversation and which of its characters the assistant writes.
+
+    known_prompt: the units of the generation prompt, if a conversation that began like this one has found them.
+    """
 
     chatter: Chatter
     messages: list[Record]
     options: Options
     rendering: Rendering
     ends: Literal["prompt", "resumed", "whole"]
+    known_prompt: list[str] = field(default_factory=list)
 
     @cached_property
-    def _generation_prompt(self) -> list[str]:
+    def generation_prompt(self) -> list[str]:
         """The units of the generation prompt; empty if a template has none, or renders no part of the conversation."""
+        if self.known_prompt:
+            return self.known_prompt
         first = next((k for k, each in enumerate(self.messages) if each["role"] in ASSISTANT), len(self.messages))
         for messages in (self.messages[: max(first, 1)], self.messages):
             try:
@@ -192,12 +202,12 @@ class Conversation:
     @cached_property
     def _room(self) -> int:
         """Where the text ends without its generation prompt."""
-        size, end = len(self.rendering.text), "".join(self._generation_prompt) if self.ends == "prompt" else ""
+        size, end = len(self.rendering.text), "".join(self.generation_prompt) if self.ends == "prompt" else ""
         return size - len(end) if end and self.rendering.text.endswith(end) else size
 
     def reply(self, message: int, start: Start = "reply", end: End = "token") -> Reply | None:
         """Return the characters of a reply."""
-        return reply_of(self.rendering, message, self._generation_prompt, start=start, end=end, room=self._room)
+        return reply_of(self.rendering, message, self.generation_prompt, start=start, end=end, room=self._room)
 
     def replies(self, start: Start, end: End, after: int = 0) -> list[Reply]:
         """Return the replies from a message on; InputError for one that the text lacks."""

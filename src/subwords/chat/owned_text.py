@@ -300,6 +300,7 @@ class Safe(Markup):
 
 for _type, _name in ((OwnedText, "str"), (Record, "dict"), (Safe, "Markup")):  # so templates and their errors call them
     _type.__name__ = _type.__qualname__ = _name
+    _type.__module__ = "builtins"
 
 
 def mark_safe(value: object) -> Safe:

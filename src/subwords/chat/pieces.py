@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import groupby
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -95,6 +96,16 @@ class Rendering:
     def found(self) -> list[Found]:
         """The control tokens."""
         return self.control.find(self.text, self.runs)
+
+    def trusted(self) -> Iterator[str]:
+        """Yield the text that is trusted, each stretch of it whole."""
+        for is_trusted, runs in groupby(_with_starts(self.runs), lambda each: each[0].origin.trusted):
+            if is_trusted:
+                yield "".join(self.text[start : run.stop] for run, start in runs)
+
+    def spelled(self) -> list[Found]:
+        """Return the control tokens that the text spells, whoever wrote them."""
+        return self.control.find(self.text, [TextRun(len(self.text), LITERAL, -1)])
 
     @cached_property
     def parts(self) -> tuple[Text | Special, ...]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime
-from functools import lru_cache, wraps
+from functools import cached_property, lru_cache, wraps
+from itertools import islice
 from typing import Any, NamedTuple
 
 import jinja2
@@ -15,18 +17,20 @@ from jinja2.exceptions import SecurityError, TemplateError, TemplateSyntaxError
 from jinja2.ext import Extension, loopcontrols
 from jinja2.filters import FILTERS as DEFAULT_FILTERS
 from jinja2.parser import Parser
-from jinja2.runtime import Context, Macro
+from jinja2.runtime import Context, LoopContext, Macro
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import Namespace
 from markupsafe import Markup
 
 from subwords.chat import owned_text
 from subwords.chat.owned_text import OUTSIDE, LimitError, OwnedText, Owner, Record, printed
+from subwords.chat.passes import Effects
 from subwords.support.errors import InputError
 
 MOST_STEPS = 4_000_000  # passes of loops in one rendering
 CALL = 10  # steps that a call of a macro counts as
 MOST_KEPT = 256  # compiled templates
+_WRITING = frozenset({"join", "default", "d", "format", "append", "map", "center", "indent"})  # their arguments too
 _DICT_NAMES = frozenset(dir(dict))
 _UNSAFE = frozenset({"encode", "to_bytes"})  # they make bytes of any size
 
@@ -66,10 +70,29 @@ class ChatTemplate:
         names = self._template.root_render_func.__globals__
         self.literals: list[OwnedText] = [value for value in names.values() if type(value) is OwnedText]
 
-    def pieces(self, variables: Mapping[str, Any]) -> list[Written]:
-        """Return what the template writes; InputError for whatever it raises."""
+    @cached_property
+    def _tree(self) -> nodes.Template:
+        return environment().parse(self.source)
+
+    @cached_property
+    def written(self) -> frozenset[str]:
+        """The literals that may be written: those that are not only compared with, or cut at."""
+        return frozenset(_written(self._tree))
+
+    @cached_property
+    def takes_tools(self) -> bool:
+        """Whether the template asks for tools."""
+        return any(node.name == "tools" for node in self._tree.find_all(nodes.Name))
+
+    def pieces(self, variables: Mapping[str, Any], first: int = 0) -> list[Written]:
+        """Return what the template writes; InputError for whatever it raises.
+
+        first: the number of a message; what is written before its turn is not needed, and may be left out (H6).
+        """
         context = self._template.new_context(dict(variables))
-        turns, found, room = context._turns, [], owned_text.MOST_TEXT  # type: ignore[attr-defined]
+        assert isinstance(context, _Context), "the environment makes such"
+        turns, found, room = context._turns, context._written, owned_text.MOST_TEXT
+        context._first = first
         try:
             for text in self._template.root_render_func(context):
                 if text:
@@ -86,6 +109,8 @@ class ChatTemplate:
         except Exception as error:  # a template may raise anything
             told = f"fails with this conversation: {type(error).__name__}: {error}"
             raise self._failure(error, told) from error
+        if context._skipped and (context._first or _written_of(first, found[: context._before])):
+            return self.pieces(variables)
         return found
 
     def _failure(self, error: BaseException, told: str) -> TemplateInputError:
@@ -97,6 +122,11 @@ class ChatTemplate:
             trace = trace.tb_next
         where = "" if line is None else f", line {line},"
         return TemplateInputError(f"the chat template{where} {told}", line)
+
+
+def _written_of(first: int, pieces: Iterable[Written]) -> bool:
+    """Whether a piece is of a message from the first on."""
+    return any(origin.message >= first for piece in pieces for _, origin in owned_text.owner_runs(piece.text))
 
 
 template_of = lru_cache(MOST_KEPT)(ChatTemplate)
@@ -121,8 +151,9 @@ class _Code(CodeGenerator):
 
     def visit_Template(self, node: nodes.Template, frame: Frame | None = None) -> None:
         super().visit_Template(node, frame)
-        for name in ("add", "at", "literal", "join", "text"):
+        for name in ("add", "at", "literal", "join", "rest", "text"):
             self.writeline(f"_s_{name} = environment._s_{name}")
+        self.writeline("LoopContext = environment._s_loop")
         for text, name in self._literals.items():
             self.writeline(f"{name} = _s_literal({text})")
 
@@ -189,52 +220,109 @@ class _Code(CodeGenerator):
     def visit_Call(self, node: nodes.Call, frame: Frame, forward_caller: bool = False) -> None:
         if not isinstance(node.node, nodes.EnvironmentAttribute):
             super().visit_Call(node, frame, forward_caller=forward_caller)
-        elif node.node.name == "_s_at":
-            self.write("_s_at(context, ")
-            self.visit(node.args[0], frame)
+        elif node.node.name in ("_s_at", "_s_rest"):
+            self.write(f"{node.node.name}(context")
+            for arg in node.args:
+                self.write(", ")
+                self.visit(arg, frame)
             self.write(")")
         else:
             self.write("context._turns." + ("append(context._turns[-1])" if node.node.name == "_s_enter" else "pop()"))
 
 
-def _call(name: str, *args: nodes.Expr) -> nodes.ExprStmt:
-    """Return a statement that no template can write: names of the environment cannot be called there."""
-    return nodes.ExprStmt(nodes.Call(nodes.EnvironmentAttribute(name), [*args], [], None, None))
+def _call(name: str, *args: nodes.Expr) -> nodes.Call:
+    """Return a call that no template can write: names of the environment cannot be called there."""
+    return nodes.Call(nodes.EnvironmentAttribute(name), [*args], [], None, None)
 
 
-def _told(node: nodes.Node, index: str | None = None) -> None:
-    """Let the loops below a node tell at which message they are; index: the name of the number in a loop over them."""
-    for field in ("body", "elif_", "else_"):
-        body = getattr(node, field, None)
-        if isinstance(body, list):
-            setattr(node, field, [*_statements(body, index)])
+def _tell(name: str) -> nodes.ExprStmt:
+    """Return a statement that tells the value of a loop, which may be a message."""
+    return nodes.ExprStmt(_call("_s_at", nodes.Name(name, "load"), nodes.Const(True)))
 
 
-def _statements(body: list[nodes.Node], index: str | None) -> Iterator[nodes.Node]:
-    for node in body:
-        if isinstance(node, nodes.For):
-            inner = index
-            if isinstance(node.target, nodes.Name):
-                names = [node.target.name]
-                by_number = isinstance(node.iter, nodes.Call) and getattr(node.iter.node, "name", "") == "range"
-                inner = node.target.name if by_number else index
-            else:
-                names = [each.name for each in node.target.find_all(nodes.Name)]
-            _told(node, inner)
-            first = [_call("_s_at", nodes.Name(name, "load")) for name in names]
-            node.body = [*first, *node.body]
-            yield _call("_s_enter")
+def _told(node: nodes.Node) -> nodes.Name | None:
+    """Return the name whose value a statement tells."""
+    call = node.node if isinstance(node, nodes.ExprStmt) else None
+    if isinstance(call, nodes.Call) and isinstance(call.node, nodes.EnvironmentAttribute) and call.node.name == "_s_at":
+        name = call.args[0]
+        return name if isinstance(name, nodes.Name) else None
+    return None
+
+
+class _Turns:
+    """Lets the loops of a template tell at which message they are, and leave out passes whose text nobody needs."""
+
+    def __init__(self, tree: nodes.Template) -> None:
+        self._effects = Effects(tree)
+        self._change(tree, None, outside=self._effects.known)
+
+    def _change(self, node: nodes.Node, index: str | None, *, outside: bool) -> None:
+        """index: the name of the number in a loop over numbers. outside: outside of all loops, macros and blocks."""
+        for field in ("body", "elif_", "else_"):
+            body = getattr(node, field, None)
+            if isinstance(body, list):
+                setattr(node, field, [*self._statements(body, index, outside)])
+
+    def _statements(self, body: list[nodes.Node], index: str | None, outside: bool) -> Iterator[nodes.Node]:
+        for node in body:
+            if isinstance(node, nodes.For):
+                yield nodes.ExprStmt(_call("_s_enter"))
+                yield self._loop(node, index, outside)
+                yield nodes.ExprStmt(_call("_s_leave"))
+                continue
+            self._change(node, index, outside=outside and isinstance(node, nodes.If))
+            if isinstance(node, nodes.Macro | nodes.CallBlock | nodes.Block):  # for the limit of steps
+                node.body = [nodes.ExprStmt(_call("_s_at", nodes.Const(None), nodes.Const(False))), *node.body]
             yield node
-            yield _call("_s_leave")
-            continue
-        _told(node, index)
-        if isinstance(node, nodes.Macro | nodes.CallBlock | nodes.Block):  # for the limit of steps
-            node.body = [_call("_s_at", nodes.Const(None)), *node.body]
-        yield node
-        if index and isinstance(node, nodes.Assign) and isinstance(node.target, nodes.Name):
-            arg = getattr(node.node, "arg", None)
-            if isinstance(node.node, nodes.Getitem) and isinstance(arg, nodes.Name) and arg.name == index:
-                yield _call("_s_at", nodes.Name(node.target.name, "load"))
+            if index and isinstance(node, nodes.Assign) and isinstance(node.target, nodes.Name):
+                arg = getattr(node.node, "arg", None)
+                if isinstance(node.node, nodes.Getitem) and isinstance(arg, nodes.Name) and arg.name == index:
+                    yield _tell(node.target.name)
+
+    def _loop(self, node: nodes.For, index: str | None, outside: bool) -> nodes.For:
+        """Return a loop that tells its turns; in one that writes outside of others, passes can be left out (H6)."""
+        if isinstance(node.target, nodes.Name):
+            names = [node.target.name]
+            by_number = isinstance(node.iter, nodes.Call) and getattr(node.iter.node, "name", "") == "range"
+            index = node.target.name if by_number else index
+        else:
+            names = [each.name for each in node.target.find_all(nodes.Name)]
+        writes = node.find(nodes.Output) is not None
+        self._change(node, index, outside=False)
+        may_skip = writes and outside and not node.else_ and not node.recursive
+        if may_skip and not node.test and not self._effects.left(node.body):
+            node.iter = _call("_s_rest", node.iter)  # type: ignore[arg-type]
+        node.body = [*map(_tell, names), *node.body]
+        for at, each in enumerate(node.body):
+            if (name := _told(each)) is None:
+                continue
+            told = _call("_s_at", name, nodes.Const(writes))
+            if may_skip:
+                rest = self._effects.left(node.body[at + 1 :])
+                node.body[at] = nodes.If(told, [*rest, nodes.Continue()], [], [])
+            else:
+                node.body[at] = nodes.ExprStmt(told)
+        return node
+
+
+def _written(node: nodes.Node) -> Iterator[str]:
+    """Yield the literals below a node that may be written."""
+    if isinstance(node, nodes.TemplateData):
+        yield node.data
+    elif isinstance(node, nodes.Const):
+        yield from (node.value,) if isinstance(node.value, str) else ()
+    elif isinstance(node, nodes.Call | nodes.Filter):
+        name = node.node.attr if isinstance(node.node, nodes.Getattr) else getattr(node, "name", "")
+        yield from () if node.node is None else _written(node.node)
+        own = node.node.name if isinstance(node, nodes.Call) and isinstance(node.node, nodes.Name) else None
+        if name == "replace":
+            yield from (text for arg in node.args[1:] for text in _written(arg))
+        elif name in _WRITING or own not in (None, "raise_exception"):  # a macro writes its arguments
+            yield from (text for arg in (*node.args, *node.kwargs) for text in _written(arg))
+    elif not isinstance(node, nodes.Compare | nodes.Test):
+        skipped = {nodes.Getitem: "arg", nodes.CondExpr: "test", nodes.If: "test"}.get(type(node))
+        for child in node.iter_child_nodes(exclude=None if skipped is None else (skipped,)):
+            yield from _written(child)
 
 
 class _Context(Context):
@@ -242,16 +330,61 @@ class _Context(Context):
         super().__init__(*args, **options)
         self._turns = [-1]
         self._steps = MOST_STEPS
+        self._first = self._skipped = 0  # the passes of messages before `_first` need not write; how many did not
+        self._written: list[Written] = []
+        self._before = 0  # how much was written when the first pass of `_first` or later began
 
 
-def _at(context: _Context, value: object) -> None:
-    """Count a step; if the value of a loop is a message, its turn begins."""
+def _at(context: _Context, value: object, writes: bool) -> bool:
+    """Count a step; if the value of a loop is a message, its turn begins. Return whether the pass need not write."""
     context._steps -= CALL if value is None else 1
     if context._steps < 0:
         raise LimitError(f"it takes more than {MOST_STEPS:,} steps")
     turn = owned_text.turn_of(value)
-    if turn >= 0:
-        context._turns[-1] = turn
+    if turn < 0:
+        return False
+    context._turns[-1] = turn
+    if not (context._first and writes):
+        return False
+    if turn < context._first:
+        context._skipped += 1
+        return True
+    context._first, context._before = 0, len(context._written)
+    return False
+
+
+class _Rest:
+    """The items of a loop from one on, for a loop whose earlier passes need not write."""
+
+    def __init__(self, items: list[Any], start: int) -> None:
+        self.items, self.start = items, start
+
+    def __iter__(self) -> Iterator[Any]:
+        return islice(self.items, self.start, None)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+
+class _Loop(LoopContext):
+    """What `loop` is; after a `_Rest`, as if the loop had run from its beginning."""
+
+    def __init__(self, iterable: Any, *options: Any) -> None:
+        super().__init__(iterable, *options)
+        if type(iterable) is _Rest:
+            self.index0, self._current = iterable.start - 1, iterable.items[iterable.start - 1]
+
+
+def _rest(context: _Context, items: Any) -> Any:
+    """Return the items of a loop, without messages before the first that needs text."""
+    first = context._first
+    if not first or type(items) is not list or not items:
+        return items
+    begin = owned_text.turn_of(items[0])
+    if not 0 <= begin < first or items[: first - begin] != context.parent["messages"][begin:first]:
+        return items
+    context._skipped += first - begin
+    return _Rest(items, first - begin)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -385,6 +518,7 @@ class Environment(ImmutableSandboxedEnvironment):
     intercepted_binops = frozenset(("*", "**", "%"))
     concat = staticmethod(lambda pieces: owned_text.join([*map(printed, pieces)]))
     _s_add, _s_at, _s_literal = staticmethod(owned_text.add), staticmethod(_at), staticmethod(owned_text.literal)
+    _s_rest, _s_loop = staticmethod(_rest), _Loop
     _s_join, _s_text = concat, staticmethod(printed)
 
     def __init__(self) -> None:
@@ -400,17 +534,20 @@ class Environment(ImmutableSandboxedEnvironment):
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
         tree = super()._parse(source, name, filename)
-        _told(tree)
+        _Turns(tree)
         return tree
 
     def getattr(self, obj: Any, attribute: str) -> Any:
-        """Return an attribute, or the entry of a dict; that of a message takes a third of the time so."""
+        """Return an attribute, or the entry of a dict; those of messages and namespaces take a third of the time so."""
         kind = type(obj)
         if kind is Record and attribute not in _DICT_NAMES and attribute[:1] != "_":
             try:
                 return obj[attribute]
             except KeyError:
                 return self.undefined(obj=obj, name=attribute)
+        if kind is _Namespace and attribute[:1] != "_":
+            with suppress(AttributeError):
+                return getattr(obj, attribute)
         return super().getattr(OwnedText(obj) if kind is str else obj, attribute)
 
     def getitem(self, obj: Any, argument: Any) -> Any:

@@ -19,7 +19,8 @@ TOP = FromFiles(
         "encoding": "encode decode",
         "tokens": "tokens",
         "chatting": "chat",
-        "files": "inspect convert verify doctor",
+        "files": "inspect convert verify lock doctor",
+        "evaluating": "diff",
         "explaining": "show",
     }
 )

@@ -1,9 +1,10 @@
-"""evaluate, compare, sweep, stability, allocation and audit: how good tokenizers are on a corpus."""
+"""evaluate, compare, sweep, stability, allocation: how good tokenizers are on a corpus; audit and diff: findings."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -37,7 +38,7 @@ from subwords.support.errors import FormatError
 from subwords.support.files import atomic_write
 
 if TYPE_CHECKING:
-    from subwords.study.auditing import Audit
+    from subwords.study.findings import Findings
     from subwords.support.report import Report
 
 
@@ -303,7 +304,48 @@ def allocation(tokenizer: str, groups: tuple[str, ...], **options: Any) -> Repor
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# audit: what is wrong with a tokenizer, as a gate for continuous integration.
+# audit and diff: what is wrong with a tokenizer, and what changed, as gates for continuous integration.
+
+
+def _finding_options(command: Callable[..., Findings]) -> Callable[..., None]:
+    """Add the options of commands that print findings; show those that a command returns, and exit with 1 if they fail.
+
+    The command gets its `progress` instead of --quiet.
+    """
+
+    @wraps(command)
+    def shown(
+        fail_on: str, sarif: Path | None, markdown: Path | None, limit: int, as_json: bool, quiet: bool, **given: Any
+    ) -> None:
+        for path in (sarif, markdown):
+            check_output(path)
+        found = command(progress=False if quiet else None, **given)
+        click.echo(json.dumps(found.to_dict()) if as_json else "\n".join(found.lines(limit)))
+        for path, text in ((sarif, found.to_sarif), (markdown, found.to_markdown)):
+            if path is not None:
+                with atomic_write(path, "w") as file:
+                    made = text()
+                    file.write(made + "\n" if isinstance(made, str) else json.dumps(made))
+        if given.get("write_baseline") is None and fail_on != "never" and found.fails(fail_on):  # type: ignore[arg-type]
+            click.get_current_context().exit(1)
+
+    options: list[Callable[[Any], Any]] = [
+        click.option(
+            "--fail-on",
+            type=choice(["error", "warning", "note", "never"]),
+            default="error",
+            show_default=True,
+            help="Exit with 1 if there is a finding this bad, or worse.",
+        ),
+        click.option("--sarif", type=INPUT, metavar="FILE", help="Also write SARIF, for code scanners."),
+        click.option("--markdown", type=INPUT, metavar="FILE", help="Also write all findings in Markdown."),
+        click.option(
+            "--limit", type=click.IntRange(min=0), default=5, show_default=True, help="Findings to print for a rule."
+        ),
+        quiet_option,
+        json_option,
+    ]
+    return add_options(shown, options)
 
 
 @command()
@@ -321,36 +363,34 @@ def allocation(tokenizer: str, groups: tuple[str, ...], **options: Any) -> Repor
     "--rule", "rules", type=utf8_argument, multiple=True, metavar="NAME", help="Look for this only. May be repeated."
 )
 @click.option(
-    "--fail-on",
-    type=choice(["error", "warning", "note", "never"]),
-    default="error",
-    show_default=True,
-    help="Exit with 1 if there is a finding this bad, or worse.",
+    "--embeddings",
+    type=utf8_argument,
+    metavar="FILE[:TENSOR]",
+    help="The input matrix of a model, .npy or .safetensors: also finds tokens that it hardly met in training.",
+)
+@click.option(
+    "--output-embeddings",
+    "output",
+    type=utf8_argument,
+    metavar="FILE[:TENSOR]",
+    help="The output matrix, or the only one of a model that has one for both.",
 )
 @click.option("--baseline", type=INPUT, metavar="FILE", help="Findings that are accepted.")
 @click.option("--write-baseline", type=INPUT, metavar="FILE", help="Accept all findings of now.")
-@click.option("--sarif", type=INPUT, metavar="FILE", help="Also write SARIF, for code scanners.")
-@click.option("--limit", type=click.IntRange(min=0), default=5, show_default=True, help="Findings to print for a rule.")
 @threads_option
-@quiet_option
-@json_option
-@click.pass_context
+@_finding_options
 def audit(
-    context: click.Context,
-    /,
     tokenizer: str,
     sources: tuple[str, ...],
     rules: tuple[str, ...],
-    fail_on: str,
+    embeddings: str | None,
+    output: str | None,
     baseline: Path | None,
     write_baseline: Path | None,
-    sarif: Path | None,
-    limit: int,
     threads: int | None,
-    quiet: bool,
-    as_json: bool,
+    progress: bool | None,
     **options: Any,
-) -> None:
+) -> Findings:
     """Find what is wrong with a tokenizer: tokens that no text yields, broken merges, lost text, and more.
 
     Exit code 1: there is an error that the baseline does not accept; see --fail-on.
@@ -362,27 +402,53 @@ def audit(
     """
     from subwords.study.auditing import audit as audited
 
-    for path in (write_baseline, sarif):
-        check_output(path)
+    check_output(write_baseline)
     accepted = () if baseline is None else _read_baseline(baseline)
-    corpus = source_argument(sources) if sources else None
     found = audited(
         load_tokenizer(tokenizer),
-        corpus,
+        source_argument(sources) if sources else None,
         rules=rules or None,
         baseline=accepted,
+        embeddings=embeddings,
+        output=output,
         reading=reading_from(options),
         threads=threads,
-        progress=False if quiet else None,
+        progress=progress,
     )
-    click.echo(json.dumps(found.to_dict()) if as_json else "\n".join(found.lines(limit)))
-    if sarif is not None:
-        with atomic_write(sarif, "w") as file:
-            json.dump(found.to_sarif(), file)
     if write_baseline is not None:
         _write_baseline(write_baseline, found, accepted)
-    elif fail_on != "never" and found.fails(fail_on):  # type: ignore[arg-type]
-        context.exit(1)
+    return found
+
+
+@command()
+@tokenizer_argument
+@click.argument("other", type=TOKENIZER)
+@click.option(
+    "--source",
+    "sources",
+    type=utf8_argument,
+    multiple=True,
+    metavar="SOURCE",
+    help="A corpus: also compare the ids of its texts. May be repeated.",
+)
+@reading_options
+@_finding_options
+def diff(tokenizer: str, other: str, sources: tuple[str, ...], progress: bool | None, **options: Any) -> Findings:
+    """Say what changed from one tokenizer to another: ids, merges, scores, the pipeline, special tokens, templates.
+
+    An error is an id that means another token, or a text that gives other ids; a warning is a part that can change
+    ids; a note changes none. Exit code 1: there is an error; see --fail-on.
+
+    \b
+    Example:
+      subwords diff old.json new.json
+      subwords diff old/ new/ --source corpus.txt --fail-on warning --markdown changes.md
+    """
+    from subwords.study.differences import diff as differences
+
+    corpus = source_argument(sources) if sources else None
+    toks = load_tokenizer(tokenizer), load_tokenizer(other)
+    return differences(*toks, source=corpus, reading=reading_from(options), progress=progress)
 
 
 def _read_baseline(path: Path) -> tuple[str, ...]:
@@ -396,7 +462,7 @@ def _read_baseline(path: Path) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def _write_baseline(path: Path, found: Audit, before: tuple[str, ...]) -> None:
+def _write_baseline(path: Path, found: Findings, before: tuple[str, ...]) -> None:
     entries = {one.fingerprint: {"fingerprint": one.fingerprint, "finding": one.message} for one in found.findings}
     kept = [{"fingerprint": name} for name in before if name not in entries]
     with atomic_write(path, "w") as file:

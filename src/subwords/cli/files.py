@@ -1,4 +1,4 @@
-"""convert, verify and inspect: files of tokenizers; doctor: the installation that reads them."""
+"""convert, verify, inspect and lock: files of tokenizers; doctor: the installation that reads them."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from subwords import __version__
 from subwords.cli.console import (
     INPUT,
     SOURCE,
+    TOKENIZER,
     json_option,
     load_tokenizer,
     print_rows,
@@ -367,6 +368,54 @@ def _print_token(model: Model, index: int, limit: int | None, as_json: bool) -> 
     rows = [(name, "  ".join(_merge_row(merge))) for name, merges in listed for merge in merges]
     more = [("", f"and {len(part) - len(part_of)} more")] if len(part) > len(part_of) else []
     print_rows([], [*facts, *rows, *more])
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# lock: the digests of a tokenizer in a file, and whether it is still that one.
+
+
+@command()
+@click.argument("tokenizer", type=TOKENIZER, required=False)
+@click.option(
+    "-o", "--output", type=INPUT, default=Path("tokenizer.lock"), show_default=True, metavar="FILE", help="The lock."
+)
+@click.option("--check", is_flag=True, help="Compare with the lock and write nothing.")
+@quiet_option
+@json_option
+@click.pass_context
+def lock(
+    context: click.Context, /, tokenizer: str | None, output: Path, check: bool, quiet: bool, as_json: bool
+) -> None:
+    """Write the digests of a tokenizer and of its parts to a file, or check that they are still the same.
+
+    Digests are those of what a tokenizer does: the same in every format that holds all its parts. With --check,
+    TOKENIZER is by default the one that the lock names. Exit code 1: a part changed.
+
+    \b
+    Example:
+      subwords lock tok.json
+      subwords lock --check
+    """
+    from subwords.files import check_lock
+    from subwords.files import lock as locked
+
+    if check:
+        found = check_lock(output, tokenizer=tokenizer)
+        values: dict[str, object] = {"equal": bool(found), "changed": list(found.changed)}
+        if as_json:
+            print_values({"tokenizer": found.tokenizer, **values, "details": [*found.details]}, as_json)
+        else:
+            print_values({"equal": bool(found), "changed": ", ".join(found.changed) or "nothing"}, as_json)
+            for note in found.notes() if not quiet else ():
+                click.echo(note, err=True)
+        if not found:
+            context.exit(1)
+        return
+    if tokenizer is None:
+        raise click.UsageError("expected TOKENIZER to lock; without it, --check compares the one that the lock names")
+    made = locked(tokenizer, output)
+    if as_json or not quiet:
+        print_values(made.to_dict() if as_json else {"digest": made.digest, "saved": str(output)}, as_json)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from subwords.cli.console import (
+    INPUT,
     PLACE,
     SOURCE,
     check_file,
@@ -74,6 +75,18 @@ SHORT = 1 << 20  # bytes
     help="Write several files; each ends with the document that brings it to N ids.",
 )
 @click.option("--shuffle", type=click.IntRange(min=0), metavar="SEED", help="Shuffle the documents of each file.")
+@click.option(
+    "--chat", is_flag=True, help="Rows are conversations: write their ids by the chat template, and masks of replies."
+)
+@click.option("--template", type=INPUT, metavar="FILE", help="--chat: a Jinja file instead of TOKENIZER's template.")
+@click.option("--mask-start", type=choice(["reply", "turn"]), help="--chat: where masks begin.  [default: reply]")
+@click.option("--mask-end", type=choice(["token", "line"]), help="--chat: where masks end.  [default: token]")
+@click.option(
+    "--pack",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="--chat: put whole conversations into rows of N ids; where they are is in a file of segments.",
+)
 @reading_options
 @run_options
 @threads_option
@@ -84,6 +97,10 @@ def tokens(
     sources: tuple[str, ...],
     output: Path | None,
     counting: bool,
+    chat: bool,
+    template: Path | None,
+    mask_start: str | None,
+    mask_end: str | None,
     threads: int | None,
     quiet: bool,
     as_json: bool,
@@ -95,13 +112,22 @@ def tokens(
     quoted glob. SOURCE and OUT may be URLs, such as s3://bucket/corpus. With --count, no file is written, and without
     SOURCE, or with "-", text comes from standard input.
 
+    With --chat, each row of SOURCE has a conversation in the field messages (--text-column names another), and tools
+    and documents if it needs them. OUT.mask holds 1 for each id that the assistant writes.
+
     \b
     Example:
       subwords tokens tok.json corpus/ --format megatron --eos "<|endoftext|>" -o corpus.bin
       subwords tokens tok.json "corpus/*.txt" --count
+      subwords tokens tok.json chats.jsonl --chat --pack 4096 -o chats.npy
     """
     run, reading = run_from(options, threads), reading_from(options)
     given = {name: value for name, value in options.items() if value is not None}
+    of_chat = {"template": template and template.read_text("utf-8"), "start": mask_start, "end": mask_end}
+    if chat:
+        given["chat"] = {name: value for name, value in of_chat.items() if value is not None}
+    elif "pack" in given or any(value is not None for value in of_chat.values()):
+        raise click.UsageError("--template, --mask-start, --mask-end and --pack are for conversations: add --chat")
     check_file(sources, "text")
     if counting:
         if given or run is not None or output is not None:
@@ -129,7 +155,8 @@ def _summary(made: Manifest, output: Path) -> dict[str, object]:
     from subwords.tokens.manifest import manifest_path
 
     found = made.contents
-    left = {name: getattr(found, name) for name in ("skipped", "replaced", "cut") if getattr(found, name)}
+    names = "skipped", "replaced", "cut", "conversations", "split", "padding"
+    left = {name: getattr(found, name) for name in names if getattr(found, name)}
     return {
         "documents": sum(shard.documents for shard in made.shards),
         "total": sum(shard.tokens for shard in made.shards),

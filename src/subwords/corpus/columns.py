@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from subwords.corpus.blocks import Block, blocks_of, invalid_place
 from subwords.corpus.files import BOM, HEAD, need_pyarrow
-from subwords.corpus.read import whole_lines
+from subwords.corpus.read import kind_of_file, whole_lines
 from subwords.corpus.reading import LONE_SURROGATE, Reading, Tally
+from subwords.corpus.source import Source, files_and_texts
 from subwords.kernels import layout
 from subwords.support.errors import CorpusError, InputError
 from subwords.support.files import is_remote
@@ -25,6 +26,7 @@ Place = Callable[[int], str]  # the name of a row, for messages
 
 MOST_ROWS = 1 << 16  # rows of Parquet read at once
 ROWS = 1000  # rows of a dataset read at once
+LINES = 1 << 20  # bytes of rows of JSON read at once, where they are kept as rows
 
 
 def column_texts(array: Any, place: Place, reading: Reading, tally: Tally) -> tuple[memoryview, NDArray[np.int64]]:
@@ -243,12 +245,89 @@ def column_rows(source: Any, kind: str, reading: Reading, names: Sequence[str]) 
             yield from zip(*(batch.column(name).to_pylist() for name in names), strict=True)
 
 
-def _batches(source: Any, kind: str, names: Sequence[str], stack: ExitStack) -> Iterator[Any]:
+def source_rows(
+    source: Source, names: Sequence[str], reading: Reading, tally: Tally, on_bytes: Callable[[int], object]
+) -> Iterator[tuple[object, Any]]:
+    """Yield the rows of a source as JSON data, each with its place, for messages; InputError for files of text.
+
+    names: the columns of tables that are read; each needs the first.
+    """
+    if is_table(source):
+        yield from _table_rows(source, "table", names, on_bytes, None)
+        return
+    files, rows = files_and_texts(source)
+    for path in files:
+        yield from file_rows(path, kind_of_file(path), names, reading, tally, on_bytes)
+    yield from ((f"row {number}", row) for number, row in enumerate(rows))
+
+
+def file_rows(
+    path: Path,
+    kind: str,
+    names: Sequence[str],
+    reading: Reading,
+    tally: Tally,
+    on_bytes: Callable[[int], object],
+    part: tuple[int, int] | None = None,
+) -> Iterator[tuple[object, Any]]:
+    """Yield the rows of a file, or of a part of it as in `read_corpus_file`; see `source_rows`."""
+    if kind == "text":
+        raise InputError(f"{path}: expected rows (JSON Lines, Parquet or Arrow), not a text file")
+    if kind != "rows":
+        with _errors(path):
+            yield from _table_rows(path, kind, names, on_bytes, part)
+        return
+    for data, offset in whole_lines(path, LINES, on_bytes, part):
+        for line in data.split(b"\n"):
+            content = line.removeprefix(BOM) if offset == 0 else line
+            # To count the lines before this one takes time: it is for an error that ends the work.
+            place = _LinePlace(path, offset) if reading.errors == "strict" else path
+            offset += len(line) + 1
+            found = loaded_row(content, place, reading, tally) if content.strip() else None
+            if found is not None:
+                yield place, found[0]
+
+
+class _LinePlace:
+    """A line by the byte where it begins: as text, the file and the number of the line."""
+
+    def __init__(self, path: Path, offset: int) -> None:
+        self._path, self._offset = path, offset
+
+    def __str__(self) -> str:
+        number = 1
+        for data, begins in whole_lines(self._path, LINES, lambda _: None):
+            number += data.count(b"\n", 0, max(0, self._offset - begins))
+            if begins + len(data) > self._offset:
+                break
+        return f"{self._path}: line {number}"
+
+
+def _table_rows(
+    source: Any, kind: str, names: Sequence[str], on_bytes: Callable[[int], object], groups: tuple[int, int] | None
+) -> Iterator[tuple[object, Any]]:
+    shown = type(source).__name__ if kind == "table" else str(source)
+    number = sum(row_group_rows(source)[: groups[0]]) if groups else 0
+    with ExitStack() as stack:
+        for batch in _batches(source, kind, names, stack, groups):
+            if names[0] not in batch.schema.names:
+                found = _listed(batch.schema.names)
+                raise CorpusError(f"{shown}: expected a column {names[0]!r}, found {found}; text_column names another")
+            known = [name for name in names if name in batch.schema.names]
+            for values in zip(*(batch.column(name).to_pylist() for name in known), strict=True):
+                yield f"{shown}: row {number}", dict(zip(known, values, strict=True))
+                number += 1
+            on_bytes(batch.nbytes)
+
+
+def _batches(
+    source: Any, kind: str, names: Sequence[str], stack: ExitStack, groups: tuple[int, int] | None = None
+) -> Iterator[Any]:
     arrow = need_pyarrow()
     if kind == "parquet":
         file = stack.enter_context(_parquet(source))
-        known = [name for name in names if name in file.schema_arrow.names]
-        yield from file.iter_batches(ROWS, columns=known)
+        known = [name for name in names if name in file.schema_arrow.names] or None
+        yield from file.iter_batches(ROWS, row_groups=range(*groups) if groups else None, columns=known)
     elif kind == "arrow":
         mapped = stack.enter_context(_mapped(source))
         is_file = bytes(mapped.read(6)) == b"ARROW1"
@@ -336,7 +415,7 @@ def _row(line: bytes, place: str, reading: Reading, tally: Tally) -> bytes:
     return result
 
 
-def loaded_row(line: bytes, place: str, reading: Reading, tally: Tally) -> tuple[Any, bool] | None:
+def loaded_row(line: bytes, place: object, reading: Reading, tally: Tally) -> tuple[Any, bool] | None:
     """Return a row, and whether bytes of it were replaced; None if it is left out."""
     damaged = False
     try:

@@ -70,15 +70,15 @@ class Rows:
         start, stop = int(self.bounds[index]), int(self.bounds[index + 1])
         return self._tokens(index, start, min(stop, start + most))
 
-    def columns(self, count: int) -> tuple[list[NDArray[np.int64]], int, int]:
-        """Return the columns of `EncodingBatch.to_numpy`, and the lengths of the shortest and of the longest row."""
+    def columns(self, count: int) -> tuple[list[NDArray[np.int64]], NDArray[np.int64]]:
+        """Return ids, types and masks of the first rows, and where each of them begins and the last one ends."""
         stop = int(self.bounds[count])
         names = ("ids", "types", "special", "attention")
         parts = [
             _part(getattr(self.row, name), 0, stop, constant)
             for name, constant in zip(names, (_TYPES, _TYPES, _SPECIAL, _ATTENTION), strict=True)
         ]
-        return [part.astype(np.int64) for part in parts], *extent(self.bounds[: count + 1])
+        return [part.astype(np.int64) for part in parts], self.bounds[: count + 1]
 
     # ------------------------------------------------------------------ fields
 
@@ -199,8 +199,8 @@ class _Rows(Protocol):
 class _ManyRows(_Rows, Protocol):
     """The same of many texts."""
 
-    def columns(self, count: int) -> tuple[list[NDArray[np.int64]], int, int]:
-        """Return ids, types and masks of the first rows, and the lengths of the shortest and of the longest one."""
+    def columns(self, count: int) -> tuple[list[NDArray[np.int64]], NDArray[np.int64]]:
+        """Return ids, types and masks of the first rows, and where each of them begins and the last one ends."""
 
 
 class Encoding(Value):
@@ -454,18 +454,24 @@ class EncodingBatch(Value, Sequence[Encoding]):
 
         The names are those of transformers. Raises InputError if the lengths differ: pad with `padding=True`.
         """
-        found: _ManyRows | tuple[Encoding, ...] = self.__dict__["_found"]
-        count = len(self)
-        if isinstance(found, tuple):
-            parts = [[getattr(each, name) for each in found] for name in _FIELDS_OF_COLUMNS]
-            columns = [np.concatenate([np.zeros(0, np.int64), *column], dtype=np.int64) for column in parts]
-            least, most = extent(np.cumsum([0, *map(len, found)]))
-        else:
-            columns, least, most = found.columns(count)
+        columns, bounds = columns_of(self)
+        least, most = extent(bounds)
         if least < most:
             raise InputError(f"expected encodings of one length, not of {least} to {most} tokens: padding=True")
-        ids, types, special, attention = [column.reshape(count, most) for column in columns]
-        return dict(zip(_COLUMNS, (ids, types, attention, special), strict=True))
+        return {name: column.reshape(len(self), most) for name, column in columns.items()}
 
     def __repr__(self) -> str:
         return f"EncodingBatch({len(self)} encodings, {sum(map(len, self.encodings))} tokens)"
+
+
+def columns_of(batch: EncodingBatch) -> tuple[dict[str, NDArray[np.int64]], NDArray[np.int64]]:
+    """Return the columns of `EncodingBatch.to_numpy` for rows of any lengths, flat, and the bounds of the rows."""
+    found: _ManyRows | tuple[Encoding, ...] = batch.__dict__["_found"]
+    if isinstance(found, tuple):
+        parts = [[getattr(each, name) for each in found] for name in _FIELDS_OF_COLUMNS]
+        columns = [np.concatenate([np.zeros(0, np.int64), *column], dtype=np.int64) for column in parts]
+        bounds = np.cumsum([0, *map(len, found)], dtype=np.int64)
+    else:
+        columns, bounds = found.columns(len(batch))
+    ids, types, special, attention = columns
+    return dict(zip(_COLUMNS, (ids, types, attention, special), strict=True)), bounds

@@ -420,7 +420,7 @@ class GrowingText:
         block = self._block
         if self._open:
             block = block.then(self._open, self._open_ids, INSIDE)
-        stream = self._grower.decoder.stream(self.ids[-DECODED:], False)
+        stream = self._grower.decoder.stream(self.ids[-DECODED:], None, False)
         given = np.fromiter(ids, np.int64) if not isinstance(ids, np.ndarray) else ids
         text = stream.step(given) + stream.finish()
         return block.then(text, given.astype(np.uint32), INSIDE, given=True)

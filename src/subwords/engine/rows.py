@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.engine.encoding import NO_ROW, Rows, extent
+from subwords.engine.encoding import NO_ROW, Rows
 from subwords.engine.spans import Entries, Spelling
 from subwords.kernels import layout
 from subwords.kernels.layout import Filled, Frame, Row
@@ -333,12 +333,10 @@ class IdRows:
         """Return the first tokens of a row, at most so many."""
         return self._all.first_tokens(index, most)
 
-    def columns(self, count: int) -> tuple[list[NDArray[np.int64]], int, int]:
-        """Return the columns of `EncodingBatch.to_numpy`, and the lengths of the shortest and of the longest row."""
-        made, length = self._filled(), self._filling[-1]
-        if self._size == count * length:
-            return [*made[:4]], length, length
-        return [*made[:4]], *extent(made.bounds)
+    def columns(self, count: int) -> tuple[list[NDArray[np.int64]], NDArray[np.int64]]:
+        """Return ids, types and masks of the rows, and where each of them begins and the last one ends."""
+        made = self._filled()
+        return [*made[:4]], made.bounds
 
     def _filled(self) -> Filled:
         # Four arrays: as rows of one, who keeps the ids would keep all four.

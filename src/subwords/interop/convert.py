@@ -9,13 +9,21 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from subwords.corpus.progress import progress as show_progress
 from subwords.corpus.reading import Reading, reading_of
 from subwords.corpus.source import Source, source_size
 from subwords.formats.write import target_of, write_file
-from subwords.interop.verify import ComparedText, Difference, Differences, Side, compare_ids, comparison_texts, probes
+from subwords.interop.verify import (
+    ComparedText,
+    Difference,
+    Differences,
+    compare_ids,
+    comparison_texts,
+    probes,
+    side_of,
+)
 from subwords.support.checks import check_flag
 from subwords.support.errors import FormatError, InputError
 from subwords.support.files import place_of
@@ -161,23 +169,12 @@ class _Corpus(NamedTuple):
 def _compared(tok: Tokenizer, again: Tokenizer, corpus: _Corpus, whole: bool) -> Differences:
     """Compare the probes both ways to read special tokens, and the corpus with special tokens found."""
     probed = [ComparedText(text, f"probe ({name})") for name, text in probes(tok.special_tokens)]
-    plain = compare_ids(probed, _side(tok, "the source", "text"), _side(again, "the new file", "text"), whole=whole)
+    plain = compare_ids(probed, side_of(tok, "the source", "text"), side_of(again, "the new file", "text"), whole=whole)
     if plain.difference is not None and not whole:
         return plain
     with corpus.texts() as texts:
-        sides = _side(tok, "the source", "allow"), _side(again, "the new file", "allow")
+        sides = side_of(tok, "the source", "allow"), side_of(again, "the new file", "allow")
         return plain + compare_ids(chain(probed, texts), *sides, whole=whole)
-
-
-def _side(tok: Tokenizer, name: str, special: Literal["text", "allow"]) -> Side:
-    def starts(text: str) -> list[int]:
-        found = tok(text, special=special, template=False, truncation=False, padding=False)
-        return [start for start, _ in found.spans.tolist()]
-
-    def encode(texts: list[str]) -> list[list[int]]:
-        return tok.encode_batch(texts, special=special).to_lists()
-
-    return Side(name, encode, lambda index: tok.id_to_token(index) or "", starts)
 
 
 def _lost(tok: Tokenizer, again: Tokenizer) -> list[str]:

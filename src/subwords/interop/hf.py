@@ -46,6 +46,9 @@ class HFEncoding:
     def __len__(self) -> int:
         return len(self._found if self._ids is None else self._ids)
 
+    def __reduce__(self) -> tuple[type[HFEncoding], tuple[Encoding]]:
+        return HFEncoding, (self._found,)
+
     def __repr__(self) -> str:
         names = "ids, type_ids, tokens, offsets, attention_mask, special_tokens_mask, overflowing"
         return f"Encoding(num_tokens={len(self)}, attributes=[{names}])"

@@ -114,6 +114,19 @@ class Side:
     starts: Callable[[str], Sequence[int]] | None = None
 
 
+def side_of(tok: Tokenizer, name: str, special: Literal["text", "allow"]) -> Side:
+    """Return a tokenizer of this package as one of two encoders, without its template, padding and truncation."""
+
+    def starts(text: str) -> list[int]:
+        found = tok(text, special=special, template=False, truncation=False, padding=False)
+        return [start for start, _ in found.spans.tolist()]
+
+    def encode(texts: list[str]) -> list[list[int]]:
+        return tok.encode_batch(texts, special=special).to_lists()
+
+    return Side(name, encode, lambda index: tok.id_to_token(index) or "", starts)
+
+
 # ------------------------------------------------------------------ texts
 
 
@@ -179,8 +192,8 @@ def compare_ids(texts: Iterable[ComparedText], ours: Side, theirs: Side, *, whol
             done += 1
             if mine == other:
                 tokens += 0 if isinstance(mine, str) else len(mine)
-            elif found := _difference(text, mine, other, ours, theirs):
-                first, different = first or found, different + 1
+            elif not (isinstance(mine, str) and isinstance(other, str)):  # both may refuse it for other reasons
+                first, different = first or _difference(text, mine, other, ours, theirs), different + 1
                 if not whole:
                     return Differences(done, tokens, first, different)
     return Differences(done, tokens, first, different)
@@ -226,14 +239,10 @@ def checked_reason(error: BaseException) -> str:
     return f"{type(error).__name__}: {error!s:.500}".splitlines()[0]
 
 
-def _difference(text: ComparedText, mine: _Row, other: _Row, ours: Side, theirs: Side) -> Difference | None:
-    match mine, other:
-        case str(), str():
-            return None  # both refuse it
-        case str(), _:
-            return _place(text, 0, reason=f"{ours.name} raises {mine}")
-        case _, str():
-            return _place(text, 0, reason=f"{theirs.name} raises {other}")
+def _difference(text: ComparedText, mine: _Row, other: _Row, ours: Side, theirs: Side) -> Difference:
+    for row, side in ((mine, ours), (other, theirs)):
+        if isinstance(row, str):
+            return _place(text, 0, reason=f"{side.name} raises {row}")
     shorter = min(len(mine), len(other))
     index = next((i for i in range(shorter) if mine[i] != other[i]), shorter)
     starts = [] if ours.starts is None else ours.starts(text.text)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from itertools import chain
@@ -12,6 +13,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypedDict, TypeVar, cast
 
+from subwords.corpus.columns import source_rows
 from subwords.corpus.count import add_files
 from subwords.corpus.counts import WordCounts, mapped_counts
 from subwords.corpus.progress import progress as progress_line
@@ -21,17 +23,28 @@ from subwords.corpus.source import Source, files_and_texts, source_size
 from subwords.engine.documents import encode_documents
 from subwords.normalize.normalizer import Pipeline
 from subwords.scale.runners import Run, memory_left, run_shards
-from subwords.scale.work import CorpusShard, CountWork, EncodeWork, ShardResult, ShardTask, done_of, shards_of
+from subwords.scale.work import (
+    ChatWork,
+    CorpusShard,
+    CountWork,
+    EncodeWork,
+    ShardResult,
+    ShardTask,
+    done_of,
+    shards_of,
+)
+from subwords.spec.added_token import roles_by_name
 from subwords.support.checks import check_choice, check_instance, check_integer
 from subwords.support.errors import InputError
 from subwords.support.files import is_remote, only_one, place_of
 from subwords.support.threads import in_threads, thread_count
 from subwords.support.value import digest_of
-from subwords.tokens.formats import format_named
+from subwords.tokens.formats import format_named, with_marks
 from subwords.tokens.manifest import Contents, Input, Manifest
 from subwords.tokens.write import write_token_files
 
 if TYPE_CHECKING:
+    from subwords.chat.chat import ChatOptions
     from subwords.engine.engine import Engine
     from subwords.spec.token_batch import TokenBlock
     from subwords.spec.tokenizer import TokenizerSpec
@@ -72,12 +85,12 @@ def count_in_shards(
 
 @contextmanager
 def encoded_in_shards(
-    spec: TokenizerSpec, source: Source, target: Path, special: str, reading: Reading, run: Run, progress: bool | None
+    work: EncodeWork | ChatWork, source: Source, target: Path, run: Run, progress: bool | None
 ) -> Iterator[Encoded | None]:
     """Encode files in shards and yield their ids in order; None if other ranks have shards to do."""
     from subwords.tokens.formats import npy_blocks
 
-    with _ShardJob(EncodeWork(reading, spec, special), source, target, reading, run) as job:
+    with _ShardJob(work, source, target, work.reading, run) as job:
         done = job.finish(progress)
         if done is None:
             yield None
@@ -185,6 +198,8 @@ class EncodeOptions(TypedDict, total=False):
     shard_size: int | None
     shuffle: int | None
     special: Literal["text", "error", "allow"]
+    chat: bool | ChatOptions
+    pack: int | None
     reading: Reading | None
     threads: int | None
     progress: bool | None
@@ -203,6 +218,8 @@ def encode_corpus(
     shard_size: int | None,
     shuffle: int | None,
     special: str,
+    chat: bool | ChatOptions,
+    pack: int | None,
     reading: Reading | None,
     threads: int | None,
     progress: bool | None,
@@ -211,10 +228,13 @@ def encode_corpus(
     """Encode a corpus with the engine of a spec; see `Tokenizer.encode_files`."""
     target, how = place_of(path), reading_of(reading)
     check_choice("special", special, ("text", "error", "allow"))
-    for name, value in (("shard_size", shard_size), ("shuffle", shuffle)):
+    for name, value, least in (("shard_size", shard_size, 1), ("shuffle", shuffle, 0), ("pack", pack, 1)):
         if value is not None:
-            check_integer(name, value, int(name == "shard_size"), MOST)
+            check_integer(name, value, least, MOST)
     form = format_named(format, target)
+    conversations = chat is not False
+    if pack is not None and not conversations:
+        raise InputError("pack is for conversations, with chat=True: the ids of the rows that they are packed into")
     contents = Contents(
         format=form.name,
         dtype=form.dtype_for(len(spec.model.vocab), dtype).name,
@@ -223,17 +243,60 @@ def encode_corpus(
         bos=spec.checked_id("bos", bos),
         eos=spec.checked_id("eos", eos),
         shuffle=shuffle,
+        masked=conversations,
+        pack=pack,
+        pad=None if pack is None else _pad_of(spec),
     )
+    work: EncodeWork | ChatWork = EncodeWork(how, spec, special)
+    if conversations:
+        work = _chat_work(how, spec, chat, {"bos": bos, "eos": eos, "special": None if special == "text" else special})
+        form = with_marks(form, contents)
     if run is not None:
         if threads is not None:
             raise InputError("`threads` is not for a run in shards: pass Run(threads=...)")
-        with encoded_in_shards(spec, source, target, special, how, run, progress) as found:
+        with encoded_in_shards(work, source, target, run, progress) as found:
             if found is None:
                 return None
             made = replace(contents, inputs=found.inputs)
             return write_token_files(target, found.blocks, form, made, tally=found.tally, shard_size=shard_size)
     tally, number = Tally(), thread_count(threads)
     with progress_line(source_size(source), "encoding", enabled=progress) as bar:
-        blocks = read_blocks(source, how, block_size=BLOCK, on_bytes=bar.advance, tally=tally, threads=number)
-        with closing(encode_documents(engine, blocks, special=special, threads=number)) as ids:
+        if isinstance(work, ChatWork):
+            rows = source_rows(source, work.dataset.columns, how, tally, bar.advance)
+            encoded = work.dataset.blocks(rows, how, tally, number)
+        else:
+            blocks = read_blocks(source, how, block_size=BLOCK, on_bytes=bar.advance, tally=tally, threads=number)
+            encoded = encode_documents(engine, blocks, special=special, threads=number)
+        with closing(encoded) as ids:
             return write_token_files(target, ids, form, contents, tally=tally, shard_size=shard_size)
+
+
+def _pad_of(spec: TokenizerSpec) -> int:
+    """Return the id at the end of rows."""
+    roles = dict(spec.roles or roles_by_name(spec.added_tokens))
+    for role in ("pad", "eos"):
+        if role in roles:
+            return roles[role]
+    raise InputError('rows are filled with a token of the role pad or eos: use tok.with_(roles={"pad": ...})')
+
+
+def _chat_work(
+    reading: Reading, spec: TokenizerSpec, chat: bool | ChatOptions, others: Mapping[str, object]
+) -> ChatWork:
+    """Return what encodes conversations; InputError for options that do not apply."""
+    if chat is not True and not isinstance(chat, Mapping):
+        raise InputError(f"expected chat as True or as a dict of options, not {chat!r:.60}")
+    for name, value in others.items():
+        if value is not None:
+            raise InputError(f"{name} does not apply to conversations: the chat template writes all special tokens")
+    usual = Reading(text_column=reading.text_column, errors=reading.errors)
+    for name in Reading.__dataclass_fields__:
+        if getattr(reading, name) != getattr(usual, name):
+            raise InputError(f"Reading({name}=...) does not apply to conversations: only text_column and errors do")
+    try:
+        options = json.dumps({} if chat is True else dict(chat), sort_keys=True)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"expected options of chat as JSON data: {error}") from None
+    work = ChatWork(reading, spec, options)
+    _ = work.dataset  # raises InputError
+    return work

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
@@ -9,7 +10,9 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from subwords.corpus.blocks import Block, chosen
 from subwords.corpus.count import count_blocks, count_blocks_to
@@ -24,6 +27,9 @@ from subwords.support.memory import room_of
 from subwords.support.value import Value, digest_of
 from subwords.tokens.manifest import read_mark, write_mark
 from subwords.training.count import normalizer_or_none, word_source
+
+if TYPE_CHECKING:
+    from subwords.chat.chat import Dataset
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Shards: parts of a corpus that are read on their own, and never cut a document.
@@ -139,6 +145,7 @@ def blocks_of_shard(
 
 
 BLOCK = 1 << 21  # bytes of text at once
+TEXT, MESSAGES = Reading().text_column, "messages"  # the fields that are read if no other is named
 
 
 @dataclass(frozen=True)
@@ -217,6 +224,38 @@ class EncodeWork(ShardTask):
         form = FORMATS["npy"]
         with closing(encode_documents(self._engine, blocks, special=self.special, threads=threads)) as ids:
             return write_part(path, ids, form, form.dtype_for(len(self.spec.model.vocab)))
+
+
+@dataclass(frozen=True, eq=False)
+class ChatWork(ShardTask):
+    """Encodes conversations. options: those of `ChatOptions`, as JSON."""
+
+    reading: Reading
+    spec: TokenizerSpec
+    options: str
+
+    @cached_property
+    def dataset(self) -> Dataset:
+        """What encodes them; InputError for invalid options."""
+        from subwords.chat.chat import Dataset
+        from subwords.tokenizer import Tokenizer, chatter_of
+
+        column = self.reading.text_column
+        key = MESSAGES if column == TEXT else column
+        return Dataset(chatter_of(Tokenizer(self.spec)), json.loads(self.options), key)
+
+    def write(self, shard: CorpusShard, path: Path, tally: Tally, means: WorkerResources) -> tuple[int, int]:
+        """Write the marked ids of a shard, and where its conversations end."""
+        from subwords.corpus.columns import file_rows
+        from subwords.tokens.formats import FORMATS
+        from subwords.tokens.write import write_part
+
+        rows = chain.from_iterable(
+            file_rows(piece.place, piece.kind, self.dataset.columns, self.reading, tally, lambda _: None, piece.part)
+            for piece in shard.pieces
+        )
+        with closing(self.dataset.blocks(rows, self.reading, tally, means.threads)) as ids:
+            return write_part(path, ids, FORMATS["npy"], np.dtype("<u4"))
 
 
 def run_shard(work: ShardTask, shard: CorpusShard, folder: Path, means: WorkerResources) -> ShardResult:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -141,6 +141,11 @@ class Model(Value):
     def facts(self) -> dict[str, object]:
         """Return what distinguishes this model from others of its family, for people."""
         return {}
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The fields by name, in order."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}  # type: ignore[arg-type]  # a dataclass
 
     # ------------------------------------------------------------------ how tokens are spelled
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -246,3 +247,11 @@ class TokenizerSpec(Value):
 def _check_steps(name: str, steps: object, kinds: tuple[type, ...]) -> None:
     if not isinstance(steps, tuple) or not all(isinstance(step, kinds) for step in steps):
         raise InputError(f"expected {name} to be a tuple of steps, not {steps!r:.80}")
+
+
+def chat_templates_of(spec: TokenizerSpec) -> dict[str, str]:
+    """Return the chat templates by name."""
+    config = dict(spec.foreign.config)
+    listed = json.loads(config["chat_template"]) if "chat_template" in config else []
+    found = {entry["name"]: entry["template"] for entry in listed} | dict(spec.foreign.chat_templates)
+    return found | ({} if spec.chat_template is None else {"default": spec.chat_template})

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,96 +13,37 @@ from numpy.typing import NDArray
 from subwords.corpus.progress import progress as progress_line
 from subwords.corpus.read import read_blocks
 from subwords.corpus.reading import Reading, reading_of
-from subwords.study.checks import (
-    RULES,
-    SEVERITIES,
-    Finding,
-    Severity,
-    Subject,
-    check_behavior,
-    check_merges,
-    check_reach,
-    check_vocabulary,
-)
+from subwords.study.checks import Subject, check_behavior, check_chat, check_merges, check_reach, check_vocabulary
 from subwords.study.evaluation import measured
+from subwords.study.findings import RULES, Finding, Findings, by_severity
+from subwords.study.model_rows import undertrained_of
 from subwords.support.checks import check_strings
-from subwords.support.errors import InputError
-from subwords.support.report import Report, Table
+from subwords.support.errors import InputError, SubwordsWarning
 from subwords.tokenizer import tokenizer_of
 
 if TYPE_CHECKING:
     from subwords.corpus.source import Source
+    from subwords.study.model_rows import Matrix
     from subwords.tokenizer import TokenizerLike
 
 
 SAMPLE = 1 << 22  # bytes of the corpus that are encoded and decoded
+OF_A_MODEL = ("undertrained-token", "trained-token")
 MOST_BACK = 20  # texts of the corpus that do not come back
 
 
 @dataclass(frozen=True)
-class Audit(Report):
-    """What `audit` found. findings: the worst first. accepted: how many findings the baseline accepts."""
+class Audit(Findings):
+    """What `audit` found. accepted: how many findings the baseline accepts. model: whether it saw rows of a model."""
 
-    findings: tuple[Finding, ...]
     accepted: int = 0
+    model: bool = False
 
-    def count(self, severity: Severity) -> int:
-        """Return the number of findings of a severity."""
-        return sum(one.severity == severity for one in self.findings)
+    def _more(self) -> dict[str, Any]:
+        return {"accepted": self.accepted, "model": self.model}
 
-    def fails(self, severity: Severity) -> bool:
-        """Return whether there is a finding of this severity or a worse one."""
-        worst = SEVERITIES.index(severity)
-        return any(SEVERITIES.index(one.severity) <= worst for one in self.findings)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return all findings as dicts, for JSON."""
-        counts: dict[str, Any] = {severity: self.count(severity) for severity in SEVERITIES}
-        return {**counts, "accepted": self.accepted, "findings": [one.to_dict() for one in self.findings]}
-
-    def tables(self) -> list[Table]:
-        """Return the findings."""
-        rows = [(one.severity, one.rule, one.message, " ".join(map(str, one.ids))) for one in self.findings]
-        return [Table(("severity", "rule", "message", "ids"), rows, "Findings", "tab:audit")]
-
-    def to_sarif(self) -> dict[str, Any]:
-        """Return the findings in the format SARIF 2.1.0, which code scanners read."""
-        used = sorted({one.rule for one in self.findings})
-        rules = [
-            {
-                "id": name,
-                "shortDescription": {"text": RULES[name].summary},
-                "defaultConfiguration": {"level": RULES[name].severity},
-            }
-            for name in used
-        ]
-        results = [
-            {
-                "ruleId": one.rule,
-                "ruleIndex": used.index(one.rule),
-                "level": one.severity,
-                "message": {"text": one.message},
-                "partialFingerprints": {"subwords/v1": one.fingerprint},
-                "properties": {"ids": list(one.ids), "tokens": list(one.tokens)},
-            }
-            for one in self.findings
-        ]
-        from subwords import __version__
-
-        driver = {"name": "subwords", "version": __version__, "rules": rules}
-        schema = "https://json.schemastore.org/sarif-2.1.0.json"
-        return {"$schema": schema, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": results}]}
-
-    def lines(self, limit: int = 5) -> Iterator[str]:
-        """Yield the findings by rule, at most `limit` of each."""
-        counts = ", ".join(f"{self.count(severity)} {severity}s" for severity in SEVERITIES)
-        yield counts + (f", {self.accepted} accepted" if self.accepted else "")
-        for rule, number in Counter(one.rule for one in self.findings).items():
-            yield f"{RULES[rule].severity}: {rule} ({number}): {RULES[rule].summary}"
-            for one in islice((one for one in self.findings if one.rule == rule), limit):
-                yield f"    {one.message}"
-            if number > limit:
-                yield f"    and {number - limit} more"
+    def _head(self) -> str:
+        return super()._head() + (f", {self.accepted} accepted" if self.accepted else "")
 
 
 def audit(
@@ -112,6 +52,8 @@ def audit(
     *,
     rules: Iterable[str] | None = None,
     baseline: Iterable[str] = (),
+    embeddings: Matrix | None = None,
+    output: Matrix | None = None,
     reading: Reading | None = None,
     threads: int | None = None,
     progress: bool | None = None,
@@ -120,7 +62,8 @@ def audit(
 
     Each finding has a rule (docs/auditing.md lists them), a severity, a message, and the tokens concerned. source: also
     finds unused tokens, and texts of it that do not come back. rules: look for these only. baseline: fingerprints of
-    findings that are accepted. The others are as in `count`.
+    findings that are accepted. embeddings, output: matrices of a model, as in `undertrained`; without them, no token is
+    called undertrained. The others are as in `count`.
 
     Reach is exact for BPE and Unigram at the level of the model: the segmentation of a token does not depend on its
     neighbours. For the splitter and the normalizer, a token is reported if none of some 20 texts around it yields it.
@@ -134,6 +77,9 @@ def audit(
     if unknown := chosen - {*RULES}:
         raise InputError(f"expected rules among {', '.join(RULES)}, not {min(unknown)!r}")
     accepted = {*check_strings("baseline", baseline)}
+    model = embeddings is not None or output is not None
+    if rules is not None and not model and (needing := sorted(chosen & {*OF_A_MODEL})):
+        raise InputError(f"no model was given: the rule {needing[0]} needs embeddings or output, its matrices")
     subject, found = Subject(tokenizer, threads), list[Finding]()
     texts = list[str]()
     if source is not None:
@@ -144,14 +90,26 @@ def audit(
         texts = _sample(source, how)
     for check in (check_vocabulary, check_merges, check_reach):
         found += check(subject)
+    if rules is None or any(rule.startswith("chat-") for rule in chosen):
+        found += _of_chat(subject, asked=rules is not None)
+    if model:
+        found += undertrained_of(subject, embeddings, output).findings
     back = [*check_behavior(subject, texts)]
     ours = [one for one in back if one.witness in {*texts}][:MOST_BACK]
     found += [one for one in back if one.witness not in {*texts}] + ours
     kept = [one for one in found if one.rule in chosen]
     left = [one for one in kept if one.fingerprint not in accepted]
-    order = {rule: place for place, rule in enumerate(RULES)}
-    left.sort(key=lambda one: (SEVERITIES.index(one.severity), order[one.rule]))
-    return Audit(tuple(left), len(kept) - len(left))
+    return Audit(by_severity(left), len(kept) - len(left), model)
+
+
+def _of_chat(subject: Subject, *, asked: bool) -> Iterator[Finding]:
+    """Yield what is wrong with chat templates. Without jinja2 it warns; asked: it raises InputError instead."""
+    try:
+        yield from check_chat(subject)
+    except InputError as error:
+        if asked:
+            raise
+        warnings.warn(f"the chat template is not checked: {error}", SubwordsWarning, stacklevel=3)
 
 
 def _unused(subject: Subject, counts: NDArray[np.int64]) -> Iterator[Finding]:

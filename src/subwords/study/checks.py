@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from itertools import product
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,84 +18,17 @@ from subwords.models.families import family_of, need, segmenter_of
 from subwords.normalize.normalizer import NormalizerEngine
 from subwords.spec.template import Inserted
 from subwords.spec.token_batch import TokenBatch
+from subwords.spec.tokenizer import chat_templates_of
 from subwords.spec.unicode import property_members
+from subwords.study.findings import Finding
 from subwords.support.errors import InputError, SubwordsError
+from subwords.support.names import nearest
+from subwords.tokenizer import chatter_of
 
 if TYPE_CHECKING:
+    from subwords.chat.conversation import Chatter, Conversation, Options
     from subwords.spec.model import Model
     from subwords.tokenizer import Tokenizer
-
-
-Severity = Literal["error", "warning", "note"]
-SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
-
-
-@dataclass(frozen=True)
-class Rule:
-    """A rule: its name, how bad a finding is, and what it says in general."""
-
-    name: str
-    severity: Severity
-    summary: str
-
-
-_TABLE: tuple[tuple[str, Severity, str], ...] = (
-    ("unreachable-token", "error", "no text yields this token: the model never makes it"),
-    (
-        "split-token",
-        "warning",
-        "no text was found that yields this token: the splitter or an added token is in the way",
-    ),
-    ("normalized-token", "warning", "no text was found that yields this token: the normalizer changes it"),
-    ("crossed-characters", "warning", "a token ends one character and begins the next"),
-    ("partial-character", "note", "a token is a part of a character"),
-    ("same-when-normalized", "warning", "several tokens have the same text after the normalizer"),
-    ("duplicate-token", "error", "several ids have the same token"),
-    ("hole", "note", "an id has no token"),
-    ("merge-order", "warning", "a merge uses a token that only a later merge makes"),
-    ("dead-merge", "warning", "a merge can never be used, because one of its tokens is unreachable"),
-    ("merged-special", "error", "merges make the text of a special token from ordinary text"),
-    ("plain-special", "warning", "a special token is an ordinary word: text may contain it"),
-    ("added-overlap", "warning", "an added token is part of another one, or spelled like an ordinary token"),
-    ("template-token", "error", "the template or the padding inserts an id that is not that of its token"),
-    ("missing-bytes", "error", "some bytes have no token: text with them is lost or an error"),
-    ("no-unknown", "warning", "unknown characters raise an error: there is neither an unknown token nor bytes"),
-    ("round-trip", "error", "decoding does not give the text back, although the tokenizer is lossless"),
-    ("lossy", "note", "decoding does not give the text back; the tokenizer is lossy by its parts"),
-    ("cut-grapheme", "warning", "the splitter cuts between a letter and its mark"),
-    ("cut-emoji", "note", "the splitter cuts within an emoji sequence"),
-    ("newer-character", "note", "a token has a character that is newer than the pinned Unicode version"),
-    ("control-character", "note", "a token has a control or bidirectional character"),
-    ("long-repeat", "note", "a token repeats one character many times"),
-    ("unused-token", "note", "the corpus never uses this token"),
-)
-RULES = {name: Rule(name, severity, summary) for name, severity, summary in _TABLE}
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One finding: the rule, the ids and tokens that it is about, a text that shows it, and what explains it."""
-
-    rule: str
-    message: str
-    ids: tuple[int, ...] = ()
-    tokens: tuple[str, ...] = ()
-    witness: str | None = None
-
-    @property
-    def severity(self) -> Severity:
-        """The severity of its rule."""
-        return RULES[self.rule].severity
-
-    @property
-    def fingerprint(self) -> str:
-        """What names the finding in a baseline: the rule and the tokens, not the ids or the words of the message."""
-        told = "\0".join((self.rule, *self.tokens, *(() if self.tokens else (self.witness or "",))))
-        return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the finding as a dict, for JSON."""
-        return asdict(self) | {"severity": self.severity, "fingerprint": self.fingerprint}
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -510,3 +442,176 @@ def _normalized(subject: Subject) -> Iterator[Finding]:
             shown = tuple(map(subject.shown, ids))
             alike = ", ".join(map(repr, shown[:5]))
             yield Finding("same-when-normalized", f"the normalizer makes one text of {alike}", tuple(ids), shown)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Checks of chat templates: what they write for small conversations whose words are known.
+
+# What is a control token wherever it is written; <tools> and the like are markup in prose.
+_CONTROL_LIKE = re.compile(
+    r"<[|｜][^<>|｜{}%\s]+[|｜]?>|<[^<>|｜{}%\s]+[|｜]>|</?s>|<(?:bos|eos|sop|eop|sep|pad|unk)>"
+    r"|<(?:start|begin|beginning|end)_of_\w+>"
+)
+_BRACKETS = re.compile(r"\[/?\w*[A-Z]{3,}\w*\]")  # those of Mistral are control tokens, those of Llama 2 are text
+_BERT = frozenset({"[CLS]", "[SEP]", "[MASK]", "[PAD]", "[UNK]"})
+_INNER = re.compile(r"\w+")
+LONGEST_PROBE = 64  # characters of a literal that is said in a message
+WORDS = {"system": "amber", "user": "birch", "assistant": "cedar", "tool": "dahlia"}
+_SCHEMA = {"type": "object", "properties": {"name": {"type": "string", "description": ""}}, "required": ["name"]}
+_TOOL = {"type": "function", "function": {"name": "find", "description": "", "parameters": _SCHEMA}}
+
+
+def check_chat(subject: Subject) -> Iterator[Finding]:
+    """Yield what is wrong with the chat templates; InputError without jinja2, if there are any."""
+    if not chat_templates_of(subject.tokenizer.spec):
+        return
+    chatter = chatter_of(subject.tokenizer)
+    for name in chatter.templates:
+        yield from _ChatCheck(chatter, name).findings()
+
+
+class _Shape(NamedTuple):
+    """How conversations are given: templates differ in what they take.
+
+    in_parts: content as a list of parts. tools: always. as_text: arguments of calls.
+    """
+
+    in_parts: bool
+    tools: bool
+    as_text: bool
+
+
+class _ChatCheck:
+    """A chat template under audit."""
+
+    def __init__(self, chatter: Chatter, name: str) -> None:
+        self._chatter, self._name, self._shape = chatter, name, _Shape(False, False, False)
+        self._trusted = set[str]()  # what was rendered, of the template and of roles
+
+    def _finding(self, rule: str, message: str, *tokens: str) -> Finding:
+        where = "chat template" if self._name == "default" else f"chat template {self._name!r:.40}"
+        return Finding(rule, f"the {where} {message}", (), (*tokens, where))
+
+    def findings(self) -> Iterator[Finding]:
+        """Yield all findings."""
+        try:
+            options = self._chatter.options(None, None, self._name, None, {})
+        except InputError as error:
+            yield self._finding("chat-role", f"does not run: {error}", "every role")
+            return
+        least = dict[_Shape, list[Finding]]()
+        for shape in product((False, True), repeat=3):
+            self._shape = _Shape(*shape)
+            least[self._shape] = [*self._roles(options)]
+            if not least[self._shape]:
+                break
+        self._shape = min(least, key=lambda shape: len(least[shape]))
+        yield from least[self._shape]
+        yield from self._literals(options)
+        yield from self._replies(options)
+        yield from self._made(options)
+
+    def _literals(self, options: Options) -> Iterator[Finding]:
+        own = {token.content for token in self._chatter.tok.added_tokens}
+        written = options.template.written | self._trusted
+        brackets = {text for text in own if _BRACKETS.fullmatch(text)} - _BERT
+        has_any = any(token in text for text in written for token in own) or "_token" in options.template.source
+        for pattern in (_CONTROL_LIKE, _BRACKETS) if brackets or not has_any else (_CONTROL_LIKE,):
+            for token in sorted({found for text in written for found in pattern.findall(text)} - own):
+                message = f"writes {token!r}, which is no added token: it becomes text{nearest(token, own)}"
+                yield self._finding("chat-literal", message, token)
+
+    # ------------------------------------------------------------------ roles
+
+    def _said(self, role: str, text: str | None = None, **entries: Any) -> dict[str, Any]:
+        text = WORDS[role] if text is None else text
+        return {"role": role, "content": [{"type": "text", "text": text}] if self._shape.in_parts else text, **entries}
+
+    def _asked(self, options: Options) -> dict[str, list[dict[str, Any]]]:
+        """Return a conversation for each role that a template should know."""
+        user, reply = self._said("user"), self._said("assistant")
+        asked = {"user": [user], "assistant": [user, reply, user], "system": [self._said("system"), user]}
+        if options.template.takes_tools:
+            function = {"name": "find", "arguments": '{"name": "elder"}' if self._shape.as_text else {"name": "elder"}}
+            call = {"id": "abcdefghi", "type": "function", "function": function}
+            called = self._said("assistant", "", tool_calls=[call])
+            asked["tool"] = [user, called, self._said("tool", name="find", tool_call_id=call["id"]), reply]
+        return asked
+
+    def _render(
+        self, messages: list[dict[str, Any]], options: Options, *, prompt: bool = False, tools: bool = False
+    ) -> Conversation:
+        if tools or self._shape.tools:
+            options = self._chatter.options([_TOOL], None, self._name, None, {})
+        return self._chatter.conversation(messages, options, prompt=prompt)
+
+    def _roles(self, options: Options) -> Iterator[Finding]:
+        for role, messages in self._asked(options).items():
+            try:
+                rendering = self._render(messages, options, prompt=True, tools=role == "tool").rendering
+            except InputError as error:
+                yield self._finding("chat-role", f"cannot render a message of the role {role!r}: {error}", role)
+                continue
+            self._trusted.update(rendering.trusted())
+            if WORDS[role] not in rendering.text:
+                yield self._finding("chat-role", f"leaves out what a message of the role {role!r} says", role)
+
+    # ------------------------------------------------------------------ replies
+
+    def _replies(self, options: Options) -> Iterator[Finding]:
+        words = "cedar", "cypress"
+        users = self._said("user"), self._said("user", "beech")
+        first, second = (self._said("assistant", word) for word in words)
+        try:
+            made = self._render([users[0], first, users[1], second], options)
+        except InputError:  # a finding of roles
+            return
+        text = made.rendering.text
+        if not all(word in text for word in words):  # as above
+            return
+        try:
+            shown = "".join(text[start:stop] for start, stop in made.ranges(None, None))
+        except InputError as error:
+            yield self._finding("chat-mask", f"hides the replies: {error}", "replies")
+            return
+        kind = "marks ({% generation %})" if made.rendering.marks else "replies, as they are found,"
+        if lost := [word for word in words if word not in shown]:
+            what = "all replies" if lost == [*words] else "the first reply" if lost == [words[0]] else "the last reply"
+            yield self._finding("chat-mask", f"writes a text whose {kind} lack {what}", "replies")
+        elif WORDS["user"] in shown or "beech" in shown:
+            yield self._finding("chat-mask", f"writes a text whose {kind} have what the user says", "replies")
+        ends = [reply is not None and reply.end is not None for reply in (made.reply(1), made.reply(3))]
+        if not all(ends):
+            which = "replies" if not any(ends) else "the last reply" if ends[0] else "replies but the last one"
+            yield self._finding("chat-end", f"writes no control token at the end of {which}", "end")
+
+    # ------------------------------------------------------------------ tokens made of what messages say
+
+    def _made(self, options: Options) -> Iterator[Finding]:
+        """Say single literals of the template, and words that are within control tokens; look for new tokens."""
+        control = options.control
+        said = list[str]()
+        if "replace" in options.template.source:
+            said += sorted({text.strip() for text in options.template.literals if 0 < len(text) <= LONGEST_PROBE})
+        inner = {_INNER.sub("", token): found[0] for token in control.tokens if (found := _INNER.search(token))}
+        said += [word for marks, word in inner.items() if marks]
+        shown = set[str]()
+        for word in said:
+            if not word:
+                continue
+            messages = [
+                self._said("user", word, name=word),
+                self._said("assistant", word, name=word),
+                self._said("user", word, name=word),
+            ]
+            try:
+                rendering = self._render(messages, options).rendering
+            except InputError:
+                continue
+            trusted = {start for start, _, _ in rendering.found}
+            for start, _, token in rendering.spelled():
+                content = token.content
+                if start not in trusted and content not in word and content not in shown:
+                    shown.add(content)
+                    message = f"makes {content!r} where a message says {word!r}: here it is text, elsewhere the token"
+                    yield self._finding("chat-replace", message, content)

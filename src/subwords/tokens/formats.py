@@ -1,4 +1,4 @@
-"""All token formats: .npy, raw ids, Megatron, llm.c, datatrove and Parquet; which of them a file has."""
+"""All token formats: .npy, raw ids, Megatron, llm.c, datatrove and Parquet; which of them a file has; masks."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import struct
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import IO, Any
@@ -20,6 +21,7 @@ from subwords.support.checks import check_choice
 from subwords.support.errors import FormatError, InputError
 from subwords.support.files import atomic_write, is_remote, local_copy
 from subwords.support.names import install_hint
+from subwords.tokens.manifest import Contents
 from subwords.tokens.token_file import Append, Bounds, MappedFile, Sums, TokenFile, TokenFormat, by_offsets, mapped
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -31,12 +33,12 @@ HELD = 2  # row groups in memory while a file is read
 
 
 @contextmanager
-def _append_parquet(path: Path, dtype: np.dtype[Any], sums: Sums) -> Iterator[Append]:
+def _append_parquet(path: Path, dtype: np.dtype[Any], sums: Sums, column: str = COLUMN) -> Iterator[Append]:
     pyarrow = _pyarrow()
     with ExitStack() as stack:
         stream = stack.enter_context(atomic_write(path))
         kind = pyarrow.list_(pyarrow.from_numpy_dtype(dtype))
-        schema = pyarrow.schema([(COLUMN, kind)])
+        schema = pyarrow.schema([(column, kind)])
         writer = pyarrow.parquet.ParquetWriter(stream, schema, compression="zstd")
         stack.enter_context(writer)
 
@@ -608,6 +610,66 @@ def format_named(name: str | None, path: Path) -> TokenFormat:
             f"{path}: expected a name that ends in {', '.join(usual)}, or format= one of {', '.join(FORMATS)}"
         )
     return found
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Conversations: what is said of each id is in files of the same format beside the ids.
+#
+# On the way, an id has marks in its highest bits: no vocabulary is as large.
+
+MASKED, BEGINS, PADDED = (1 << bit for bit in (31, 30, 29))  # the assistant writes it; a conversation begins; padding
+ID = PADDED - 1
+MASK, SEGMENTS = "mask", "segments"
+MOST_SEGMENTS = (1 << 16) - 1  # of a row
+
+
+def beside_ids(path: Path, kind: str) -> Path:
+    """Return the file of a kind that belongs to a file of ids.
+
+    >>> beside_ids(Path("out/chats.npy"), MASK).name
+    'chats.mask.npy'
+    """
+    return path.with_name(f"{path.stem}.{kind}{path.suffix or '.bin'}")
+
+
+def kinds_beside(contents: Contents) -> dict[str, str]:
+    """Return what is beside ids, and the type of its numbers."""
+    if not contents.masked:
+        return {}
+    return {MASK: "uint8"} if contents.pack is None else {MASK: "uint8", SEGMENTS: "uint16"}
+
+
+def with_marks(form: TokenFormat, contents: Contents) -> TokenFormat:
+    """Return a format that writes the marks of ids beside them: the mask, and for rows of a size, their segments."""
+    if form not in (NPY, BIN, MEGATRON, PARQUET):
+        raise InputError(f"format {form.name} holds no masks: expected npy, bin, megatron or parquet")
+    kinds, row = kinds_beside(contents), contents.pack
+    columns = {MASK: "assistant_masks", SEGMENTS: "segments"}
+
+    @contextmanager
+    def write(path: Path, dtype: np.dtype[Any], sums: Sums) -> Iterator[Append]:
+        with ExitStack() as stack:
+            # The files appear in the opposite order, so where there are ids, there are masks.
+            ids_only, beside = stack.enter_context(form.write(path, dtype, sums)), list[Append]()
+            for kind, numbers in kinds.items():
+                named: Any = {"column": columns[kind]} if form is PARQUET else {}
+                number = np.dtype(numbers).newbyteorder("<")
+                beside.append(stack.enter_context(form.write(beside_ids(path, kind), number, sums, **named)))
+
+            def append(ids: NDArray[Any], stops: NDArray[np.int64]) -> None:
+                ids_only((ids & ID).astype(dtype), stops)
+                beside[0]((ids >> 31).astype(np.uint8), stops)
+                if row is not None:
+                    rows = ids.reshape(-1, row)
+                    places = np.cumsum((rows & BEGINS) > 0, axis=1, dtype=np.uint16)
+                    beside[1](np.where(rows & PADDED, np.uint16(0), places).ravel(), stops)
+
+            yield append
+
+    def files(path: Path) -> tuple[Path, ...]:
+        return tuple(file for one in (path, *(beside_ids(path, kind) for kind in kinds)) for file in form.files(one))
+
+    return replace(form, write=write, files=files, marked=True)
 
 
 def format_of(path: Path) -> TokenFormat:

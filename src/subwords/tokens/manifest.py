@@ -48,7 +48,9 @@ class Contents:
 
     tokenizer: the digest of its spec. bos, eos: the ids put before and after each document. shuffle: the seed by which
     the documents of each shard were shuffled. skipped, replaced, cut: how many documents of the corpus were left out,
-    read with replacements, or cut short.
+    read with replacements, or cut short. masked: whether there are masks beside the ids, in files of a manifest of
+    their own. pack: the ids of each document, if conversations were packed; then also pad, the id at the end of rows,
+    how many ids are padding, and how many conversations there were and how many of them were longer than a row.
     """
 
     format: str
@@ -61,6 +63,12 @@ class Contents:
     skipped: int = 0
     replaced: int = 0
     cut: int = 0
+    masked: bool = False
+    pack: int | None = None
+    pad: int | None = None
+    padding: int = 0
+    conversations: int = 0
+    split: int = 0
     inputs: tuple[Input, ...] = ()
 
 

@@ -29,13 +29,14 @@ __all__ = ["TokenFile", "check", "open"]
 
 Format = Literal["npy", "bin", "megatron", "parquet", "datatrove", "llmc"]
 MANIFEST = ".manifest.json"
+DTYPES = ("uint8", "uint16", "uint32", "int32")  # uint8: of masks
 
 
 def open(
     path: str | PathLike[str],
     *,
     format: Format | None = None,
-    dtype: Literal["uint16", "uint32", "int32"] | None = None,
+    dtype: Literal["uint8", "uint16", "uint32", "int32"] | None = None,
     eos: int | None = None,
 ) -> TokenFile:
     """Open a token file, or all shards by their manifest or by the name they were written by.
@@ -61,7 +62,7 @@ def open(
     if not file.exists() and file.with_name(f"{file.name}.idx").exists():
         file = file.with_name(f"{file.name}.bin")
     if dtype is not None:
-        check_choice("dtype", dtype, ("uint16", "uint32", "int32"))
+        check_choice("dtype", dtype, DTYPES)
     elif manifest_path(file).exists():
         dtype = _dtype_of(file)
     opened = _reopen(format or format_of(file).name, file, np.dtype(dtype) if dtype else None)
@@ -81,7 +82,7 @@ def _shards(path: Path) -> TokenFile:
     manifest = read_manifest(path)
     contents = manifest.contents
     check_choice("format", contents.format, FORMATS)
-    check_choice("dtype", contents.dtype, ("uint16", "uint32", "int32"))
+    check_choice("dtype", contents.dtype, DTYPES)
     dtype = np.dtype(contents.dtype).newbyteorder("<")
     files = [_reopen(contents.format, path.with_name(shard.files[0].name), dtype) for shard in manifest.shards]
     for file, shard in zip(files, manifest.shards, strict=True):
@@ -94,7 +95,7 @@ def _reopen(format: str, path: Path, dtype: np.dtype[Any] | None) -> TokenFile:
     return FORMATS[format].read(path, dtype).opened_by(_reopen, format, path.absolute(), dtype)
 
 
-def _dtype_of(path: Path) -> Literal["uint16", "uint32", "int32"] | None:
+def _dtype_of(path: Path) -> Literal["uint8", "uint16", "uint32", "int32"] | None:
     """Return the type of ids that the manifest beside a file says, if it lists the file."""
     manifest = read_manifest(manifest_path(path))
     listed = any(file.name == path.name for shard in manifest.shards for file in shard.files)

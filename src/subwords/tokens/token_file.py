@@ -177,7 +177,7 @@ class TokenFormat:
     dtypes: the types an id may have, the smallest first. most: the largest vocabulary for the smallest of them, if it
     is not all that the type holds. write(path, dtype, sums): a context that yields an `Append`; its files appear when
     it ends, and then sums has the checksums of those that were summed while they were written. read(path, dtype or
-    None). files(path): all files that writing makes, the ids first.
+    None). files(path): all files that writing makes, the ids first. marked: whether ids come with marks, as `MASKED`.
     """
 
     name: str
@@ -187,6 +187,7 @@ class TokenFormat:
     read: Callable[[Path, np.dtype[Any] | None], TokenFile]
     files: Callable[[Path], tuple[Path, ...]]
     most: int | None = None
+    marked: bool = False
 
     def dtype_for(self, vocab_size: int, asked: str | None = None) -> np.dtype[Any]:
         """Return the type of an id; InputError if the format has no such type, or it cannot hold the vocabulary."""

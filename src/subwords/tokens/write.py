@@ -1,7 +1,8 @@
-"""write_shards: documents to token files, in shards, shuffled if asked."""
+"""write_shards: documents to token files, in shards, shuffled if asked; conversations packed into rows."""
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -14,8 +15,29 @@ from numpy.typing import NDArray
 from subwords.corpus.reading import Tally
 from subwords.spec.token_batch import TokenBlock
 from subwords.support.errors import InputError, SubwordsError
-from subwords.tokens.formats import MEGATRON, Ends, has_index, index_path, spool, write_numbers
-from subwords.tokens.manifest import Contents, Manifest, Shard, manifest_path, part_file, read_manifest, write_manifest
+from subwords.tokens.formats import (
+    BEGINS,
+    MEGATRON,
+    MOST_SEGMENTS,
+    PADDED,
+    Ends,
+    beside_ids,
+    has_index,
+    index_path,
+    kinds_beside,
+    spool,
+    write_numbers,
+)
+from subwords.tokens.manifest import (
+    Contents,
+    Manifest,
+    PartFile,
+    Shard,
+    manifest_path,
+    part_file,
+    read_manifest,
+    write_manifest,
+)
 from subwords.tokens.token_file import Append, Sums, TokenFormat
 
 STEP = 1 << 20  # ids that are shuffled at once
@@ -58,11 +80,27 @@ def write_token_files(
 ) -> Manifest:
     """Write documents and their manifest. tally: what was left out; it is complete after the last block."""
     ids, kind = with_ends(blocks, contents.bos, contents.eos), np.dtype(contents.dtype)
+    packing = None if contents.pack is None or contents.pad is None else Packing(contents.pack, contents.pad)
+    if packing is not None:
+        ids = packing.rows(ids)
     shards = write_shards(target, ids, form, kind, shard_size=shard_size, shuffle=contents.shuffle)
     contents = replace(contents, skipped=tally.skipped, replaced=tally.replaced, cut=tally.cut)
+    if packing is not None:
+        told = packing.padding, packing.conversations, packing.split
+        contents = replace(contents, padding=told[0], conversations=told[1], split=told[2])
     manifest = Manifest(contents, tuple(shards))
+    kinds = kinds_beside(contents)
+    for at, (name, number) in enumerate(kinds.items(), 1):
+        parts = tuple(replace(shard, files=_part_of(shard.files, at, len(kinds) + 1)) for shard in shards)
+        finish(beside_ids(target, name), Manifest(replace(contents, dtype=number, masked=False), parts))
     finish(target, manifest)
     return manifest
+
+
+def _part_of(files: tuple[PartFile, ...], at: int, parts: int) -> tuple[PartFile, ...]:
+    """Return the files of one kind: those of ids come first, then as many of each other kind."""
+    size = len(files) // parts
+    return files[at * size : (at + 1) * size]
 
 
 def write_shards(
@@ -135,23 +173,28 @@ def _write_shard(
 def finish(target: Path, manifest: Manifest) -> None:
     """Write the manifest of the files of a name, and delete what an earlier run left of files of the same name."""
     place = manifest_path(target)
-    for old in [*_of_earlier(place, manifest), *misleading(place, manifest)]:
+    for old in [*_of_earlier(target, manifest), *misleading(place, manifest)]:
         old.unlink(missing_ok=True)
     write_manifest(place, manifest)
 
 
-def _of_earlier(place: Path, manifest: Manifest) -> list[Path]:
+def _of_earlier(target: Path, manifest: Manifest) -> list[Path]:
     """Return the files of the earlier manifest that are not written again: more shards, or other side files.
 
     Files with ids of another suffix stay: they have another name.
     """
+    place = manifest_path(target)
     try:
-        earlier = read_manifest(place).shards if place.exists() else ()
+        earlier = read_manifest(place) if place.exists() else None
     except SubwordsError:  # no manifest, or a damaged one: it says nothing
         return []
+    if earlier is None:
+        return []
     suffixes, names = {_suffix(shard) for shard in manifest.shards}, _file_names(manifest)
-    old = [file.name for shard in earlier for file in shard.files if _suffix(shard) in suffixes]
-    return [place.with_name(name) for name in old if name not in names]
+    old = [file.name for shard in earlier.shards for file in shard.files if _suffix(shard) in suffixes]
+    gone = kinds_beside(earlier.contents).keys() - kinds_beside(manifest.contents).keys()
+    manifests = [manifest_path(beside_ids(target, kind)) for kind in sorted(gone)]
+    return [*(place.with_name(name) for name in old if name not in names), *manifests]
 
 
 def _suffix(shard: Shard) -> str:
@@ -187,10 +230,11 @@ def _write_shards(
     sums: Sums,
 ) -> tuple[int, int]:
     documents = tokens = 0
+    held = np.dtype(np.uint32) if form.marked else dtype
     with ExitStack() as stack:
         append = stack.enter_context(form.write(path, dtype, sums))
         if shuffle is not None:
-            append = stack.enter_context(_shuffled(path, append, dtype, np.random.default_rng([shuffle, number])))
+            append = stack.enter_context(_shuffled(path, append, held, np.random.default_rng([shuffle, number])))
         for ids, ends in blocks:
             documents, tokens = documents + len(ends), tokens + len(ids)
             append(ids, ends)
@@ -221,3 +265,84 @@ def _shuffled(path: Path, append: Append, dtype: np.dtype[Any], rng: np.random.G
             rows = [flat[stops[i] : stops[i + 1]] for i in order[first:last].tolist()]
             append(np.concatenate([np.zeros(0, dtype), *rows]), np.cumsum(lengths[first:last], dtype=np.int64))
             first = last
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Packing: whole conversations in rows of one size.
+
+OPEN_IDS = 1 << 24  # ids of rows that may still be filled
+FEWEST_OPEN, MOST_OPEN = 8, 1 << 10  # such rows
+ROWS_AT_ONCE = 1 << 20  # ids of rows that are written at once
+
+
+class Packing:
+    """Puts each conversation into the row that it fills best, among a number of open rows.
+
+    A longer one is cut into rows, and its end is put where there is room. What comes out depends on the order of the
+    conversations only. padding, conversations, split: the ids of padding so far, the conversations, those cut.
+    """
+
+    def __init__(self, size: int, pad: int) -> None:
+        self._size, self._pad = size, np.uint32(pad | PADDED)
+        self._most = min(max(OPEN_IDS // size, FEWEST_OPEN), MOST_OPEN)
+        self._open: list[tuple[int, int]] = []  # the room of each open row, the least first, and its number
+        self._parts: dict[int, list[NDArray[np.uint32]]] = {}
+        self.padding = self.conversations = self.split = 0
+
+    def rows(self, blocks: Iterable[TokenBlock]) -> Iterator[TokenBlock]:
+        """Yield conversations as rows of the size."""
+        full = list[NDArray[np.uint32]]()
+        for number in self._full_rows(blocks):
+            full.append(self._row(number))
+            if len(full) * self._size >= ROWS_AT_ONCE:
+                yield self._joined(full)
+                full = []
+        if full:
+            yield self._joined(full)
+
+    def _full_rows(self, blocks: Iterable[TokenBlock]) -> Iterator[int]:
+        """Yield the numbers of rows that nothing is added to."""
+        count = 0
+        for ids in _documents(blocks):
+            self.conversations += 1
+            self.split += len(ids) > self._size
+            for start in range(0, len(ids), self._size):
+                piece = ids[start : start + self._size].copy()
+                piece[0] |= BEGINS
+                at = bisect_left(self._open, (len(piece), -1))
+                if at < len(self._open):
+                    room, number = self._open.pop(at)
+                else:
+                    if len(self._open) >= self._most:
+                        yield self._open.pop(0)[1]
+                    room, number = self._size, count
+                    self._parts[number], count = [], count + 1
+                self._parts[number].append(piece)
+                room -= len(piece)
+                if room and len(self._parts[number]) < MOST_SEGMENTS:
+                    insort(self._open, (room, number))
+                else:
+                    yield number
+        yield from sorted(number for _, number in self._open)
+
+    def _row(self, number: int) -> NDArray[np.uint32]:
+        parts = self._parts.pop(number)
+        room = self._size - sum(map(len, parts))
+        self.padding += room
+        return np.concatenate([*parts, np.full(room, self._pad, np.uint32)])
+
+    def _joined(self, rows: list[NDArray[np.uint32]]) -> TokenBlock:
+        return TokenBlock(np.concatenate(rows), np.arange(1, len(rows) + 1, dtype=np.int64) * self._size)
+
+
+def _documents(blocks: Iterable[TokenBlock]) -> Iterator[NDArray[np.uint32]]:
+    """Yield the ids of each document, which may go on over blocks."""
+    held = list[NDArray[Any]]()
+    for ids, ends in blocks:
+        start = 0
+        for stop in ends.tolist():
+            part = ids[start:stop]
+            yield np.concatenate([*held, part]) if held else part
+            held, start = [], stop
+        if start < len(ids):
+            held.append(ids[start:])

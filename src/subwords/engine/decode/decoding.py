@@ -284,6 +284,11 @@ class Utf8:
         self._data = b""
         self._places: list[Place] = []
 
+    @property
+    def held(self) -> bytes:
+        """The bytes of an incomplete character."""
+        return self._data
+
     def feed(self, data: bytes, place: Place) -> Traced:
         """Take bytes; return the characters that are complete."""
         return self.feed_all(data, [place] * len(data))

@@ -67,13 +67,27 @@ class Joined:
     at_end: bool = False
     finish: Callable[[str], str] | None = None
     errors: str | None = None
+    after: tuple[Any, ...] = ()  # the steps of `finish`
 
     def without(self, hidden: AbstractSet[int]) -> Joined:
         """Return one that leaves out some ids."""
         spans, edge = self.spans.copy(), self.edge
         spans[sorted(hidden)] &= ~np.int64(layout.SPAN_SIZE | layout.SPAN_BYTE | layout.SPAN_BREAK)
         visible = None if edge is None else lambda index: NO_TEXT if index in hidden else edge(index)
-        return Joined(self.tokens, spans, visible, self.at_end, self.finish, self.errors)
+        return Joined(self.tokens, spans, visible, self.at_end, self.finish, self.errors, self.after)
+
+    @cached_property
+    def texts(self) -> Vocab | None:
+        """The bytes of each id in a finished text, between others (D7); None if they depend on these."""
+        if any(not isinstance(step, Replace | Strip) for step in self.after):
+            return None
+        if not (replaces := [step for step in self.after if isinstance(step, Replace)]):
+            return self.tokens
+        texts = [*self.tokens]
+        for step in replaces:
+            old, new = step.pattern.encode(), step.content.encode()
+            texts = [text.replace(old, new) if old in text else text for text in texts]
+        return Vocab(texts)
 
     @cached_property
     def fast_path(self) -> Callable[[Any], str | None]:
@@ -200,7 +214,8 @@ def _of_pieces(decoder: SentencePieceDecoder, tokens: Sequence[str]) -> Joined:
         return (1, "", len(data) == 1 and decoder.drops_leading) if begins_with_space(decoder, token) else UNCHANGED
 
     drops = decoder.drops_first or decoder.drops_leading
-    return Joined(texts, spans, edge if drops else None, finish=_normalizer(decoder), errors="surrogateescape")
+    options: Any = {"finish": _normalizer(decoder), "errors": "surrogateescape", "after": tuple(decoder.steps)}
+    return Joined(texts, spans, edge if drops else None, **options)
 
 
 def _normalizer(decoder: SentencePieceDecoder) -> Callable[[str], str] | None:
@@ -256,8 +271,8 @@ def _of_steps(decoder: Decoder, tokens: Sequence[str]) -> Joined | None:
 
     finish = _finisher(after)
     if at_start or at_end:
-        return Joined(vocab, spans, edge, at_end, finish)
-    return Joined(vocab, spans, finish=finish, errors="replace" if is_letters else None)
+        return Joined(vocab, spans, edge, at_end, finish, after=tuple(after))
+    return Joined(vocab, spans, finish=finish, errors="replace" if is_letters else None, after=tuple(after))
 
 
 def _is_alone(step: Any) -> bool:

@@ -53,10 +53,20 @@ from subwords.spec.vocab import CHARACTERS, Vocab
 # only token.
 
 Changed: TypeAlias = Callable[[Token], Token]
+LONGEST_RUN = 8  # byte tokens that are told as a state
+AT_REST: tuple[bytes, ...] = ()  # the state of a source that holds nothing
 
 
 class ListStage(ABC):
-    """A step that takes tokens and returns tokens."""
+    """A step that takes tokens and returns tokens.
+
+    held: the bytes that decide, with the next token, what it makes of it; None if more than these may.
+    """
+
+    @property
+    def held(self) -> bytes | None:
+        """The bytes that wait; None if what it does depends on more."""
+        return None
 
     @abstractmethod
     def feed(self, token: Token) -> Iterable[Token]:
@@ -127,6 +137,11 @@ class EachToken(ListStage):
     def __init__(self, change: Changed) -> None:
         self._change = change
 
+    @property
+    def held(self) -> bytes:
+        """No bytes."""
+        return b""
+
     def feed(self, token: Token) -> Iterable[Token]:
         """Return the changed token."""
         return (self._change(token),)
@@ -136,6 +151,11 @@ class _FirstDiffers(ListStage):
     """Treats the first token in another way than the others."""
 
     _is_first = True
+
+    @property
+    def held(self) -> bytes | None:
+        """No bytes once the first token is over."""
+        return None if self._is_first else b""
 
     def feed(self, token: Token) -> Iterable[Token]:
         """Return the changed token."""
@@ -232,6 +252,11 @@ class ByteTokens(ListStage):
         self._incomplete = b""  # the start of a character at the end of the run
         self._is_broken = False
 
+    @property
+    def held(self) -> bytes | None:
+        """The run."""
+        return None if self._is_broken or len(self._data) > LONGEST_RUN else bytes(self._data)
+
     def feed(self, token: Token) -> Iterable[Token]:
         """Return the run that the token ends, and the token."""
         if not is_byte_token(token.text):
@@ -266,6 +291,11 @@ class ByteTokens(ListStage):
 
 class TextStage(ABC):
     """A step that takes the characters of the only token and returns those that are final."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it holds nothing and passes on all that comes; False if unknown."""
+        return False
 
     @abstractmethod
     def feed(self, text: Traced) -> Traced:
@@ -309,6 +339,11 @@ class Stripper(TextStage):
         self._left = step.start
         self._waiting: list[Traced] = []
 
+    @property
+    def is_over(self) -> bool:
+        """Whether it removes nothing from here on."""
+        return not self._left and not self._step.stop
+
     def feed(self, text: Traced) -> Traced:
         """Return the characters before a run that may be the end."""
         if not self._left and not self._step.stop:
@@ -342,6 +377,11 @@ class Exactly(TextStage):
         self._may_become = may_become
         self._change = change
         self._waiting: Traced | None = NOTHING
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the token is none that changes."""
+        return self._waiting is None
 
     def feed(self, text: Traced) -> Traced:
         """Return the characters unless the token may be one of those that change."""
@@ -412,6 +452,11 @@ class IdSource(ABC):
 
     size: int
 
+    @property
+    @abstractmethod
+    def state(self) -> tuple[bytes, ...] | None:
+        """What the text of all later ids depends on, beside these; None if that is not known. See `AT_REST`."""
+
     def text(self, index: int) -> str:
         """Take the next id; return the text that is final, for callers that need no places."""
         return self.feed(index, (0, 1)).text
@@ -432,6 +477,11 @@ class ByteSource(IdSource):
         self.size = len(vocab)
         self._tokens = vocab.known
         self._utf8 = Utf8("replace")
+
+    @property
+    def state(self) -> tuple[bytes, ...]:
+        """The incomplete character."""
+        return (self._utf8.held,) if self._utf8.held else AT_REST
 
     def feed(self, index: int, place: Place) -> Traced:
         """Return the complete characters."""
@@ -493,6 +543,19 @@ class TokenSource(IdSource):
             for step in steps[at + 1 :]:
                 self._texts += _text_stages(step, may_be_dropped)
                 may_be_dropped = may_be_dropped or isinstance(step, CTC)
+
+    @property
+    def state(self) -> tuple[bytes, ...] | None:
+        """What the stages hold."""
+        found = [self._join.held]
+        for stage in self._texts:
+            if not stage.is_over:
+                return None
+        for each in self._lists:
+            found.append(each.held)
+        if None in found:
+            return None
+        return tuple(found) if any(found) else AT_REST  # type: ignore[arg-type]  # without None
 
     def feed(self, index: int, place: Place) -> Traced:
         """Return the text that is final."""
@@ -597,6 +660,10 @@ def _run_of(token: Token) -> list[Token]:
 class _Join:
     """Joins tokens into characters."""
 
+    @property
+    def held(self) -> bytes | None:
+        return b""
+
     def feed(self, token: Token) -> Traced:
         return Traced(token.text, token.places)
 
@@ -613,6 +680,10 @@ class _Bytes(_Join):
 
     def __init__(self) -> None:
         self._utf8 = Utf8("replace")
+
+    @property
+    def held(self) -> bytes | None:
+        return self._utf8.held
 
     def feed(self, token: Token) -> Traced:
         data = bytes_of_letters(token.text)
@@ -633,6 +704,10 @@ class _SentencePiece(_Join):
         self._decoder = decoder
         self._utf8 = Utf8("surrogateescape")
         self._drops = decoder.drops_first or decoder.drops_leading
+
+    @property
+    def held(self) -> bytes | None:
+        return None if self._drops else self._utf8.held
 
     def feed(self, token: Token) -> Traced:
         decoder = self._decoder

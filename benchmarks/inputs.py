@@ -26,6 +26,7 @@ CONTROL = re.compile(
     r"<[|\uff5c][^<>|\uff5c\s]+[|\uff5c]>|\[/?[A-Z_]{3,}\]"
     r"|</?(?:s|think|tools|tool_call|tool_response|bos|eos|turn|start_of_turn|end_of_turn|start_of_image)>"
 )
+CLOCK = re.compile(r"strftime_now\([^)]*%[HMSIXcpf]")  # templates that print the minute: engines run at several
 LANGUAGES = "ar+de+english+es+fr+hi+ja+ko+my+ru+th+tr+vi+zh"
 
 
@@ -124,7 +125,7 @@ class Inputs:
         """
         folder = OWN_CHATS if parameters["chats"] == "own" else self.data / parameters["chats"]
         sources = {path.stem: path.read_bytes().decode() for path in sorted(folder.glob("*.jinja"))}
-        sources = {name: source for name, source in sources.items() if not name.startswith("bad_")}
+        sources = {name: source for name, source in sources.items() if not (name[:4] == "bad_" or CLOCK.search(source))}
         if not sources:
             raise MissingDataError(f"no {folder.name} in the data folder (--data)")
         key = hashlib.sha256(json.dumps([str(folder), parameters], sort_keys=True).encode()).hexdigest()[:8]

@@ -9,7 +9,7 @@ from benchmarks.stats import Summary, ratio
 from benchmarks.summary import summary_of
 from benchmarks.tables import spread, table, times
 
-__all__ = ["chat_counts", "chat_report", "chat_times"]
+__all__ = ["chat_brief", "chat_report"]
 
 Record = dict[str, Any]
 Row = dict[str, Any]
@@ -23,17 +23,34 @@ SHARES = {
 COSTS = {
     "text, ms": "text",
     "ids, ms": "ids",
-    "answer after 10 messages, ms": "append_short",
+    "answer after 10, ms": "append_short",
     "after 200, ms": "append_long",
 }
 
 
 def chat_report(record: Record) -> str:
     """Return both tables of one record."""
-    return "\n\n".join(part for part in (chat_counts([record]), chat_times(record)) if part)
+    return "\n\n".join(part for part in (_counts([record]), _times(record)) if part)
 
 
-def chat_counts(records: Sequence[Record]) -> str:
+def chat_brief(records: Sequence[Record]) -> str:
+    """Return the counts of cases that not all engines have alike, and the times of the first engine."""
+    usual = {row["name"] for row in min((case["engines"] for one in records for case in one["cases"]), key=len)}
+    found = []
+    for record in records:
+        cases = record["cases"]
+        if len(cases) > 1:  # the first engine, and those that only some cases have
+            cases = [{**case, "engines": _unusual(case["engines"], usual)} for case in cases]
+        found.append({**record, "cases": [case for case in cases if len(case["engines"]) > 1]})
+    costs = [_times(record, first=True) for record in records]
+    return "\n\n".join([_counts(found), *filter(None, costs)])
+
+
+def _unusual(rows: Sequence[Row], usual: set[str]) -> list[Row]:
+    return [row for at, row in enumerate(rows) if not at or row["name"] not in usual]
+
+
+def _counts(records: Sequence[Record]) -> str:
     """Return what each engine gets right, as "of": 3/5 are three of five."""
     rows = []
     for name, row, first, _ in _rows(records):
@@ -43,12 +60,20 @@ def chat_counts(records: Sequence[Record]) -> str:
     return table(["templates", "engine", *SHARES, "ids"], rows)
 
 
-def chat_times(record: Record) -> str:
-    """Return milliseconds, and in parentheses how many times as fast as transformers; empty without times."""
+def _times(record: Record, *, first: bool = False) -> str:
+    """Return milliseconds, and in parentheses how many times as fast as transformers; empty without times.
+
+    first: of the first engine of each case only.
+    """
     rows = []
-    for name, row, first, peer in _rows([record]):
+    for name, row, is_first, peer in _rows([record]):
+        if first and not is_first:
+            continue
         if row["status"] == "ok" and any(_cost(row, cost) for cost in COSTS.values()):
-            rows.append([name if first else "", row["name"], *(_against(row, peer, cost) for cost in COSTS.values())])
+            label = [name] if first else [name if is_first else "", row["name"]]
+            rows.append([*label, *(_against(row, peer, cost) for cost in COSTS.values())])
+    if first:
+        return table([f"template; {record['cases'][0]['engines'][0]['name']}", *COSTS], rows) if rows else ""
     return table(["template", "engine", *COSTS], rows) if rows else ""
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.adversarial import adversarial_summary
-from benchmarks.chat import chat_counts, chat_times
+from benchmarks.chat import chat_brief
 from benchmarks.definition import read_folder
 from benchmarks.front import figures, front_page
 from benchmarks.growing import growing_table, limits_table
@@ -192,11 +192,8 @@ def _adversarial(records: Record) -> str:
 
 
 def _chat(records: Record) -> str:
-    names = _known(("chat_templates", "chat"), records)
-    found = [chat_counts([records[name] for name in names])]
-    if "chat" in names:
-        found.append(chat_times(records["chat"]))
-    return _with_notes("\n\n".join(found), [records[name] for name in names])
+    found = [records[name] for name in _known(("chat_templates", "chat"), records)]
+    return _with_notes(chat_brief(found), found)
 
 
 def _provenance(records: Record) -> str:

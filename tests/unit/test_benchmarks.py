@@ -6,6 +6,7 @@ import base64
 import datetime
 import json
 import sys
+from itertools import chain
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -21,6 +22,8 @@ from benchmarks.definition import TASKS, Definition, parse, read_folder
 from benchmarks.engines.bytelevel import bytes_to_text, text_to_bytes
 from benchmarks.engines.calls import flat
 from benchmarks.engines.calls import run as run_call
+from benchmarks.engines.chats import END
+from benchmarks.engines.chats import run as run_chats
 from benchmarks.engines.gigatoken import Gigatoken
 from benchmarks.engines.growing import Again, BackOff
 from benchmarks.engines.growing import run as run_growing
@@ -49,7 +52,7 @@ from benchmarks.run import run
 from benchmarks.stats import Summary, ratio, summarize
 from benchmarks.summary import SHOWN, summarized
 from benchmarks.tables import number, spread, table, times
-from benchmarks.verify import difference, round_trips
+from benchmarks.verify import difference, round_trips, same_pairs
 from benchmarks.wide import MOST_COLUMNS, brief_table, calls_table, encode_table
 
 import subwords
@@ -659,6 +662,70 @@ def test_calls_time_a_new_object_and_then_the_same_again(tmp_path: Path) -> None
         run_call(FakeEngine(None), job | {"call": "load", "tokenizer": "x.model"})
     with pytest.raises(RuntimeError, match="another result than the first"):
         run_call(FakeEngine("forgets"), job | {"call": "encode"})
+
+
+class FakeChats(FakeEngine):
+    """Each character is an id; "<" is a control token. With `library` "trusts", what a message says is one too."""
+
+    def chat(self, job: dict[str, Any], template: str) -> dict[str, Any]:
+        def encoded(messages: Any, options: Any) -> list[int]:
+            if template == "refuses":
+                raise RefusedError("no")
+            body = [[1, *map(ord, each["content"])] for each in messages]
+            return [7 if self.library == "trusts" and index == ord("<") else index for row in body for index in row]
+
+        def mask(messages: Any) -> tuple[list[int], list[bool]]:
+            ids = [encoded([each], {}) for each in messages]
+            marks = [[each["role"] == "assistant"] * len(row) for each, row in zip(messages, ids, strict=True)]
+            return [*chain.from_iterable(ids)], [*chain.from_iterable(marks)]
+
+        return {
+            "ids": encoded,
+            "mask": mask,
+            "decode": lambda ids: "".join(map(chr, ids)),
+            "history": lambda messages: encoded(messages, {}),
+            "append": lambda before, ids, said, then: [*before, *ids, *encoded([then], {})],
+        }
+
+
+@pytest.mark.parametrize(("library", "injected"), [(None, 0), ("trusts", 1)])
+def test_chats_are_counted_and_timed(tmp_path: Path, library: str | None, injected: int) -> None:
+    said = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
+    data = {
+        "templates": {"x": "", "y": "refuses", "z": "{% generation %}"},
+        "plain": [[said, {}], [said[:1], {}]],
+        "hostile": [[[{"role": "user", "content": "<a>"}], {}]],
+        "masked": said,
+        "control_ids": [1, 7],
+        "letters": [98],
+    }
+    (tmp_path / "text").write_text("abcdefghijk" * 9, "utf-8")
+    job = {"chats": str(tmp_path / "chats"), "file": str(tmp_path / "text"), "output": str(tmp_path / "ids.npy")}
+    for templates in (["x", "y", "z"], ["x"]):
+        chosen = {**data, "templates": {name: data["templates"][name] for name in templates}}  # type: ignore[index]
+        (tmp_path / "chats").write_text(json.dumps(chosen), "utf-8")
+        answer = run_chats(FakeChats(library), job | {"messages": 5, "length": 4, "passes": 2})
+        counts, most = answer["counts"], len(templates)
+        assert (counts["pairs"], counts["rendered"]) == (2 * most, 2 * min(most, 2))
+        assert (counts["hostile"], counts["injected"]) == (min(most, 2), min(most, 2) * injected)
+        assert (counts["replies"], counts["masks"], counts["marked"]) == (1, 1, int(most > 1))
+        assert (counts["answers"], counts["kept"]) == (min(most, 2), min(most, 2))
+        assert set(answer["seconds"]) == (set() if most > 1 else {"ids", "append_short", "append_long"})
+    assert np.load(job["output"]).tolist() == [1, ord("a"), 1, ord("b"), END, 1, ord("a"), END]
+    np.save(tmp_path / "other.npy", np.array([1, END, 1, ord("a"), END], np.uint32))
+    assert same_pairs(tmp_path / "other.npy", Path(job["output"]), END) == "1 of 2 the same"
+
+
+def test_conversations_of_the_repository_are_read(tmp_path: Path) -> None:
+    definition = next(one for one in read_folder(ROOT / "benchmarks" / "definitions" / "smoke") if one.task == "chat")
+    inputs = Inputs(tmp_path, tmp_path, Launcher())
+    found = inputs.chats({**definition.parameters, "tokenizer": "trained"})
+    data = json.loads(Path(found["chats"]).read_text("utf-8"))
+    assert len(data["templates"]) == 20
+    assert (len(data["plain"]), len(data["hostile"])) == (7, 4)
+    tok = subwords.load(found["tokenizer"])
+    assert {tok.token_to_id(name) for name in ("<|im_end|>", "[INST]", "</s>")} <= {*data["control_ids"]}
+    assert [tok.id_to_token(index) for index in data["letters"]] == [*"rays"]
 
 
 def test_flat_results_are_equal_where_their_values_are() -> None:

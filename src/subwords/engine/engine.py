@@ -179,10 +179,13 @@ class Engine:
             encoder, symbols = self.plain.quick, self.plain.symbols
         slot, pieces = encoder.slot, None
         if slot and finder and not finder.refuses and self.splitter.inside is self.splitter:
-            pieces = between(finder.normalized, FastPath(slot, symbols).encode)
+            inner = FastPath(slot, symbols)
+            pieces = between(finder.normalized, inner.encode, inner.rows)
             if changed and normalizer is not None:
                 pieces = changed_first(normalizer.normalize, pieces)
-            pieces = between(finder.literal, pieces)
+                pieces = between(finder.literal, pieces)
+            else:
+                pieces = between(finder.literal, pieces, None if finder.normalized else inner.rows)
         strings = [*finder.literal.tokens, *finder.normalized.tokens, *symbols]
         whole = not changed and len(strings) <= MOST_IN_REGEX
         return FastPath(slot if whole else None, strings, around, pieces)

@@ -90,6 +90,8 @@ class ProvedCuts:
         self.known = not engine.segmenter.joins and not (self.running and finder)
         self._literal, self._normalized = Beside.of(finder.literal.tokens), Beside.of(finder.normalized.tokens)
         self._width = 1 if engine.normalizer is None else LOOK  # characters on each side of a place that decide
+        # Of these, one before it and two after it, where the normalizer starts anew before each of them.
+        self._key = (1, 2) if engine.normalizer is not None and not finder.literal else (self._width, self._width)
         self._near: dict[str, bool] = {}  # whether a place is proved by those around it
         self._flags = b"" if engine.normalizer is None else engine.normalizer.flags.tobytes()
         self._apart, self._left = lru_cache(MOST_KNOWN)(self._is_apart), lru_cache(MOST_KNOWN)(self._left_of)
@@ -102,23 +104,31 @@ class ProvedCuts:
         """
         if not self.known:
             return start
-        near, width = self._near, self._width
+        near, width, (before, after) = self._near, self._width, self._key
         first = max(start, stop - NEAR)
         for place in range(stop - width, max(start + width, first) - 1, -1):
-            around = text[place - width : place + width]
-            found = near.get(around)
+            found = near.get(text[place - before : place + after])
             if found is None:
-                found = self._proved(around)
+                found = self._proved(text[place - width : place + width])
             if found:
                 return place
         return self._far(text, start, first, stop) if first > start else start
 
     def _proved(self, around: str) -> bool:
         """Whether a text with these characters may be cut in their middle."""
-        if len(self._near) > MOST_KNOWN:
-            self._near.clear()
-        found = self._near[around] = self._safe(around[: self._width], around[self._width :])
+        width, (before, after) = self._width, self._key
+        key = around[width - before : width + after]
+        if len(key) < len(around) and not all(self._flag(char) & SAFE for char in key):
+            key = around
+        found = self._near.get(key)
+        if found is None:
+            if len(self._near) > MOST_KNOWN:
+                self._near.clear()
+            found = self._near[key] = self._safe(around[:width], around[width:])
         return found
+
+    def _flag(self, char: str) -> int:
+        return self._flags[INVALID if "\ud800" <= char < "\ue000" else ord(char)]
 
     def _safe(self, before: str, after: str) -> bool:
         """Whether a text with these characters before and after a place may be cut there."""
@@ -138,7 +148,7 @@ class ProvedCuts:
     def _sides(self, before: str, after: str) -> tuple[str, str]:
         """Return normalized text on both sides that no other text changes; empty if it is not known."""
         text, place = before + after, len(before)
-        flags = [self._flags[INVALID if "\ud800" <= char < "\ue000" else ord(char)] for char in text]
+        flags = [*map(self._flag, text)]
         safe = [0, *(now & SAFE or (now & SAFE_BEHIND and last & SOLID) for last, now in pairwise(flags))]
         first = next((at for at in range(place - 1, 0, -1) if safe[at]), 0)
         last = next((at for at in range(place + 1, len(text)) if safe[at]), 0)
@@ -314,19 +324,20 @@ class Grower:
         restarts: also to places inside long words; these are proved by all of the text. Returns the last block and the
         rest: at least `least` characters, if the text has as many.
         """
-        start, size, whole = 0, most, len(text)
+        start, size, whole, is_sought = 0, most, len(text), False
         while whole - start > least:
             stop = min(whole, start + size)
-            place = self.cuts.last(text, start, stop)
+            place = start if is_sought else self.cuts.last(text, start, stop)
             if place > start:
                 block = block.then(text[start:place], *self.upto(block.before, text, start, place))
-                start, size = place, most
+                start, size, is_sought = place, most, stop == whole  # then no cut comes after it
             elif stop < whole:
                 size *= 8
             elif restarts and self._open is not None and (found := self._open.restart(block.before.word, text[start:])):
                 place, lead = start + found[0], found[1]
                 part = text[start:place]
                 block, start = block.then(part, self.after(block.before, part), Before(word=lead)), place
+                is_sought = False
             else:
                 break
         return block, text[start:]
@@ -384,7 +395,7 @@ class GrowingText:
     _block: SettledText
     _open: str  # the text after the block
     _limit: int  # more open text than this is moved to blocks
-    _was: tuple[SettledText, str]  # the version before: its block and open text
+    _was: tuple[SettledText, str, Ids | None]  # the version before: its block and open text, whose ids may be known
 
     @classmethod
     def _of(
@@ -393,7 +404,7 @@ class GrowingText:
         block: SettledText = ROOT,
         text: str = "",
         limit: int = OPEN,
-        was: tuple[SettledText, str] = (ROOT, ""),
+        was: tuple[SettledText, str, Ids | None] = (ROOT, "", NO_IDS),
     ) -> GrowingText:
         if len(text) > limit:
             block, text = grower.settled(block, text, OPEN, BLOCK)
@@ -408,7 +419,7 @@ class GrowingText:
         Text after given ids begins a new part, as after an added token. Raises InputError for a text with a lone
         surrogate, and for an id that does not exist.
         """
-        was = (self._block, self._open)
+        was = self._now
         if ids is None:
             _check_text(text)
             return GrowingText._of(self._grower, self._block, self._open + text, self._limit, was)
@@ -446,7 +457,7 @@ class GrowingText:
         text = "".join([each.text for each in after]) + end
         at = block.chars
         joined = text[: start - at] + new + text[stop - at :]
-        was = (self._block, self._open)
+        was = self._now
         kept = [number for number, each in enumerate(after) if each.chars - LOOK >= stop and not each.before.word]
         if not kept or self._grower.cuts.running:  # then the change changes all sums after it
             return GrowingText._of(self._grower, block, joined, was=was)
@@ -457,6 +468,10 @@ class GrowingText:
         for each in after[first + 1 :]:
             block = block.then(each.text, each.ids, each.before)
         return GrowingText._of(self._grower, block, end, self._limit, was)
+
+    @property
+    def _now(self) -> tuple[SettledText, str, Ids | None]:
+        return self._block, self._open, self.__dict__.get("_open_ids")
 
     @cached_property
     def _open_ids(self) -> Ids:
@@ -490,7 +505,7 @@ class GrowingText:
     @cached_property
     def added(self) -> Ids:
         """The ids after the kept ones, uint32, read-only."""
-        block, was = self._was
+        block, was, before = self._was
         ours, theirs = self._block, block
         while ours is not theirs:
             if ours.total_ids >= theirs.total_ids and ours.parent is not None:
@@ -498,7 +513,9 @@ class GrowingText:
             else:
                 assert theirs.parent is not None, "all blocks begin with ROOT"
                 theirs = theirs.parent
-        before, now = self._grower.after(block.before, was), self._open_ids
+        now = self._open_ids
+        if before is None:
+            before = self._grower.after(block.before, was)
         if block is not ours or self._block is not ours:
             before = np.concatenate([*block.ids_after(ours), before])
             now = np.concatenate([*self._block.ids_after(ours), now])

@@ -30,7 +30,7 @@ IN_SPACES = {
     "sampling": ("distribution", "encode_with", "segmentations"),
     "scale": ("Run",),
     "study": (
-        *("allocation", "audit", "boundary_difference", "canonicalize", "compare", "evaluate", "explain"),
+        *("allocation", "audit", "bench", "boundary_difference", "canonicalize", "compare", "evaluate", "explain"),
         *("explain_training", "is_canonical", "stability", "sweep", "verify_training", "why_not"),
     ),
 }

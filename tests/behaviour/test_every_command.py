@@ -32,6 +32,7 @@ GOOD = {
     "inspect": "{tok} --source {text}",
     "convert": "{tok} {out}.tiktoken",
     "verify": "{tok} --source {text}",
+    "bench": "{tok} --texts {text} --against tokenizers --rounds 1",
     "show": "{tok} --text-file {text} --no-browser",
     "warmup": "",
     "doctor": "",

@@ -20,6 +20,7 @@ TOP = FromFiles(
         "tokens": "tokens",
         "chatting": "chat",
         "files": "inspect convert verify doctor",
+        "evaluating": "bench",
         "explaining": "show",
     }
 )

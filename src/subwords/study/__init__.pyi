@@ -1,4 +1,5 @@
 from subwords.study.auditing import audit as audit
+from subwords.study.benchmark import bench as bench
 from subwords.study.comparison import compare as compare
 from subwords.study.evaluation import evaluate as evaluate
 from subwords.study.explanation import explain as explain

@@ -30,7 +30,17 @@ IN_SPACES = {
     "sampling": ("distribution", "encode_with", "segmentations"),
     "scale": ("Run",),
     "study": (
-        *("align", "allocation", "audit", "boundary_difference", "canonicalize", "compare", "diff", "evaluate"),
+        *(
+            "align",
+            "allocation",
+            "audit",
+            "bench",
+            "boundary_difference",
+            "canonicalize",
+            "compare",
+            "diff",
+            "evaluate",
+        ),
         *("explain", "explain_training", "is_canonical", "stability", "sweep", "undertrained", "verify_training"),
         *("vocabulary_map", "why_not"),
     ),

@@ -168,9 +168,7 @@ def string_table(strings: Iterable[str]) -> NDArray[np.int64]:
     return np.frombuffer(bytes(found), np.int64)
 
 
-def between(
-    tokens: Cuts, encode: Pieces, rows: Callable[[object], list[NDArray[Any]] | None] | None = None
-) -> Pieces:
+def between(tokens: Cuts, encode: Pieces, rows: Callable[[object], list[NDArray[Any]] | None] | None = None) -> Pieces:
     """Return the function for texts with tokens, each of which is one id.
 
     encode: for the text between them; rows: for several at once, which is faster than one by one.

@@ -287,8 +287,8 @@ else:
     loaded = time.perf_counter()
     first.encode_one(job["lines"][0])
     done = time.perf_counter()
-from subwords.study.benchmark import answer
-sys.stdout.write(answer(job, again, loaded - begin, done - begin))
+from subwords.study.benchmark import timed_answer
+sys.stdout.write(timed_answer(job, again, loaded - begin, done - begin))
 """
 
 Answer = dict[str, Any]
@@ -362,7 +362,7 @@ def own_calls(tok: Tokenizer, job: Answer) -> Calls:
     )
 
 
-def answer(job: Answer, new: Callable[[], Calls | Original], loaded: float, started: float) -> str:
+def timed_answer(job: Answer, new: Callable[[], Calls | Original], loaded: float, started: float) -> str:
     """Return the seconds of each task in this process, and a digest of the decoded texts, as JSON.
 
     new: opens the tokenizer again. loaded, started: seconds until the tokenizer was loaded, and until the first ids.

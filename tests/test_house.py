@@ -322,6 +322,7 @@ def test_a_name_is_defined_once() -> None:
 
 # What takes more than two arguments by position, and why.
 BY_POSITION = {
+    "study.align": "two tokenizers, as in diff, and the text as in a call of them",
     "study.boundary_difference": "a tokenizer, and the two texts as in a call of it",
     **dict.fromkeys(("WordCounts", "adapt.Adapted", "adapt.IdMap"), "a result, which the package makes"),
     **dict.fromkeys(("research.LanguageCost", "research.Parity"), "a result, which the package makes"),

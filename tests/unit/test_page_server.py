@@ -232,7 +232,7 @@ def test_the_state_names_the_tokenizers_and_the_text(server: PageServer) -> None
     assert [one["family"] for one in state["tokenizers"]] == ["bpe", "wordpiece"]
     assert [one["version"] for one in state["tokenizers"]] == [1, 1]
     assert (state["text"], state["left_out"]) == ("low 🙂", False)
-    assert state["panels"] == {"audit": False, "evaluate": False}
+    assert state["panels"] == {"audit": False, "evaluate": False, "chat": False}
 
 
 def test_the_answer_has_the_ids_of_encode(server: PageServer) -> None:
@@ -255,7 +255,7 @@ def test_panels_that_exist_are_called(tmp_path: Path) -> None:
         before=lambda trace, start, stop: [f"of {trace.text[start:stop]!r}"],
     )
     api = PageApi([TokenizerFile(str(tmp_path / "tok.json"))], panels=panels)
-    assert api.state()["panels"] == {"audit": True, "evaluate": True}
+    assert api.state()["panels"] == {"audit": True, "evaluate": True, "chat": False}
     found: Any = api.audit({"tokenizer": 0})
     assert found["findings"][0]["message"] == f"1 of {api.files[0].now().tok.vocab_size}"
     word: Any = api.word({"tokenizer": 0, "text": "low lowest", "token": 1})

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from subwords.corpus.source import Source
     from subwords.engine.added_tokens import AddedTokens
     from subwords.engine.call import QuickCalls
+    from subwords.engine.chunks import Chunks, Kind, Side
     from subwords.engine.decode.stream import DecodeStream, DecodeStreams, IdDecoder, Ids, StopLike
     from subwords.engine.decode.token_table import TokenTable
     from subwords.engine.encoding import Encoding, EncodingBatch
@@ -635,6 +636,49 @@ class Tokenizer:
         True
         """
         return self._growers.stream(special)
+
+    # ------------------------------------------------------------------ parts of a text
+
+    def chunks(
+        self,
+        text: str,
+        size: int,
+        *,
+        overlap: int = 0,
+        at: Kind = "token",
+        special: SpecialPolicy = TEXT,
+        graphemes: bool = False,
+    ) -> Chunks:
+        """Return a text in parts of at most `size` ids, each encoded alone; without overlap they join to the text.
+
+        overlap: ids that a part shares with the next one, at most. at: where parts end: "token", as far as possible;
+        "word" or "sentence", by Unicode's rules, or "line"; each part is the longest (ALGORITHMS.md, D9), and ends at a
+        finer place if one word, sentence or line is too long. special: as in `encode`. graphemes: True does not cut
+        combined characters. Raises InputError if a character has more than `size` ids.
+
+        >>> import subwords
+        >>> parts = subwords.load("demo").chunks("Rays of light. They are refracted.", 8, at="sentence")
+        >>> [*parts], parts.spans.tolist(), parts.counts.tolist()
+        (['Rays of light. ', 'They are refracted.'], [[0, 15], [15, 34]], [5, 5])
+        """
+        from subwords.engine.chunks import chunks
+
+        return chunks(self._growers[special], text, size, overlap, at, graphemes, lambda parts: self.count_tokens(parts, special=special))
+
+    def truncate(
+        self, text: str, size: int, *, side: Side = "right", special: SpecialPolicy = TEXT, graphemes: bool = False
+    ) -> str:
+        """Return the longest beginning of a text that has at most `size` ids; see D10. side="left": the longest end.
+
+        side: what is cut off. special, graphemes: as in `chunks`.
+
+        >>> import subwords
+        >>> subwords.load("demo").truncate("Rays of light are refracted", 3)
+        'Rays of light'
+        """
+        from subwords.engine.chunks import truncated
+
+        return truncated(self._growers[special], text, size, side, graphemes)
 
     @cached_property
     def _growers(self) -> Growers:

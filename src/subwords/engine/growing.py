@@ -114,6 +114,15 @@ class ProvedCuts:
                 return place
         return self._far(text, start, first, stop) if first > start else start
 
+    def proves(self, text: str, start: int, place: int) -> bool:
+        """Whether a place of the text from `start` on is a proved cut."""
+        width = self._width
+        if not self.known or not start + width <= place <= len(text) - width:
+            return False
+        around = text[place - width : place + width]
+        found = self._near.get(around)
+        return self._proved(around) if found is None else found
+
     def _proved(self, around: str) -> bool:
         """Whether a text with these characters may be cut in their middle."""
         width, (before, after) = self._width, self._key
@@ -293,6 +302,61 @@ class Grower:
         if before.text:
             return self.encode(before.text + text)[before.skip :]
         return self._engine.encode_inside(text, self._special) if before.inside else self.encode(text)
+
+    def count(self, text: str) -> int:
+        """Return how many ids a whole text has."""
+        found = self._fast.count(text)
+        return len(self.encode(text)) if found is None else found
+
+    def count_after(self, before: Before, text: str) -> int:
+        """Return how many ids a text that continues another has."""
+        return self.count(text) if before is FRESH else len(self.after(before, text))
+
+    def count_from(self, text: str, cut: int, stop: int) -> int | None:
+        """Return how many ids of each text that ends with text[cut:stop] are after a proved cut; None: not known."""
+        if self.cuts.running:
+            return None
+        if self.cuts.fresh:
+            return self.count(text[cut:stop])
+        near = text[max(0, cut - LOOK) : cut]
+        return len(self.encode(near + text[cut:stop])) - len(self.encode(near))
+
+    def reach(self, char: str) -> int:
+        """Return after how many places in a row that do not fit no later one does, with a character before the first.
+
+        A text has as many ids as one of those that end with the token over this character, or more.
+        """
+        if self._engine.normalizer is not None or self._engine.model.max_chars:
+            return LOOK + int(np.diff(self._engine.model.vocab.offsets).max()) + (self._engine.model.max_chars or 0)
+        return LOOK + int(self._longest[_bytes(char)[0]])
+
+    @cached_property
+    def _longest(self) -> NDArray[np.int64]:
+        """By byte: the most characters of a token that has it."""
+        vocab, found = self._engine.model.vocab, np.zeros(256, np.int64)
+        lengths = np.diff(vocab.offsets)
+        np.maximum.at(found, vocab.data[: vocab.offsets[-1]], np.repeat(self._begins + 1, lengths))
+        return found
+
+    def ends(self, text: str) -> NDArray[np.int64] | None:
+        """Return how many characters of a text have begun up to the end of each id; None if it takes longer to know.
+
+        Known are texts whose ids have the bytes of the text, one after another, with proved cuts of texts of their own.
+        """
+        engine, cuts = self._engine, self.cuts
+        if not (cuts.known and cuts.fresh and not cuts.running and engine.model.lossless):
+            return None
+        if not engine.splitter.keeps_text or (engine.normalizer and not engine.normalizer.keeps(text)):
+            return None
+        found = np.cumsum(self._begins[self.encode(text)])
+        return found if len(found) and found[-1] == len(text) else None  # others strip whitespace beside a token
+
+    @cached_property
+    def _begins(self) -> NDArray[np.int64]:
+        """How many characters begin in the bytes of each id."""
+        vocab = self._engine.model.vocab
+        begins = np.concatenate([np.zeros(1, np.int64), np.cumsum((vocab.data[: vocab.offsets[-1]] & 0xC0) != 0x80)])
+        return begins[vocab.offsets[1:]] - begins[vocab.offsets[:-1]]
 
     def spans(self, text: str) -> NDArray[np.int64]:
         """Return the characters of each id of a whole text, shape (n, 2)."""

@@ -236,11 +236,11 @@ class Prefixes:
         last = self._witness(row[start:]) if start < len(row) else ""
         if last is None:
             return False
-        return self._begins(text + last, row) or bool(_undecided())
+        return self._begins(text + last, row) or _undecided()
 
     def _begins(self, text: str, row: Sequence[int]) -> bool:
         try:
-            return self._engine.encode(text, self._special)[: len(row)].tolist() == [*row]
+            return bool(self._engine.encode(text, self._special)[: len(row)].tolist() == [*row])
         except InputError:
             return False
 

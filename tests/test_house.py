@@ -34,7 +34,7 @@ RIM = (
 )
 
 MOST_FILES = 240  # with code
-MOST_LINES = {"tokenizer.py": 1100}  # the face: each method with its docstring; others have 850
+MOST_LINES = {"tokenizer.py": 1200}  # the face: each method with its docstring; others have 850
 MACHINE_PATHS = [f"/{folder}/" for folder in ("work", "tmp", "root")]
 
 

@@ -60,7 +60,7 @@ def accelerate(tokenizer: T, *, strict: bool = False) -> T:
             f"expected a tokenizer of transformers, such as AutoTokenizer.from_pretrained returns, not "
             f"{type(tokenizer).__name__}"
         )
-    original = getattr(type(tokenizer), "_original", type(tokenizer))
+    original: Any = getattr(type(tokenizer), "_original", type(tokenizer))
     found: Any = _sharing(_accelerated(original, strict), tokenizer)
     state: _State = found._subwords
     if state.engine(found) is None:
@@ -84,7 +84,7 @@ _STRICT, _COUNTING = "strict ", "counting "
 
 
 @cache
-def _accelerated(original: type, strict: bool) -> type:
+def _accelerated(original: Any, strict: bool) -> Any:
     """Return the subclass whose methods are answered here: those that a class has from transformers' own bases."""
     fast = import_module("transformers.tokenization_utils_tokenizers").TokenizersBackend
     slow = import_module("transformers.tokenization_python").PythonBackend
@@ -108,9 +108,9 @@ def _accelerated(original: type, strict: bool) -> type:
         methods["pad"] = _pad
     label = (_STRICT if strict else _COUNTING) + f"{original.__module__}:{original.__qualname__}".replace(".", "/")
     space = {"__module__": __name__, "__qualname__": label, "__doc__": original.__doc__, "__slots__": ("_subwords",)}
-    made: Any = type(original.__name__, (Accelerated, original), space | methods)
+    made: Any = type(original)(original.__name__, (Accelerated, original), space | methods)
     made._original, made._strict = original, strict
-    return made  # type: ignore[no-any-return]
+    return made
 
 
 def __getattr__(name: str) -> Any:
@@ -142,7 +142,7 @@ class Accelerated:
 
     def __new__(cls, *args: Any, **options: Any) -> Any:
         """Create an object whose engine is made when it is first used."""
-        found = super().__new__(cls)
+        found: Any = super().__new__(cls)
         object.__setattr__(found, "_subwords", _State())
         return found
 
@@ -156,7 +156,7 @@ class Accelerated:
         return _original(self).save_pretrained(*args, **options)
 
     def __reduce__(self) -> Any:
-        state: Any = super().__getstate__()  # type: ignore[misc]
+        state: Any = super().__getstate__()
         return copyreg.__newobj__, (type(self),), state[0] if type(state) is tuple else state  # type: ignore[attr-defined]
 
 
@@ -274,7 +274,7 @@ def _answer(self: Any, engine: ComparedEngine, text: Any, text_pair: Any, option
         return "text_pair"
     try:
         asked = _asked(self, engine, options)
-        if type(asked) is str:
+        if isinstance(asked, str):
             return asked
         plain = asked.tensors is None and not (asked.special or asked.offsets or asked.length or asked.overflow)
         data = _of_one(engine, text, asked) if one and pairs is None and plain else None
@@ -528,7 +528,8 @@ def _batch_decode(self: Any, sequences: Any, skip_special_tokens: bool = False, 
     else:
         lists = sequences.tolist() if getattr(sequences, "ndim", 0) == 2 else sequences
         if isinstance(lists, list | tuple):
-            lists = [ids.tolist() if getattr(ids, "ndim", 0) == 1 else ids for ids in lists]
+            rows: list[Any] = [*lists]
+            lists = [ids.tolist() if getattr(ids, "ndim", 0) == 1 else ids for ids in rows]
         if isinstance(lists, list) and all(isinstance(ids, list | tuple) for ids in lists):
             try:
                 texts = engine.tok.decode_batch(lists, skip_special_tokens=bool(skip_special_tokens))

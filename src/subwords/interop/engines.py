@@ -150,7 +150,7 @@ def engine_of(tokenizer: Any, original: Any, encode: Callable[..., Any]) -> Comp
     name = _name(tokenizer)
     if not hasattr(tokenizer, "backend_tokenizer"):
         found = ComparedEngine(_of_files(original, name))
-        _compare(original, found, encode, fast=False)
+        compare_with(original, found, encode, fast=False)
         return found
     try:
         data = tokenizer.backend_tokenizer.to_str()
@@ -165,7 +165,7 @@ def engine_of(tokenizer: Any, original: Any, encode: Callable[..., Any]) -> Comp
     if getattr(spec.model, "dropout", None):
         raise FormatError(f"{name}: its model drops merges at random (dropout): set it to None")
     found = ComparedEngine(Tokenizer(spec).with_(padding=None, truncation=None))
-    _compare(original, found, encode, fast=True)
+    compare_with(original, found, encode, fast=True)
     _known[digest] = found
     return found
 
@@ -188,28 +188,18 @@ def _of_files(tokenizer: Any, name: str) -> Tokenizer:
             raise FormatError(f"{name}: the files that it saves cannot be read: {error}") from None
 
 
-def _compare(original: Any, engine: ComparedEngine, encode: Callable[..., Any], *, fast: bool) -> None:
+def compare_with(original: Any, engine: ComparedEngine, encode: Callable[..., Any], *, fast: bool) -> None:
     """Compare with the original on hard texts; FormatError with the first difference."""
-    tok, name = engine.tok, _name(original)
+    name = _name(original)
     texts = [
         ComparedText(text, f"probe ({label})")
-        for label, text in probes([token.content for token in tok.spec.added_tokens])
+        for label, text in probes([token.content for token in engine.tok.spec.added_tokens])
     ]
     only = [each.text for each in texts]
     with _undisturbed(original):
         for template in (False, True) if fast else (False,):
-            call: dict[str, Any] = {"add_special_tokens": template, "split_special_tokens": False}
-            ours = Side(
-                "subwords",
-                lambda some, template=template: tok.encode_batch(some, special=ALLOW, template=template).to_lists(),
-                lambda index: engine.tokens[index],
-                lambda text, template=template: [a for a, _ in tok(text, special=ALLOW, template=template).offsets],
-            )
-            theirs = Side(
-                name,
-                lambda some, call=call: encode(some, verbose=False, **call)["input_ids"],
-                lambda index: str(original.convert_ids_to_tokens(index)),
-            )
+            call: dict[str, Any] = {"add_special_tokens": template, "split_special_tokens": False, "verbose": False}
+            ours, theirs = _our_side(engine, template), _their_side(name, original, encode, call)
             found = compare_ids(texts, ours, theirs)
             if found.difference is not None:
                 raise FormatError(f"{name}: other ids than the original's in {found.difference}")
@@ -220,10 +210,33 @@ def _compare(original: Any, engine: ComparedEngine, encode: Callable[..., Any], 
         engine.converts = original.get_vocab() == engine.ids
 
 
+def _our_side(engine: ComparedEngine, template: bool) -> Side:
+    tok = engine.tok
+
+    def encode(texts: list[str]) -> list[list[int]]:
+        return tok.encode_batch(texts, special=ALLOW, template=template).to_lists()
+
+    def starts(text: str) -> list[int]:
+        return [start for start, _ in tok(text, special=ALLOW, template=template).offsets]
+
+    return Side("subwords", encode, engine.tokens.__getitem__, starts)
+
+
+def _their_side(name: str, original: Any, encode: Callable[..., Any], call: dict[str, Any]) -> Side:
+    def ids(texts: list[str]) -> list[list[int]]:
+        found: list[list[int]] = encode(texts, **call)["input_ids"]
+        return found
+
+    def token(index: int) -> str:
+        return str(original.convert_ids_to_tokens(index))
+
+    return Side(name, ids, token)
+
+
 def _compare_spans(
     name: str, engine: ComparedEngine, texts: list[str], encode: Callable[..., Any], call: dict[str, Any]
 ) -> None:
-    theirs = encode(texts, return_offsets_mapping=True, verbose=False, **call)["offset_mapping"]
+    theirs = encode(texts, return_offsets_mapping=True, **call)["offset_mapping"]
     for text, spans, encoding in zip(
         texts, theirs, engine.tok(texts, special=ALLOW, template=call["add_special_tokens"]), strict=True
     ):

@@ -56,6 +56,8 @@ NAMES = {
     "formats.sentencepiece.write": "write_flatbuffer",
     "formats.tiktoken": "read_rank_file read_ranks",
     "formats.vocab_txt": "is_cased read_tokens write_tokens",
+    "interop.accelerate": "VLLMTokenizer register_with_vllm",
+    "interop.engines": "ComparedEngine compare_with",
     "interop.hf": "HFEncoding HFShape",
     "interop.sentencepiece": "SentencePieceShape",
     "interop.tiktoken": "TiktokenShape",

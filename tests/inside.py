@@ -157,6 +157,7 @@ NAMES = {
     "study.statistics": "Resampled entropy gini renyi_efficiency zipf",
     "study.training_steps": "MergeStep PieceStep TrainingTrace",
     "study.verification": "learned_merges one_merge_each",
+    "support.arrow": "kept_structures",
     "support.checks": "bytes_of check_strings",
     "support.files": "Remote atomic_write is_remote only_one place_of version_of",
     "support.memory": "LEAST_ROOM Spare room_of zeros",

@@ -184,13 +184,10 @@ class Engine:
             encoder, symbols = self.plain.quick, self.plain.symbols
         slot, pieces = encoder.slot, None
         if slot and finder and not finder.refuses and self.splitter.inside is self.splitter:
-            inner = FastPath(slot, symbols)
-            pieces = between(finder.normalized, inner.encode, inner.rows)
+            pieces = between(finder.normalized, FastPath(slot, symbols).encode)
             if changed and normalizer is not None:
                 pieces = changed_first(normalizer.normalize, pieces)
-                pieces = between(finder.literal, pieces)
-            else:
-                pieces = between(finder.literal, pieces, None if finder.normalized else inner.rows)
+            pieces = between(finder.literal, pieces)
         strings = [*finder.literal.tokens, *finder.normalized.tokens, *symbols]
         whole = not changed and len(strings) <= MOST_IN_REGEX
         return FastPath(slot if whole else None, strings, around, pieces)

@@ -48,7 +48,6 @@ class Cuts(Protocol):
 Around: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]  # the ids before and after those of a text
 Pieces: TypeAlias = Callable[[object], "list[int] | None"]
 NOTHING_AROUND: Around = ((), ())
-FEW_PIECES = 4  # which are encoded one by one, 3 us each; a call for all takes 10 us
 
 
 class FastPath:
@@ -168,11 +167,8 @@ def string_table(strings: Iterable[str]) -> NDArray[np.int64]:
     return np.frombuffer(bytes(found), np.int64)
 
 
-def between(tokens: Cuts, encode: Pieces, rows: Callable[[object], list[NDArray[Any]] | None] | None = None) -> Pieces:
-    """Return the function for texts with tokens, each of which is one id.
-
-    encode: for the text between them; rows: for several at once, which is faster than one by one.
-    """
+def between(tokens: Cuts, encode: Pieces) -> Pieces:
+    """Return the function for texts with tokens, each of which is one id; `encode` is for the text between them."""
     if not tokens:
         return encode
     occurs, cut = tokens.occurs, tokens.cut
@@ -182,21 +178,8 @@ def between(tokens: Cuts, encode: Pieces, rows: Callable[[object], list[NDArray[
             return None
         if not occurs(text):
             return encode(text)
-        found, parts = list[int](), cut(text)
-        if rows is not None and len(parts) > FEW_PIECES:
-            made = rows([piece for piece in parts if type(piece) is str])
-            if made is not None:
-                ids, stops, begin = made[0].tolist(), iter(made[1].tolist()), 0
-                next(stops)
-                for piece in parts:
-                    if type(piece) is int:
-                        found.append(piece)
-                    else:
-                        stop = next(stops)
-                        found += ids[begin:stop]
-                        begin = stop
-                return found
-        for piece in parts:
+        found: list[int] = []
+        for piece in cut(text):
             more = [piece] if type(piece) is int else encode(piece)
             if more is None:
                 return None

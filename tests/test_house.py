@@ -34,7 +34,7 @@ RIM = (
 )
 
 MOST_FILES = 240  # with code
-MOST_LINES = {"tokenizer.py": 1100}  # the face: each method with its docstring; others have 850
+MOST_LINES = {"tokenizer.py": 1200}  # the face: each method with its docstring; others have 850
 MACHINE_PATHS = [f"/{folder}/" for folder in ("work", "tmp", "root")]
 
 
@@ -162,7 +162,7 @@ def test_reference_imports_the_standard_library_and_regex() -> None:
 FLOORS = (
     "cli",
     "study research",
-    "adapt sampling scale files prompts",
+    "adapt sampling scale files prompts polars",
     "interop training chat",
     "tokenizer",
     "tokens formats",
@@ -293,7 +293,7 @@ def test_the_house_fits_in_a_head() -> None:
     with_code = [file for file in FILES if len(file.read_text("utf-8").splitlines()) > 1]
     assert len(with_code) <= MOST_FILES
     assert (
-        len({*ROOMS} - {"files", "prompts", "research", "sampling", "tokenizer"}) <= 17
+        len({*ROOMS} - {"files", "polars", "prompts", "research", "sampling", "tokenizer"}) <= 17
     )  # folders; the others are one file each
 
 
@@ -322,6 +322,7 @@ def test_a_name_is_defined_once() -> None:
 
 # What takes more than two arguments by position, and why.
 BY_POSITION = {
+    "study.align": "two tokenizers, as in diff, and the text as in a call of them",
     "study.boundary_difference": "a tokenizer, and the two texts as in a call of it",
     **dict.fromkeys(("WordCounts", "adapt.Adapted", "adapt.IdMap"), "a result, which the package makes"),
     **dict.fromkeys(("research.LanguageCost", "research.Parity"), "a result, which the package makes"),
@@ -458,7 +459,7 @@ def test_no_file_names_a_place_on_somebodys_machine() -> None:
 
 def test_only_one_file_of_tests_names_internal_modules() -> None:
     tests = ROOT / "tests"
-    public = ("subwords.reference", "subwords.cli", *(f"subwords.{name}" for name in SPACES))
+    public = ("subwords.reference", "subwords.cli", "subwords.polars", *(f"subwords.{name}" for name in SPACES))
     found = [
         f"{file.relative_to(tests)}: {name}"
         for file in tests.rglob("*.py")

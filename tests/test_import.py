@@ -25,13 +25,24 @@ PUBLIC = {
 }
 IN_SPACES = {
     "adapt": ("Adapted", "IdMap", "extend", "id_map", "merge", "prune", "replace"),
-    "files": ("Manifest", "TokenFile", "check", "convert", "open", "verify"),
+    "files": ("Manifest", "TokenFile", "check", "check_lock", "convert", "lock", "open", "verify"),
     "research": ("LanguageCost", "Parity", "train_parity"),
     "sampling": ("distribution", "encode_with", "segmentations"),
     "scale": ("Run",),
     "study": (
-        *("allocation", "audit", "boundary_difference", "canonicalize", "compare", "evaluate", "explain"),
-        *("explain_training", "is_canonical", "stability", "sweep", "verify_training", "why_not"),
+        *(
+            "align",
+            "allocation",
+            "audit",
+            "bench",
+            "boundary_difference",
+            "canonicalize",
+            "compare",
+            "diff",
+            "evaluate",
+        ),
+        *("explain", "explain_training", "is_canonical", "stability", "sweep", "undertrained", "verify_training"),
+        *("vocabulary_map", "why_not"),
     ),
 }
 HEAVY = ("numpy", "numba", "llvmlite", "regex", "click", "rich", "pyarrow")

@@ -122,7 +122,7 @@ class BackOff(Again):
 
 def run(engine: Engine, job: Answer) -> Answer:
     """Return the seconds of each step, lists of a value for every pass, and the ids of the whole text."""
-    text = Path(job["file"]).read_text("utf-8")
+    text = Path(job["file"]).read_bytes().decode()  # with its line ends
     _warm(engine, job)
     grower = engine.grower(engine.load(job["tokenizer"]))
     ids = _array(grower.encode(text))

@@ -39,7 +39,7 @@ def run(engine: Engine, job: Answer) -> Answer:
     """Return counts, and the ids of the whole text; an engine without versions encodes only."""
     if not engine.shares_versions:
         raise NoSuchCallError("has no versions of texts")
-    text = Path(job["file"]).read_text("utf-8")
+    text = Path(job["file"]).read_bytes().decode()  # with its line ends
     tokenizer = engine.load(job["tokenizer"])
     ids = tokenizer.encode_to_numpy(text)
     counts = _totals(tokenizer, engine.library) if job["what"] == "totals" else _open_ids(tokenizer, text, job["count"])

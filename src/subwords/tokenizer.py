@@ -23,12 +23,14 @@ if TYPE_CHECKING:
     from subwords.corpus.source import Source
     from subwords.engine.added_tokens import AddedTokens
     from subwords.engine.call import QuickCalls
+    from subwords.engine.chunks import Chunks, Kind, Side
     from subwords.engine.decode.stream import DecodeStream, DecodeStreams, IdDecoder, Ids, StopLike
     from subwords.engine.decode.token_table import TokenTable
     from subwords.engine.encoding import Encoding, EncodingBatch
     from subwords.engine.engine import Engine, Seed
     from subwords.engine.fast_path import FastPaths
     from subwords.engine.growing import EncodeStream, Grower, Growers, GrowingText
+    from subwords.engine.prefixes import Continuations, Healing, PrefixCheck, Prefixes
     from subwords.interop.hf import HFShape
     from subwords.interop.sentencepiece import SentencePieceShape
     from subwords.interop.tiktoken import TiktokenShape
@@ -635,6 +637,111 @@ class Tokenizer:
         True
         """
         return self._growers.stream(special)
+
+    # ------------------------------------------------------------------ parts of a text
+
+    def chunks(
+        self,
+        text: str,
+        size: int,
+        *,
+        overlap: int = 0,
+        at: Kind = "token",
+        special: SpecialPolicy = TEXT,
+        graphemes: bool = False,
+    ) -> Chunks:
+        """Return a text in parts of at most `size` ids, each encoded alone; without overlap they join to the text.
+
+        overlap: ids that a part shares with the next one, at most. at: where parts end: "token", as far as possible;
+        "word" or "sentence", by Unicode's rules, or "line"; each part is the longest (ALGORITHMS.md, D9), and ends at a
+        finer place if one word, sentence or line is too long. special: as in `encode`. graphemes: True does not cut
+        combined characters. Raises InputError if a character has more than `size` ids.
+
+        >>> import subwords
+        >>> parts = subwords.load("demo").chunks("Rays of light. They are refracted.", 8, at="sentence")
+        >>> [*parts], parts.spans.tolist(), parts.counts.tolist()
+        (['Rays of light. ', 'They are refracted.'], [[0, 15], [15, 34]], [5, 5])
+        """
+        from subwords.engine.chunks import chunks
+
+        return chunks(
+            self._growers[special],
+            text,
+            size,
+            overlap,
+            at,
+            graphemes,
+            lambda parts: self.count_tokens(parts, special=special),
+        )
+
+    def truncate(
+        self, text: str, size: int, *, side: Side = "right", special: SpecialPolicy = TEXT, graphemes: bool = False
+    ) -> str:
+        """Return the longest beginning of a text that has at most `size` ids; see D10. side="left": the longest end.
+
+        side: what is cut off. special, graphemes: as in `chunks`.
+
+        >>> import subwords
+        >>> subwords.load("demo").truncate("Rays of light are refracted", 3)
+        'Rays of light'
+        """
+        from subwords.engine.chunks import truncated
+
+        return truncated(self._growers[special], text, size, side, graphemes)
+
+    # ------------------------------------------------------------------ which ids a text may have
+
+    def is_prefix(self, ids: Ids, *, special: SpecialPolicy = TEXT) -> PrefixCheck:
+        """Return whether some text has an encoding that begins with these ids; false ones name the first wrong id.
+
+        Exact (ALGORITHMS.md, X1). Raises InputError for ids that do not exist, and where nothing is proved: for other
+        models than BPE, Unigram and WordPiece, for splitters that are not one automaton, and for unknown ids.
+
+        >>> import subwords
+        >>> tok = subwords.load("demo")
+        >>> bool(tok.is_prefix(tok.encode("Rays of lig"))), tok.is_prefix([*tok.encode("Ray"), *tok.encode("s")])
+        (True, PrefixCheck(index=1))
+        """
+        return self._prefixes(special).check(ids)
+
+    def continuations(self, prefix: bytes, *, limit: int = 1000, special: SpecialPolicy = TEXT) -> Continuations:
+        """Return all ways in which the ids of a text that begins with some bytes may begin (ALGORITHMS.md, X2).
+
+        Each row of ids covers the prefix: its last id ends at or after the end. At most `limit` rows are returned.
+        Raises InputError for bytes that begin no text, and where nothing is proved, as `is_prefix` does.
+
+        >>> import subwords
+        >>> tok = subwords.load("demo")
+        >>> [tok.decode(row) for row in tok.continuations(b" refrang")]
+        [' refrangible', ' refrang']
+        """
+        return self._prefixes(special).continuations(prefix, limit)
+
+    def heal(self, text: str | Ids, *, special: SpecialPolicy = TEXT) -> Healing:
+        """Return the ids of a text, or of given ids, that stay whatever follows, and the bytes that go on after them.
+
+        As few ids as possible are taken back (ALGORITHMS.md, X3). A model that goes on after these ids, with tokens
+        that fit the bytes (`TokenTrie.mask`), can write each text as it was trained to. Raises as `continuations` does.
+
+        >>> import subwords
+        >>> subwords.load("demo").heal("Rays of lig")
+        Healing(ids=(1136, 266), taken=2, data=b' lig')
+        """
+        return self._prefixes(special).heal(text)
+
+    @cached_property
+    def _prefixes(self) -> Callable[[SpecialPolicy], Prefixes]:
+        from subwords.engine.prefixes import Prefixes
+
+        found: dict[SpecialPolicy, Prefixes] = {}
+
+        def prefixes(special: SpecialPolicy) -> Prefixes:
+            key = frozenset(special) if isinstance(special, set | frozenset) else special
+            if key not in found:
+                found[key] = Prefixes(self._engine, self._token_table, key)
+            return found[key]
+
+        return prefixes
 
     @cached_property
     def _growers(self) -> Growers:

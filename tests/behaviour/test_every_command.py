@@ -34,6 +34,7 @@ GOOD = {
     "verify": "{tok} --source {text}",
     "diff": "{tok} {other} --source {text} --fail-on never",
     "lock": "{tok} -o {out}.lock",
+    "bench": "{tok} --texts {text} --against tokenizers --rounds 1",
     "show": "{tok} --text-file {text} --no-browser",
     "warmup": "",
     "doctor": "",

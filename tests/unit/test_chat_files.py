@@ -308,7 +308,7 @@ BAD: dict[str, tuple[object, str]] = {
     "empty": ({"messages": []}, "expected at least one message; the conversation is empty"),
     "tools": ({**GOOD, "tools": "[1"}, "expected tools as JSON: "),
     "a surrogate": ({"messages": [{"role": "user", "content": "\ud800"}]}, r'messages\[0\]\[.content.\]: '),
-    "refused": ({"messages": [{"role": "bad", "content": "a"}]}, "the chat template refuses this .*: bad role"),
+    "refused": ({"messages": [{"role": "bad", "content": "a"}]}, "the chat template.* refuses this .*: bad role"),
     "left out": ({"messages": [{"role": "assistant", "content": "quiet"}]}, r"messages\[0\] of the assistant is not"),
 }  # fmt: skip
 TEMPLATE = (

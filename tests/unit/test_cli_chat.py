@@ -77,3 +77,22 @@ def test_chat_takes_another_template(folder: Path, tmp_path: Path) -> None:
 )
 def test_chat_names_what_is_wrong(given: bytes, message: str, folder: Path) -> None:
     assert message in run("chat", folder, "--json", stdin=given, code=1).stderr
+
+
+def test_tokens_of_conversations(folder: Path, tok: Tokenizer, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes(lines({"said": MESSAGES}, {"said": []}, {"said": MESSAGES}))
+    options = "--chat", "--text-column", "said", "--mask-end", "line", "--errors", "skip"
+    out = run("tokens", folder, tmp_path / "a.jsonl", *options, "--json", "-o", tmp_path / "x.npy").stdout
+    expected = tok.chats([MESSAGES, MESSAGES], end="line")
+    assert json.loads(out)["total"] == len(expected.mask) and json.loads(out)["skipped"] == 1
+    for name, flat in (("x.npy", expected.tokens.ids), ("x.mask.npy", expected.mask)):
+        documents = subwords.files.open(tmp_path / name)
+        assert [number for ids in documents for number in ids.tolist()] == flat.tolist()
+    (tmp_path / "t.jinja").write_text("{% for m in messages %}{{ m.content }}{% endfor %}", "utf-8")
+    more = "--template", tmp_path / "t.jinja", "--pack", 50
+    out = run("tokens", folder, tmp_path / "a.jsonl", *options, *more, "--json", "-o", tmp_path / "y.npy").stdout
+    found = json.loads(out)
+    assert (found["total"], found["conversations"], found["documents"]) == (50, 2, 1)
+    assert found["padding"] == 50 - 2 * len(tok.encode("".join(each["content"] for each in MESSAGES)))
+    wrong = run("tokens", folder, tmp_path / "a.jsonl", "--pack", 9, "-o", tmp_path / "y.npy", code=2)
+    assert "--pack are for conversations: add --chat" in wrong.stderr

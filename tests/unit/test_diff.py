@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -232,6 +233,19 @@ def test_chat_templates() -> None:
     assert "```diff\n--- a/chat_template\n+++ b/chat_template" in result.to_markdown()
     assert "+{{ m.role }}" in str(result)
     assert found(tok, tok.with_(chat_template=new))["changed-chat-template"] == [("chat_template",)]
+
+
+def test_named_chat_templates_of_a_folder(tmp_path: Path) -> None:
+    trained().with_(chat_template="{{ 1 }}").save(f"{tmp_path}/a/")
+    shutil.copytree(tmp_path / "a", tmp_path / "b")
+    for name, text in (("a", "{{ 2 }}"), ("b", "{{ 2 }}\n{{ 3 }}")):
+        (tmp_path / name / "additional_chat_templates").mkdir()
+        (tmp_path / name / "additional_chat_templates" / "rag.jinja").write_text(text)
+    (one,) = subwords.study.diff(tmp_path / "a", tmp_path / "b").findings
+    assert (one.rule, one.tokens) == ("changed-chat-template", ("chat_template rag",))
+    subwords.files.lock(tmp_path / "a", tmp_path / "x.lock")
+    changed = subwords.files.check_lock(tmp_path / "x.lock", tokenizer=tmp_path / "b").changed
+    assert changed == ("additional_chat_templates",)
 
 
 def test_other_spellings_are_compared_by_the_bytes_of_the_text() -> None:

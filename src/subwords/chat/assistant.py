@@ -23,9 +23,15 @@ class Reply(NamedTuple):
 
 def generation_prompt(plain: Rendering, prompted: Rendering) -> list[str]:
     """Return the units by which a rendering with the generation prompt is longer than the one without."""
-    before, after = (_units(each) for each in (plain, prompted))
-    same = _common(before, after)
-    return after[same:]
+    size = len(plain.text)
+    same = size if prompted.text.startswith(plain.text) else _common(plain.text, prompted.text)
+    start = 0  # after the last token up to which all is the same
+    for one, other in zip(plain.found, prompted.found, strict=False):
+        if one[:2] != other[:2] or one[1] > same:
+            break
+        start = one[1]
+    before, after = (_units(each, start) for each in (plain, prompted))
+    return after[_common(before, after) :]
 
 
 def _units(rendering: Rendering, start: int = 0, stop: int | None = None) -> list[str]:

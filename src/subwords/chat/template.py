@@ -33,6 +33,8 @@ MOST_KEPT = 256  # compiled templates
 _WRITING = frozenset({"join", "default", "d", "format", "append", "map", "center", "indent"})  # their arguments too
 _DICT_NAMES = frozenset(dir(dict))
 _UNSAFE = frozenset({"encode", "to_bytes"})  # they make bytes of any size
+# What the sandbox lets through as it is.
+_TEXT_METHODS = frozenset(name for name in dir(str) if name[0] != "_") - _UNSAFE - {"format", "format_map"}
 
 
 class Written(NamedTuple):
@@ -548,7 +550,11 @@ class Environment(ImmutableSandboxedEnvironment):
         if kind is _Namespace and attribute[:1] != "_":
             with suppress(AttributeError):
                 return getattr(obj, attribute)
-        return super().getattr(OwnedText(obj) if kind is str else obj, attribute)
+        if kind is str:
+            obj, kind = OwnedText(obj), OwnedText
+        if kind is OwnedText and attribute in _TEXT_METHODS:
+            return getattr(obj, attribute)
+        return super().getattr(obj, attribute)
 
     def getitem(self, obj: Any, argument: Any) -> Any:
         """Return an entry or attribute."""

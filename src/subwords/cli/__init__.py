@@ -20,7 +20,7 @@ TOP = FromFiles(
         "tokens": "tokens",
         "chatting": "chat",
         "files": "inspect convert verify lock doctor",
-        "evaluating": "diff",
+        "evaluating": "diff bench",
         "explaining": "show",
     }
 )

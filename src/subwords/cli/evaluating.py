@@ -1,4 +1,4 @@
-"""evaluate, compare, sweep, stability, allocation: how good tokenizers are on a corpus; audit and diff: findings."""
+"""How good tokenizers are on a corpus, and how fast: evaluate, compare, sweep, ..., bench; findings: audit and diff."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from subwords.cli.console import (
     tokenizer_argument,
     utf8_argument,
 )
+from subwords.cli.files import LACKING, paths_of
 from subwords.cli.options import (
     add_options,
     command,
@@ -67,6 +68,9 @@ def _options(function: _Command) -> _Command:
 _plot = click.option(
     "--plot", type=click.Path(path_type=Path), metavar="FILE", help="Also draw a plot: .pdf, .svg or .png."
 )
+LIBRARIES = ("tokenizers", "tiktoken", "sentencepiece", "transformers")
+
+
 _algorithm = click.option(
     "--algorithm",
     type=choice(["bpe", "wordpiece", "unigram", "wordlevel", "mingram"]),
@@ -140,6 +144,43 @@ def compare(tokenizers: tuple[str, ...], sources: tuple[str, ...], plot: Path | 
     names = [place if name is None else name for name, place in named]
     found = compared(toks, _corpus(sources), names=names, **_given(options))
     _save_plot(found, plot, _plot_title(sources))
+    return found
+
+
+@command()
+@tokenizer_argument
+@click.option(
+    "--texts", "sources", type=utf8_argument, multiple=True, required=True, metavar="CORPUS", help="May be repeated."
+)
+@click.option(
+    "--against",
+    type=choice(LIBRARIES),
+    multiple=True,
+    help="A package to compare with; may be repeated.  [default: those that are installed and read TOKENIZER]",
+)
+@click.option("--limit", type=utf8_argument, default="2MB", show_default=True, help="Use this much text.")
+@click.option("--rounds", type=click.IntRange(1, 1000), default=5, show_default=True, help="New processes of each.")
+@reading_options
+@LACKING[0]
+@LACKING[1]
+@table_options
+def bench(tokenizer: str, sources: tuple[str, ...], against: tuple[str, ...], **options: Any) -> Report:
+    """Measure how fast this package and other libraries load, encode and decode, on your texts and machine.
+
+    TOKENIZER is a file or folder as in "subwords verify". The ids of all texts are compared first: a library with other
+    ids gets no times. Each round runs each library in a new process. --json prints all figures with the versions and
+    the machine, without paths or texts, to share. Exit code 1: a library gives other ids.
+
+    \b
+    Example:
+      subwords bench tok.json --texts corpus.txt
+      subwords bench tok.json --texts "corpus/*.txt" --against tokenizers --threads 1 --json
+    """
+    from subwords.study.benchmark import bench as measured
+
+    options["reading"] = reading_from(options)
+    found = measured(tokenizer, paths_of(sources) or [], against=against or None, **options)
+    click.get_current_context().meta["exit"] = int(not found)
     return found
 
 

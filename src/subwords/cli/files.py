@@ -50,7 +50,8 @@ if TYPE_CHECKING:
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
-def _special_ids(context: click.Context, parameter: click.Parameter, value: str | None) -> dict[str, int] | None:
+def special_ids_of(context: click.Context, parameter: click.Parameter, value: str | None) -> dict[str, int] | None:
+    """Return the ids of special tokens that an option gives as JSON."""
     if value is None:
         return None
     try:
@@ -60,6 +61,24 @@ def _special_ids(context: click.Context, parameter: click.Parameter, value: str 
     if not isinstance(found, dict) or any(type(index) is not int for index in found.values()):
         raise click.BadParameter(f'expected ids by token, as in {{"<|end|>": 50256}}, not {value!r:.80}')
     return found
+
+
+# What a rank file lacks.
+LACKING: tuple[Callable[[Any], Any], ...] = (
+    click.option(
+        "--splitter",
+        type=utf8_argument,
+        metavar="NAME|REGEX",
+        help="For a file without a splitter, such as .tiktoken: how it splits text into words.",
+    ),
+    click.option(
+        "--special-ids",
+        type=utf8_argument,
+        callback=special_ids_of,
+        metavar="JSON",
+        help='For a file without special tokens, such as .tiktoken: their ids, as in {"<|end|>": 50256}.',
+    ),
+)
 
 
 def comparing_options(function: _Command) -> _Command:
@@ -74,19 +93,7 @@ def comparing_options(function: _Command) -> _Command:
             help="Also compare the texts of this file, folder or quoted glob. May be repeated.",
         ),
         reading_options,
-        click.option(
-            "--splitter",
-            type=utf8_argument,
-            metavar="NAME|REGEX",
-            help="For a file without a splitter, such as .tiktoken: how it splits text into words.",
-        ),
-        click.option(
-            "--special-ids",
-            type=utf8_argument,
-            callback=_special_ids,
-            metavar="JSON",
-            help='For a file without special tokens, such as .tiktoken: their ids, as in {"<|end|>": 50256}.',
-        ),
+        *LACKING,
         quiet_option,
         json_option,
     ]

@@ -191,12 +191,15 @@ def print_waiting(run: Run | None, as_json: bool, quiet: bool) -> None:
 def table_options(command: Callable[..., Report]) -> Callable[..., None]:
     """Add the options that say how a result is shown, and show the one that a command returns.
 
-    The command gets its `progress` instead of --quiet.
+    The command gets its `progress` instead of --quiet. The command may set the exit status, as meta["exit"].
     """
 
     @wraps(command)
     def shown(latex: bool, as_json: bool, quiet: bool, **given: Any) -> None:
-        _print_table(command(progress=False if quiet else None, **given), latex, as_json, quiet)
+        found = command(progress=False if quiet else None, **given)
+        _print_table(found, latex, as_json, quiet)
+        context = click.get_current_context()
+        context.exit(context.meta.get("exit", 0))
 
     options = [
         click.option(

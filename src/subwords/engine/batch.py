@@ -20,6 +20,7 @@ from subwords.kernels.named import encode_texts
 from subwords.kernels.plan_layout import FIELDS, CallPlan
 from subwords.spec.token_batch import TokenBatch
 from subwords.split.routes import NO_OFFSETS, WordChunk, gains_by_cuts
+from subwords.support.arrow import NUMBERS, ArrowArray, ArrowSchema, arrow_arrays, check_valid, copied
 from subwords.support.errors import InputError
 from subwords.support.memory import memory_at
 from subwords.support.names import distinct
@@ -250,38 +251,9 @@ def _sampled(task: _Task) -> NDArray[np.uint8]:
 
 VIEWS = b"vu"
 KINDS = {b"u": "int32", b"U": "int64", VIEWS: ""}  # the formats of strings, and the type of their offsets
-# The formats of the numbers of a dictionary's values.
-NUMBERS = dict(zip((b"c", b"C", b"s", b"S", b"i", b"I", b"l", b"L"), "bBhHiIqQ", strict=True))
 VIEW, MOST_INSIDE = 16, 12  # bytes of a view, and of a string that is inside it
 
 Found = tuple[NDArray[np.int64], NDArray[np.int64]]
-
-
-class _Schema(ctypes.Structure):
-    _fields_ = (
-        *((name, ctypes.c_char_p) for name in ("format", "name", "metadata")),
-        *((name, ctypes.c_int64) for name in ("flags", "n_children")),
-        *((name, ctypes.c_void_p) for name in ("children", "dictionary", "release", "private")),
-    )
-
-
-class _Array(ctypes.Structure):
-    _fields_ = (
-        *((name, ctypes.c_int64) for name in ("length", "null_count", "offset", "n_buffers", "n_children")),
-        ("buffers", ctypes.POINTER(ctypes.c_void_p)),
-        *((name, ctypes.c_void_p) for name in ("children", "dictionary", "release", "private")),
-    )
-
-
-_GET = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
-_RELEASE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-
-
-class _Stream(ctypes.Structure):
-    _fields_ = (
-        *(("get_schema", _GET), ("get_next", _GET)),
-        *((name, ctypes.c_void_p) for name in ("get_last_error", "release", "private")),
-    )
 
 
 @contextmanager
@@ -290,20 +262,13 @@ def arrow_places(texts: Any) -> Iterator[Places]:
 
     Raises InputError, with the index, for a missing text, and for other types than strings and dictionaries of them.
     """
-    arrays: list[_Array] = []
-    try:
-        if hasattr(texts, "__arrow_c_array__"):
-            schema_capsule, array_capsule = owners = texts.__arrow_c_array__()
-            schema = _Schema.from_address(_pointer(schema_capsule, b"arrow_schema"))
-            found = [_places(schema, _Array.from_address(_pointer(array_capsule, b"arrow_array")), 0)]
-        else:
-            owners = texts.__arrow_c_stream__()
-            found = _from_stream(_Stream.from_address(_pointer(owners, b"arrow_array_stream")), arrays)
-        addresses, lengths = (np.concatenate([np.empty(0, np.int64), *part]) for part in zip(*found, strict=True))
-        yield Places(addresses, lengths, (texts, owners))
-    finally:
+    with arrow_arrays(texts) as (schema, arrays):
+        found, done = [_places(schema, ArrowArray(), 0)], 0  # the type is checked even if there is no array
         for array in arrays:
-            _release(array)
+            found.append(_places(schema, array, done))
+            done += array.length
+        addresses, lengths = (np.concatenate([np.empty(0, np.int64), *part]) for part in zip(*found, strict=True))
+        yield Places(addresses, lengths, texts)
 
 
 def arrow_texts(places: Places) -> list[bytes]:
@@ -311,42 +276,7 @@ def arrow_texts(places: Places) -> list[bytes]:
     return list(map(ctypes.string_at, places.addresses.tolist(), places.lengths.tolist()))
 
 
-def _pointer(capsule: object, name: bytes) -> int:
-    get = ctypes.pythonapi.PyCapsule_GetPointer
-    get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
-    address: int = get(capsule, name)
-    return address
-
-
-def _release(thing: Any) -> None:
-    if thing.release:
-        _RELEASE(thing.release)(ctypes.addressof(thing))
-
-
-def _from_stream(stream: _Stream, arrays: list[_Array]) -> list[Found]:
-    """Return the addresses and lengths of the texts of each array of a stream; `arrays` gets what is to be released."""
-    schema = _Schema()
-    _check_code(stream.get_schema(ctypes.addressof(stream), ctypes.addressof(schema)))
-    try:
-        found, done = [_places(schema, _Array(), 0)], 0  # the type is checked even if there is no array
-        while True:
-            array = _Array()
-            _check_code(stream.get_next(ctypes.addressof(stream), ctypes.addressof(array)))
-            if not array.release:
-                return found
-            arrays.append(array)
-            found.append(_places(schema, array, done))
-            done += array.length
-    finally:
-        _release(schema)
-
-
-def _check_code(code: int) -> None:
-    if code:
-        raise InputError(f"expected an Arrow array that can be read; its stream failed with error {code}")
-
-
-def _places(schema: _Schema, array: _Array, done: int) -> Found:
+def _places(schema: ArrowSchema, array: ArrowArray, done: int) -> Found:
     """Return the addresses and lengths of an array's texts; `done` texts were before it."""
     kind = bytes(schema.format or b"")
     if schema.dictionary:
@@ -358,49 +288,32 @@ def _places(schema: _Schema, array: _Array, done: int) -> Found:
     first, count = int(array.offset), int(array.length)
     if not count:
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    _check_valid(array, first, count, done)
+    check_valid(array, first, count, done)
     if kind == VIEWS:
         return _viewed(array, first, count)
     width: np.dtype[Any] = np.dtype(KINDS[kind])
-    offsets = _copied((array.buffers[1] or 0) + first * width.itemsize, count + 1, width)
+    offsets = copied((array.buffers[1] or 0) + first * width.itemsize, count + 1, width)
     return (array.buffers[2] or 0) + offsets[:-1], np.diff(offsets)
 
 
-def _chosen(schema: _Schema, array: _Array, done: int, kind: bytes) -> Found:
+def _chosen(schema: ArrowSchema, array: ArrowArray, done: int, kind: bytes) -> Found:
     """Return the places of texts that are numbers of values, as in a pandas category."""
-    held = _Array.from_address(array.dictionary) if array.dictionary else _Array()
-    addresses, lengths = _places(_Schema.from_address(schema.dictionary), held, 0)
+    held = ArrowArray.from_address(array.dictionary) if array.dictionary else ArrowArray()
+    addresses, lengths = _places(ArrowSchema.from_address(schema.dictionary), held, 0)
     first, count = int(array.offset), int(array.length)
     if not count:
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    _check_valid(array, first, count, done)
+    check_valid(array, first, count, done)
     width: np.dtype[Any] = np.dtype(NUMBERS[kind])
-    numbers = _copied((array.buffers[1] or 0) + first * width.itemsize, count, width)
+    numbers = copied((array.buffers[1] or 0) + first * width.itemsize, count, width)
     return addresses[numbers], lengths[numbers]
 
 
-def _check_valid(array: _Array, first: int, count: int, done: int) -> None:
-    """Raise InputError for a missing text."""
-    validity = array.buffers[0]
-    if validity and array.null_count:
-        bits = np.frombuffer(ctypes.string_at(validity, (first + count + 7) // 8), np.uint8)
-        valid = np.unpackbits(bits, bitorder="little")[first : first + count]
-        if not valid.all():
-            raise InputError(
-                f"text {done + int(valid.argmin())}: expected a string, not null: drop or fill nulls first"
-            )
-
-
-def _viewed(array: _Array, first: int, count: int) -> Found:
+def _viewed(array: ArrowArray, first: int, count: int) -> Found:
     """Return the places of strings described by 16 bytes each: their length, then themselves or their place."""
     at = (array.buffers[1] or 0) + VIEW * first
-    views = _copied(at, 4 * count, np.dtype(np.int32)).reshape(count, 4)
+    views = copied(at, 4 * count, np.dtype(np.int32)).reshape(count, 4)
     lengths, buffers = views[:, 0], [array.buffers[k] or 0 for k in range(2, array.n_buffers - 1)]
     inside = lengths <= MOST_INSIDE
     held = np.array([*buffers, 0], np.int64)[np.where(inside, -1, views[:, 2])] + views[:, 3]
     return np.where(inside, at + 4 + VIEW * np.arange(count), held), np.ascontiguousarray(lengths)
-
-
-def _copied(address: int, count: int, width: np.dtype[Any]) -> NDArray[np.int64]:
-    found: NDArray[Any] = np.frombuffer(ctypes.string_at(address, count * width.itemsize), width)
-    return found.astype(np.int64)

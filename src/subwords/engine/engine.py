@@ -91,6 +91,11 @@ class Engine:
         return self._normalized if inside is self.splitter else self._encoder(inside, None)
 
     @property
+    def normalized_encoder(self) -> Encoder:
+        """The encoder of text that is already normalized."""
+        return self._normalized
+
+    @property
     def inside_encoder(self) -> Encoder:
         """The encoder of normalized text that is not at the start of the input."""
         return self._inside
@@ -511,7 +516,7 @@ def plain_spaces(model: Model, steps: Steps, rule: Rule) -> PlainSpaces | None:
 
     steps, rule: the normalizer and the splitter of the tokenizer.
     """
-    prefix, finer = _prefix(steps), rule or model.space_rule
+    prefix, finer = escaped_prefix(steps), rule or model.space_rule
     if prefix is None or not all(map(_may_change, finer)) or b" " in model.vocab.data.tobytes():
         return None
     made = model.with_spaces() if model.vocab.find([SPACE.encode()]) else None
@@ -522,7 +527,7 @@ def plain_spaces(model: Model, steps: Steps, rule: Rule) -> PlainSpaces | None:
     return PlainSpaces(segmenter_of(made), tuple(map(_with_spaces, finer)), prefix, symbols if known else [])
 
 
-def _prefix(steps: Steps) -> bytes | None:
+def escaped_prefix(steps: Steps) -> bytes | None:
     """Return what is inserted before a text if, besides that, spaces only become U+2581; otherwise None."""
     from subwords.spec.normalizer import Prepend, Replace, SentencePiece
 

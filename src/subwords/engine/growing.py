@@ -90,6 +90,8 @@ class ProvedCuts:
         self.known = not engine.segmenter.joins and not (self.running and finder)
         self._literal, self._normalized = Beside.of(finder.literal.tokens), Beside.of(finder.normalized.tokens)
         self._width = 1 if engine.normalizer is None else LOOK  # characters on each side of a place that decide
+        # Of these, one before it and two after it, where the normalizer starts anew before each of them.
+        self._key = (1, 2) if engine.normalizer is not None and not finder.literal else (self._width, self._width)
         self._near: dict[str, bool] = {}  # whether a place is proved by those around it
         self._flags = b"" if engine.normalizer is None else engine.normalizer.flags.tobytes()
         self._apart, self._left = lru_cache(MOST_KNOWN)(self._is_apart), lru_cache(MOST_KNOWN)(self._left_of)
@@ -102,23 +104,40 @@ class ProvedCuts:
         """
         if not self.known:
             return start
-        near, width = self._near, self._width
+        near, width, (before, after) = self._near, self._width, self._key
         first = max(start, stop - NEAR)
         for place in range(stop - width, max(start + width, first) - 1, -1):
-            around = text[place - width : place + width]
-            found = near.get(around)
+            found = near.get(text[place - before : place + after])
             if found is None:
-                found = self._proved(around)
+                found = self._proved(text[place - width : place + width])
             if found:
                 return place
         return self._far(text, start, first, stop) if first > start else start
 
+    def proves(self, text: str, start: int, place: int) -> bool:
+        """Whether a place of the text from `start` on is a proved cut."""
+        width = self._width
+        if not self.known or not start + width <= place <= len(text) - width:
+            return False
+        around = text[place - width : place + width]
+        found = self._near.get(around)
+        return self._proved(around) if found is None else found
+
     def _proved(self, around: str) -> bool:
         """Whether a text with these characters may be cut in their middle."""
-        if len(self._near) > MOST_KNOWN:
-            self._near.clear()
-        found = self._near[around] = self._safe(around[: self._width], around[self._width :])
+        width, (before, after) = self._width, self._key
+        key = around[width - before : width + after]
+        if len(key) < len(around) and not all(self._flag(char) & SAFE for char in key):
+            key = around
+        found = self._near.get(key)
+        if found is None:
+            if len(self._near) > MOST_KNOWN:
+                self._near.clear()
+            found = self._near[key] = self._safe(around[:width], around[width:])
         return found
+
+    def _flag(self, char: str) -> int:
+        return self._flags[INVALID if "\ud800" <= char < "\ue000" else ord(char)]
 
     def _safe(self, before: str, after: str) -> bool:
         """Whether a text with these characters before and after a place may be cut there."""
@@ -138,7 +157,7 @@ class ProvedCuts:
     def _sides(self, before: str, after: str) -> tuple[str, str]:
         """Return normalized text on both sides that no other text changes; empty if it is not known."""
         text, place = before + after, len(before)
-        flags = [self._flags[INVALID if "\ud800" <= char < "\ue000" else ord(char)] for char in text]
+        flags = [*map(self._flag, text)]
         safe = [0, *(now & SAFE or (now & SAFE_BEHIND and last & SOLID) for last, now in pairwise(flags))]
         first = next((at for at in range(place - 1, 0, -1) if safe[at]), 0)
         last = next((at for at in range(place + 1, len(text)) if safe[at]), 0)
@@ -284,6 +303,61 @@ class Grower:
             return self.encode(before.text + text)[before.skip :]
         return self._engine.encode_inside(text, self._special) if before.inside else self.encode(text)
 
+    def count(self, text: str) -> int:
+        """Return how many ids a whole text has."""
+        found = self._fast.count(text)
+        return len(self.encode(text)) if found is None else found
+
+    def count_after(self, before: Before, text: str) -> int:
+        """Return how many ids a text that continues another has."""
+        return self.count(text) if before is FRESH else len(self.after(before, text))
+
+    def count_from(self, text: str, cut: int, stop: int) -> int | None:
+        """Return how many ids of each text that ends with text[cut:stop] are after a proved cut; None: not known."""
+        if self.cuts.running:
+            return None
+        if self.cuts.fresh:
+            return self.count(text[cut:stop])
+        near = text[max(0, cut - LOOK) : cut]
+        return len(self.encode(near + text[cut:stop])) - len(self.encode(near))
+
+    def reach(self, char: str) -> int:
+        """Return after how many places in a row that do not fit no later one does, with a character before the first.
+
+        A text has as many ids as one of those that end with the token over this character, or more.
+        """
+        if self._engine.normalizer is not None or self._engine.model.max_chars:
+            return LOOK + int(np.diff(self._engine.model.vocab.offsets).max()) + (self._engine.model.max_chars or 0)
+        return LOOK + int(self._longest[_bytes(char)[0]])
+
+    @cached_property
+    def _longest(self) -> NDArray[np.int64]:
+        """By byte: the most characters of a token that has it."""
+        vocab, found = self._engine.model.vocab, np.zeros(256, np.int64)
+        lengths = np.diff(vocab.offsets)
+        np.maximum.at(found, vocab.data[: vocab.offsets[-1]], np.repeat(self._begins + 1, lengths))
+        return found
+
+    def ends(self, text: str) -> NDArray[np.int64] | None:
+        """Return how many characters of a text have begun up to the end of each id; None if it takes longer to know.
+
+        Known are texts whose ids have the bytes of the text, one after another, with proved cuts of texts of their own.
+        """
+        engine, cuts = self._engine, self.cuts
+        if not (cuts.known and cuts.fresh and not cuts.running and engine.model.lossless):
+            return None
+        if not engine.splitter.keeps_text or (engine.normalizer and not engine.normalizer.keeps(text)):
+            return None
+        found = np.cumsum(self._begins[self.encode(text)])
+        return found if len(found) and found[-1] == len(text) else None  # others strip whitespace beside a token
+
+    @cached_property
+    def _begins(self) -> NDArray[np.int64]:
+        """How many characters begin in the bytes of each id."""
+        vocab = self._engine.model.vocab
+        begins = np.concatenate([np.zeros(1, np.int64), np.cumsum((vocab.data[: vocab.offsets[-1]] & 0xC0) != 0x80)])
+        return begins[vocab.offsets[1:]] - begins[vocab.offsets[:-1]]
+
     def spans(self, text: str) -> NDArray[np.int64]:
         """Return the characters of each id of a whole text, shape (n, 2)."""
         found = self._engine.spans.find((text,), self._special)
@@ -314,19 +388,20 @@ class Grower:
         restarts: also to places inside long words; these are proved by all of the text. Returns the last block and the
         rest: at least `least` characters, if the text has as many.
         """
-        start, size, whole = 0, most, len(text)
+        start, size, whole, is_sought = 0, most, len(text), False
         while whole - start > least:
             stop = min(whole, start + size)
-            place = self.cuts.last(text, start, stop)
+            place = start if is_sought else self.cuts.last(text, start, stop)
             if place > start:
                 block = block.then(text[start:place], *self.upto(block.before, text, start, place))
-                start, size = place, most
+                start, size, is_sought = place, most, stop == whole  # then no cut comes after it
             elif stop < whole:
                 size *= 8
             elif restarts and self._open is not None and (found := self._open.restart(block.before.word, text[start:])):
                 place, lead = start + found[0], found[1]
                 part = text[start:place]
                 block, start = block.then(part, self.after(block.before, part), Before(word=lead)), place
+                is_sought = False
             else:
                 break
         return block, text[start:]
@@ -384,7 +459,7 @@ class GrowingText:
     _block: SettledText
     _open: str  # the text after the block
     _limit: int  # more open text than this is moved to blocks
-    _was: tuple[SettledText, str]  # the version before: its block and open text
+    _was: tuple[SettledText, str, Ids | None]  # the version before: its block and open text, whose ids may be known
 
     @classmethod
     def _of(
@@ -393,7 +468,7 @@ class GrowingText:
         block: SettledText = ROOT,
         text: str = "",
         limit: int = OPEN,
-        was: tuple[SettledText, str] = (ROOT, ""),
+        was: tuple[SettledText, str, Ids | None] = (ROOT, "", NO_IDS),
     ) -> GrowingText:
         if len(text) > limit:
             block, text = grower.settled(block, text, OPEN, BLOCK)
@@ -408,7 +483,7 @@ class GrowingText:
         Text after given ids begins a new part, as after an added token. Raises InputError for a text with a lone
         surrogate, and for an id that does not exist.
         """
-        was = (self._block, self._open)
+        was = self._now
         if ids is None:
             _check_text(text)
             return GrowingText._of(self._grower, self._block, self._open + text, self._limit, was)
@@ -446,7 +521,7 @@ class GrowingText:
         text = "".join([each.text for each in after]) + end
         at = block.chars
         joined = text[: start - at] + new + text[stop - at :]
-        was = (self._block, self._open)
+        was = self._now
         kept = [number for number, each in enumerate(after) if each.chars - LOOK >= stop and not each.before.word]
         if not kept or self._grower.cuts.running:  # then the change changes all sums after it
             return GrowingText._of(self._grower, block, joined, was=was)
@@ -457,6 +532,10 @@ class GrowingText:
         for each in after[first + 1 :]:
             block = block.then(each.text, each.ids, each.before)
         return GrowingText._of(self._grower, block, end, self._limit, was)
+
+    @property
+    def _now(self) -> tuple[SettledText, str, Ids | None]:
+        return self._block, self._open, self.__dict__.get("_open_ids")
 
     @cached_property
     def _open_ids(self) -> Ids:
@@ -490,7 +569,7 @@ class GrowingText:
     @cached_property
     def added(self) -> Ids:
         """The ids after the kept ones, uint32, read-only."""
-        block, was = self._was
+        block, was, before = self._was
         ours, theirs = self._block, block
         while ours is not theirs:
             if ours.total_ids >= theirs.total_ids and ours.parent is not None:
@@ -498,7 +577,9 @@ class GrowingText:
             else:
                 assert theirs.parent is not None, "all blocks begin with ROOT"
                 theirs = theirs.parent
-        before, now = self._grower.after(block.before, was), self._open_ids
+        now = self._open_ids
+        if before is None:
+            before = self._grower.after(block.before, was)
         if block is not ours or self._block is not ours:
             before = np.concatenate([*block.ids_after(ours), before])
             now = np.concatenate([*self._block.ids_after(ours), now])

@@ -30,14 +30,7 @@ class OpenWords:
     def __init__(self, encoder: Encoder, vocab: Vocab, machine: Machine) -> None:
         self._encoder, self._vocab, self._machine = encoder, vocab, machine
         self._longest = int(np.diff(vocab.offsets).max())
-        # The distances back at which borders may still come, as bits, and whether the saved place may.
-        future = np.bitwise_or.reduce(machine.borders, axis=1)
-        while True:
-            more = future | np.bitwise_or.reduce(future[machine.moves[:, :-1]] >> np.uint32(1), axis=1)
-            if np.array_equal(more, future):
-                break
-            future = more
-        self._future, self._uses = future.tolist(), machine.uses_saved().tolist()
+        self._future, self._uses = late_borders(machine)
 
     @classmethod
     def of(cls, engine: Engine) -> OpenWords | None:
@@ -119,20 +112,7 @@ class OpenWords:
         return self._encoder.encode_words(np.frombuffer(b"".join(parts), np.uint8), bounds).to_lists()
 
     def _read(self, text: str) -> tuple[list[int], int, int | None]:
-        """Return the borders that the transducer emits in a text, its state, and the saved place."""
-        machine, state, saved, borders = self._machine, 0, None, list[int]()
-        codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
-        for at, kind in enumerate(machine.classes[np.minimum(codes, INVALID)].tolist()):
-            if machine.emits[state, kind]:
-                assert saved is not None, "only a saved place is emitted"
-                borders.append(saved)
-            bits = int(machine.borders[state, kind])
-            if bits:
-                borders += [at - back for back in range(bits.bit_length() - 1, -1, -1) if bits >> back & 1]
-            if machine.saves[state, kind]:
-                saved = at - REACH
-            state = int(machine.moves[state, kind])
-        return borders, state, saved
+        return read_borders(self._machine, text)
 
     @cached_property
     def _tokens(self) -> list[bytes]:
@@ -142,3 +122,30 @@ class OpenWords:
         """Whether a token begins with these bytes and goes on."""
         place = bisect_right(self._tokens, data)
         return place < len(self._tokens) and self._tokens[place].startswith(data)
+
+
+def late_borders(machine: Machine) -> tuple[list[int], list[bool]]:
+    """Return by state the distances back at which borders may still come, as bits, and whether the saved place may."""
+    future = np.bitwise_or.reduce(machine.borders, axis=1)
+    while True:
+        more = future | np.bitwise_or.reduce(future[machine.moves[:, :-1]] >> np.uint32(1), axis=1)
+        if np.array_equal(more, future):
+            return future.tolist(), machine.uses_saved().tolist()
+        future = more
+
+
+def read_borders(machine: Machine, text: str) -> tuple[list[int], int, int | None]:
+    """Return the borders that a transducer emits in a text, its state, and the saved place."""
+    state, saved, borders = 0, None, list[int]()
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+    for at, kind in enumerate(machine.classes[np.minimum(codes, INVALID)].tolist()):
+        if machine.emits[state, kind]:
+            assert saved is not None, "only a saved place is emitted"
+            borders.append(saved)
+        bits = int(machine.borders[state, kind])
+        if bits:
+            borders += [at - back for back in range(bits.bit_length() - 1, -1, -1) if bits >> back & 1]
+        if machine.saves[state, kind]:
+            saved = at - REACH
+        state = int(machine.moves[state, kind])
+    return borders, state, saved

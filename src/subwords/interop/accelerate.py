@@ -7,13 +7,10 @@ with two sets of methods. What is not answered here goes to the original's metho
 from __future__ import annotations
 
 import copyreg
-import weakref
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from functools import cache, cached_property, lru_cache
-from hashlib import sha256
 from importlib import import_module
 from itertools import chain
 from typing import Any, NamedTuple, TypeVar
@@ -22,28 +19,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.engine.encoding import EncodingBatch, columns_of, extent
-from subwords.formats.hf.tokenizer_json import read_tokenizer_json
+from subwords.interop.engines import ALLOW, ComparedEngine, FastWatch, SlowWatch, engine_of
 from subwords.interop.hf import HFEncoding
-from subwords.interop.verify import ComparedText, Side, checked_reason, compare_ids, needed, probes
-from subwords.models.bpe.model import BPE
+from subwords.interop.verify import needed
 from subwords.spec.padding import LONGEST, SIDES, Padding, Truncation
-from subwords.spec.template import Slot, Template
 from subwords.spec.token_batch import filled_rows, lists_of, places_of_rows
 from subwords.support.checks import check_flag
-from subwords.support.errors import FormatError, InputError, MissingName, SubwordsError
-from subwords.tokenizer import Tokenizer
+from subwords.support.errors import InputError, MissingName, SubwordsError
 
 T = TypeVar("T")
 
-ALLOW = "allow"  # transformers finds special tokens that a text spells
 MOST_ENGINES = 4  # of one tokenizer: NLLB has one template for the source and one for the target, and goes to and fro
-MOST_STATE = 1 << 12  # bytes of a component that is compared in full at each call
-SAMPLE = " Ab\u00e9 e\u0301 \ufb01\uff21\u3000\u2026\t``x''\u2581\u200b\n\u1e9b\u0323 \u00c5I\u0307"
-CHANGING = ("add_tokens", "add_special_tokens", "train", "train_from_iterator")  # of `tokenizers.Tokenizer`
-OF_MODELS = (
-    *("dropout", "unk_token", "unk_id", "byte_fallback", "ignore_merges", "fuse_unk"),
-    *("continuing_subword_prefix", "end_of_word_suffix", "max_input_chars_per_word"),
-)
 
 
 def accelerate(tokenizer: T, *, strict: bool = False) -> T:
@@ -62,9 +48,9 @@ def accelerate(tokenizer: T, *, strict: bool = False) -> T:
     Hazard: to put another model into `tokenizer.backend_tokenizer` is not noticed; call `accelerate` again.
 
     >>> import subwords
-    >>> original = subwords.load("demo").to_transformers()  # doctest: +SKIP
-    >>> tok = subwords.accelerate(original)  # doctest: +SKIP
-    >>> tok(["Rays of light"]) == original(["Rays of light"]), dict(tok.fallbacks)  # doctest: +SKIP
+    >>> original = subwords.load("demo").to_transformers()
+    >>> tok = subwords.accelerate(original)
+    >>> tok(["Rays of light"]) == original(["Rays of light"]), dict(tok.fallbacks)
     (True, {})
     """
     check_flag("strict", strict)
@@ -74,7 +60,7 @@ def accelerate(tokenizer: T, *, strict: bool = False) -> T:
             f"expected a tokenizer of transformers, such as AutoTokenizer.from_pretrained returns, not "
             f"{type(tokenizer).__name__}"
         )
-    original = getattr(type(tokenizer), "_original", type(tokenizer))
+    original: Any = getattr(type(tokenizer), "_original", type(tokenizer))
     found: Any = _sharing(_accelerated(original, strict), tokenizer)
     state: _State = found._subwords
     if state.engine(found) is None:
@@ -98,7 +84,7 @@ _STRICT, _COUNTING = "strict ", "counting "
 
 
 @cache
-def _accelerated(original: type, strict: bool) -> type:
+def _accelerated(original: Any, strict: bool) -> Any:
     """Return the subclass whose methods are answered here: those that a class has from transformers' own bases."""
     fast = import_module("transformers.tokenization_utils_tokenizers").TokenizersBackend
     slow = import_module("transformers.tokenization_python").PythonBackend
@@ -122,9 +108,9 @@ def _accelerated(original: type, strict: bool) -> type:
         methods["pad"] = _pad
     label = (_STRICT if strict else _COUNTING) + f"{original.__module__}:{original.__qualname__}".replace(".", "/")
     space = {"__module__": __name__, "__qualname__": label, "__doc__": original.__doc__, "__slots__": ("_subwords",)}
-    made: Any = type(original.__name__, (Accelerated, original), space | methods)
+    made: Any = type(original)(original.__name__, (Accelerated, original), space | methods)
     made._original, made._strict = original, strict
-    return made  # type: ignore[no-any-return]
+    return made
 
 
 def __getattr__(name: str) -> Any:
@@ -156,7 +142,7 @@ class Accelerated:
 
     def __new__(cls, *args: Any, **options: Any) -> Any:
         """Create an object whose engine is made when it is first used."""
-        found = super().__new__(cls)
+        found: Any = super().__new__(cls)
         object.__setattr__(found, "_subwords", _State())
         return found
 
@@ -170,7 +156,7 @@ class Accelerated:
         return _original(self).save_pretrained(*args, **options)
 
     def __reduce__(self) -> Any:
-        state: Any = super().__getstate__()  # type: ignore[misc]
+        state: Any = super().__getstate__()
         return copyreg.__newobj__, (type(self),), state[0] if type(state) is tuple else state  # type: ignore[attr-defined]
 
 
@@ -179,49 +165,27 @@ def _original(tokenizer: Any) -> Any:
     return _sharing(tokenizer._original, tokenizer)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# What answers: a Tokenizer of this package, made again when the tokenizer of transformers has changed.
-
-
-class _Engine:
-    """A tokenizer of this package, and what calls of it need."""
-
-    def __init__(self, tok: Tokenizer) -> None:
-        self.tok = tok
-        self.tokens: Sequence[str] = tok.spec.spellings
-        self.ids: Mapping[str, int] = tok.spec.ids_by_spelling
-        self.is_bpe = isinstance(tok.model, BPE)
-        self.decodes = self.converts = True  # whether text and tokens of ids are the original's
-        pieces = tok.template.pieces(False) if tok.template else ()
-        self.plain_types = all(piece.type_id == 0 for piece in pieces)  # of a single text
-        # In what is cut off of a pair, the original gives the second text the type 1 whatever the template says.
-        slots = [piece for piece in (tok.template or Template()).pieces(True) if isinstance(piece, Slot)]
-        self.cuts_pairs = all(piece.type_id == (piece.text == "B") for piece in slots)
-
-
-_known: weakref.WeakValueDictionary[bytes, _Engine] = weakref.WeakValueDictionary()  # by digest; all were compared
-
-
 class _State:
     """The engines of one accelerated tokenizer, by the state of the original that they were made for."""
 
     __slots__ = ("engines", "fallbacks", "refused", "watch")
 
     def __init__(self) -> None:
-        self.engines: dict[Any, _Engine] = {}
+        self.engines: dict[Any, ComparedEngine] = {}
         self.refused: dict[Any, SubwordsError] = {}
         self.fallbacks: Counter[str] = Counter()
-        self.watch: _Watch | _SlowWatch | None = None
+        self.watch: FastWatch | SlowWatch | None = None
 
-    def engine(self, tokenizer: Any) -> _Engine | None:
+    def engine(self, tokenizer: Any) -> ComparedEngine | None:
         """Return the engine for the present state of a tokenizer; None if its results would differ."""
         if self.watch is None or not self.watch.is_of(tokenizer):
-            self.watch = (_Watch if hasattr(tokenizer, "backend_tokenizer") else _SlowWatch)(tokenizer)
+            self.watch = (FastWatch if hasattr(tokenizer, "backend_tokenizer") else SlowWatch)(tokenizer)
         key = self.watch.state()
         found = self.engines.get(key)
         if found is None and key not in self.refused:
             try:
-                found = _engine_of(tokenizer)
+                original = _original(tokenizer)
+                found = engine_of(tokenizer, original, original._encode_plus)
             except SubwordsError as error:
                 self.refused[key] = error
                 return None
@@ -244,205 +208,6 @@ class _State:
             f"`{reason}` of this call is not answered by subwords, and strict=True forbids the original's answer: "
             "leave it out, or accelerate(tokenizer)"
         )
-
-
-class _Changes:
-    """Counts the calls that change the tokens of a `tokenizers.Tokenizer`, whoever makes them.
-
-    To compare its added tokens at each call took 0.3 ms for 256. `backend` has a `__dict__`, whose functions are called
-    instead of its own; they stay until the last accelerated tokenizer is gone, since the cycle would keep it alive.
-    """
-
-    def __init__(self, backend: Any) -> None:
-        self.count = self.users = 0
-        self._own = vars(backend)
-        for name in CHANGING:
-            self._own[name] = self._counted(getattr(backend, name))
-        self._own["_subwords"] = self
-
-    def _counted(self, method: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*args: Any, **options: Any) -> Any:
-            self.count += 1
-            return method(*args, **options)
-
-        return call
-
-    def leave(self) -> None:
-        """Restore the functions if nobody else counts."""
-        self.users -= 1
-        if not self.users:
-            for name in (*CHANGING, "_subwords"):
-                self._own.pop(name, None)
-
-
-class _Watch:
-    """Sees whether a fast tokenizer has changed."""
-
-    def __init__(self, tokenizer: Any) -> None:
-        self._backend = backend = tokenizer.backend_tokenizer
-        self._model = [name for name in OF_MODELS if hasattr(backend.model, name)]
-        self._samples = len(_state_of(backend.normalizer) or b"") > MOST_STATE
-        self._changes: _Changes | None = None
-        if hasattr(backend, "__dict__"):
-            self._changes = vars(backend).get("_subwords") or _Changes(backend)
-            self._changes.users += 1
-            weakref.finalize(tokenizer, self._changes.leave).atexit = False
-
-    def is_of(self, tokenizer: Any) -> bool:
-        """Whether this is what the tokenizer runs on."""
-        return tokenizer.backend_tokenizer is self._backend
-
-    def state(self) -> Any:
-        """Return what differs if ids, spans or texts may differ: all components but the vocabulary, and a count."""
-        backend = self._backend
-        normalizer, model = backend.normalizer, backend.model
-        if self._samples and normalizer is not None:  # SentencePiece's charsmap: 1 ms
-            first: Any = type(normalizer), normalizer.normalize_str(SAMPLE)
-        else:
-            first = _state_of(normalizer)
-        return (
-            repr(backend.get_added_tokens_decoder()) if self._changes is None else self._changes.count,
-            first,
-            _state_of(backend.pre_tokenizer),
-            _state_of(backend.post_processor),
-            _state_of(backend.decoder),
-            *[getattr(model, name, None) for name in self._model],
-        )
-
-
-def _state_of(component: Any) -> Any:
-    return None if component is None else component.__getstate__()
-
-
-class _SlowWatch:
-    """Sees whether a slow tokenizer has changed: its added tokens; all else is called as it is."""
-
-    def __init__(self, tokenizer: Any) -> None:
-        self._tokenizer = weakref.ref(tokenizer)
-
-    def is_of(self, tokenizer: Any) -> bool:
-        """Whether this is the tokenizer."""
-        return self._tokenizer() is tokenizer
-
-    def state(self) -> Any:
-        """Return the added tokens."""
-        tokenizer: Any = self._tokenizer()
-        return repr(tokenizer.added_tokens_decoder), tuple(tokenizer.all_special_tokens)
-
-
-# ------------------------------------------------------------------ made, and compared with the original
-
-
-def _engine_of(tokenizer: Any) -> _Engine:
-    """Return the engine for the present state of a tokenizer; FormatError if its results would differ."""
-    fast = hasattr(tokenizer, "backend_tokenizer")
-    backend = tokenizer.backend_tokenizer if fast else _converted(_original(tokenizer))
-    try:
-        data = backend.to_str()
-    except Exception as error:
-        raise FormatError(f"{_name(tokenizer)}: tokenizers cannot write it: {checked_reason(error)}") from None
-    _, _, rest = data.partition('"added_tokens"')  # before it: how calls cut and fill, which change it
-    digest = sha256(rest.encode()).digest()
-    if (found := _known.get(digest)) is None:
-        spec = read_tokenizer_json(data.encode(), _name(tokenizer))
-        if getattr(spec.model, "dropout", None):
-            raise FormatError(f"{_name(tokenizer)}: its model drops merges at random (dropout): set it to None")
-        found = _Engine(Tokenizer(spec).with_(padding=None, truncation=None))
-        _compare(_original(tokenizer), found, fast=fast)
-        _known[digest] = found
-    return found
-
-
-def _name(tokenizer: Any) -> str:
-    return f"{type(tokenizer).__name__} {tokenizer.name_or_path}".strip()
-
-
-def _converted(tokenizer: Any) -> Any:
-    """Return the `tokenizers.Tokenizer` that transformers makes of a slow one."""
-    from transformers.convert_slow_tokenizer import convert_slow_tokenizer
-
-    try:
-        found = convert_slow_tokenizer(tokenizer)
-    except Exception as error:
-        raise FormatError(
-            f"{_name(tokenizer)}: transformers cannot make a tokenizer.json of it: {checked_reason(error)}"
-        ) from None
-    found.add_tokens([*tokenizer.added_tokens_decoder.values()])
-    return found
-
-
-def _compare(original: Any, engine: _Engine, *, fast: bool) -> None:
-    """Compare with the original on hard texts; FormatError with the first difference."""
-    tok, name = engine.tok, _name(original)
-    texts = [
-        ComparedText(text, f"probe ({label})")
-        for label, text in probes([token.content for token in tok.spec.added_tokens])
-    ]
-    only = [each.text for each in texts]
-    with _undisturbed(original):
-        for template in (False, True) if fast else (False,):
-            call: dict[str, Any] = {"add_special_tokens": template, "split_special_tokens": False}
-            ours = Side(
-                "subwords",
-                lambda some, template=template: tok.encode_batch(some, special=ALLOW, template=template).to_lists(),
-                lambda index: engine.tokens[index],
-                lambda text, template=template: [a for a, _ in tok(text, special=ALLOW, template=template).offsets],
-            )
-            theirs = Side(
-                name,
-                lambda some, call=call: original._encode_plus(some, verbose=False, **call)["input_ids"],
-                lambda index: str(original.convert_ids_to_tokens(index)),
-            )
-            found = compare_ids(texts, ours, theirs)
-            if found.difference is not None:
-                raise FormatError(f"{name}: other ids than the original's in {found.difference}")
-            if fast:
-                _compare_spans(original, engine, only, call)
-    if fast:
-        engine.decodes = _equal_texts(original, engine, only)
-        engine.converts = original.get_vocab() == engine.ids
-
-
-def _compare_spans(original: Any, engine: _Engine, texts: list[str], call: dict[str, Any]) -> None:
-    theirs = original._encode_plus(texts, return_offsets_mapping=True, verbose=False, **call)["offset_mapping"]
-    for text, spans, encoding in zip(
-        texts, theirs, engine.tok(texts, special=ALLOW, template=call["add_special_tokens"]), strict=True
-    ):
-        if spans != encoding.offsets:
-            k = next(k for k, pair in enumerate(zip(spans, encoding.offsets, strict=True)) if pair[0] != pair[1])
-            raise FormatError(
-                f"{_name(original)}: in {text!r:.80}, token {k} spans {encoding.offsets[k]} here and {spans[k]} there"
-            )
-
-
-def _equal_texts(original: Any, engine: _Engine, texts: list[str]) -> bool:
-    """Whether ids have the same text: not in byte-level BPE with an added token such as "é", a letter for a byte."""
-    lists = engine.tok.encode_batch(texts, special=ALLOW, template=True).to_lists()
-    lists += [[token.id] for token in engine.tok.spec.added_tokens]
-    backend = original.backend_tokenizer
-    return all(
-        engine.tok.decode_batch(lists, skip_special_tokens=skip)
-        == [backend.decode(ids, skip_special_tokens=skip) for ids in lists]
-        for skip in (False, True)
-    )
-
-
-@contextmanager
-def _undisturbed(original: Any) -> Iterator[None]:
-    """Restore how a fast tokenizer cuts and fills, which its calls change."""
-    backend = getattr(original, "backend_tokenizer", None)
-    if backend is None:
-        yield
-        return
-    cut, filled, policy = backend.truncation, backend.padding, backend.encode_special_tokens
-    try:
-        yield
-    finally:
-        if cut:
-            backend.enable_truncation(**cut)
-        if filled:
-            backend.enable_padding(**filled)
-        backend.encode_special_tokens = policy
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -485,7 +250,7 @@ def _encode_plus(self: Any, text: Any, text_pair: Any = None, **options: Any) ->
     return state.fall_back(self, found, "_encode_plus", text, text_pair, **options)
 
 
-def _answer(self: Any, engine: _Engine, text: Any, text_pair: Any, options: dict[str, Any]) -> Any:
+def _answer(self: Any, engine: ComparedEngine, text: Any, text_pair: Any, options: dict[str, Any]) -> Any:
     """Return the answer, or the name of the argument because of which the original has to give it."""
     if (reason := _unanswered(self, options)) is not None:
         return reason
@@ -509,7 +274,7 @@ def _answer(self: Any, engine: _Engine, text: Any, text_pair: Any, options: dict
         return "text_pair"
     try:
         asked = _asked(self, engine, options)
-        if type(asked) is str:
+        if isinstance(asked, str):
             return asked
         plain = asked.tensors is None and not (asked.special or asked.offsets or asked.length or asked.overflow)
         data = _of_one(engine, text, asked) if one and pairs is None and plain else None
@@ -551,7 +316,7 @@ def _batch_encoding() -> Any:
     return import_module("transformers.tokenization_utils_base").BatchEncoding
 
 
-def _asked(self: Any, engine: _Engine, options: dict[str, Any]) -> _Asked | str:
+def _asked(self: Any, engine: ComparedEngine, options: dict[str, Any]) -> _Asked | str:
     """Return what the options of a call mean, or the name of one whose value is unusual."""
     get = options.get
     fill, cut = get("padding_strategy", NEITHER[0]), get("truncation_strategy", NEITHER[1])
@@ -610,7 +375,7 @@ def _has_torch() -> bool:
     return found
 
 
-def _of_one(engine: _Engine, text: str, asked: _Asked) -> dict[str, Any] | None:
+def _of_one(engine: ComparedEngine, text: str, asked: _Asked) -> dict[str, Any] | None:
     """Return the lists of a single text in a fraction of the time of many; None if that takes more."""
     cut, fill, template = asked.truncation, asked.padding, engine.tok.template if asked.template else None
     if asked.types and not (engine.plain_types and (fill is None or fill.pad_type_id == 0)):
@@ -665,7 +430,9 @@ def _of_many(encodings: _Encodings, asked: _Asked) -> dict[str, Any] | None:
 class _Encodings(Sequence[HFEncoding]):
     """The encodings of a call, which are made when they are first read."""
 
-    def __init__(self, engine: _Engine, texts: Sequence[str], pairs: Sequence[str] | None, asked: _Asked) -> None:
+    def __init__(
+        self, engine: ComparedEngine, texts: Sequence[str], pairs: Sequence[str] | None, asked: _Asked
+    ) -> None:
         self._made_by, self._texts, self._pairs, self._asked = engine, texts, pairs, asked
 
     @cached_property
@@ -761,7 +528,8 @@ def _batch_decode(self: Any, sequences: Any, skip_special_tokens: bool = False, 
     else:
         lists = sequences.tolist() if getattr(sequences, "ndim", 0) == 2 else sequences
         if isinstance(lists, list | tuple):
-            lists = [ids.tolist() if getattr(ids, "ndim", 0) == 1 else ids for ids in lists]
+            rows: list[Any] = [*lists]
+            lists = [ids.tolist() if getattr(ids, "ndim", 0) == 1 else ids for ids in rows]
         if isinstance(lists, list) and all(isinstance(ids, list | tuple) for ids in lists):
             try:
                 texts = engine.tok.decode_batch(lists, skip_special_tokens=bool(skip_special_tokens))
@@ -773,7 +541,7 @@ def _batch_decode(self: Any, sequences: Any, skip_special_tokens: bool = False, 
     return state.fall_back(self, reason, "batch_decode", sequences, skip_special_tokens, **options)
 
 
-def _cleaned(self: Any, engine: _Engine, texts: list[str], options: dict[str, Any]) -> list[str]:
+def _cleaned(self: Any, engine: ComparedEngine, texts: list[str], options: dict[str, Any]) -> list[str]:
     """Return texts without spaces before punctuation, if the original removes them."""
     cleans = options.get("clean_up_tokenization_spaces")
     if not (self.clean_up_tokenization_spaces if cleans is None else cleans):
@@ -918,3 +686,33 @@ def _padded(
 
 def _tensor(values: NDArray[np.int64], kind: str) -> Any:
     return values if kind == "np" else import_module("torch").from_numpy(values)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# vLLM: `--tokenizer-mode subwords`. The entry point in pyproject.toml names `register_with_vllm`.
+
+
+def register_with_vllm() -> None:
+    """Register the tokenizer mode "subwords" with vLLM, which calls this in each of its processes.
+
+    Source: vLLM 0.33, tokenizers/registry.py, renderers/registry.py and plugins.
+    """
+    tokenizers = import_module("vllm.tokenizers.registry").TokenizerRegistry
+    renderers = import_module("vllm.renderers.registry")
+    tokenizers.register("subwords", __name__, VLLMTokenizer.__name__)
+    renderers.RENDERER_REGISTRY.register("subwords", "vllm.renderers.hf", "HfRenderer")
+
+
+class VLLMTokenizer:
+    """What vLLM's tokenizer mode "subwords" loads."""
+
+    @classmethod
+    def from_pretrained(cls, path_or_repo_id: Any, *args: Any, **options: Any) -> Any:
+        """Return the tokenizer of vLLM's mode "hf", accelerated.
+
+        vLLM wraps a copy of the tokenizer of transformers, which its pickles hold; the wrapper is made again around the
+        accelerated one.
+        """
+        hf = import_module("vllm.tokenizers.hf")
+        wrap, (tokenizer,) = hf.CachedHfTokenizer.from_pretrained(path_or_repo_id, *args, **options).__reduce__()
+        return wrap(accelerate(tokenizer))

@@ -22,6 +22,7 @@ from subwords.support.errors import FormatError, InputError
 from subwords.support.files import place_of
 from subwords.support.names import install_hint
 from subwords.support.report import Report, Table
+from subwords.support.threads import thread_count
 from subwords.tokenizer import Tokenizer, TokenizerLike, tokenizer_of
 
 if TYPE_CHECKING:
@@ -280,6 +281,7 @@ class Original:
 
     library: name and version. special: whether the library finds special tokens spelled in a text ("allow") or reads
     them as ordinary text ("text"). template: whether its ids contain the tokens of a template, such as [CLS].
+    encode, decode: many texts, or lists of ids. encode_one, decode_one: one of them.
     """
 
     library: str
@@ -287,6 +289,9 @@ class Original:
     template: bool
     encode: Callable[[list[str]], Sequence[Sequence[int]]]
     token: Callable[[int], str]
+    encode_one: Callable[[str], Sequence[int]]
+    decode: Callable[[list[list[int]]], list[str]]
+    decode_one: Callable[[list[int]], str]
 
 
 def needed(package: str, why: str) -> Any:
@@ -297,34 +302,54 @@ def needed(package: str, why: str) -> Any:
         raise InputError(f"{why} needs the package {package}: {install_hint('verify')} ({error})") from None
 
 
-def open_original(path: Path, ours: Tokenizer) -> Original:
-    """Open a tokenizer file or folder with its own library.
+def libraries_of(path: Path, ours: Tokenizer) -> tuple[str, ...]:
+    """Return the packages that can open a tokenizer file or folder, that of its format first.
+
+    tiktoken opens a tokenizer.json too, with the tokens as ranks: that of byte-level BPE whose splitter is a pattern.
+    Raises InputError if there is none.
+    """
+    match kind_at(path):
+        case "folder":
+            return ("transformers",)
+        case "tokenizer.json":
+            try:
+                pattern_of(ours.spec.splitter)
+            except InputError:
+                return ("tokenizers",)
+            plain = ours.model.byte_level and ours.model.merge_count and ours.normalizer is None
+            return ("tokenizers", "tiktoken") if plain else ("tokenizers",)
+        case "vocab.txt":
+            return ("tokenizers",)
+        case "sentencepiece":
+            return ("sentencepiece",)
+        case "ranks":
+            return ("tiktoken",)
+    raise InputError(
+        f"expected a folder, tokenizer.json, .model, .tiktoken or vocab.txt; no library reads {path} alone"
+    )
+
+
+def open_original(path: Path, ours: Tokenizer, package: str | None = None, *, threads: int = 1) -> Original:
+    """Open a tokenizer file or folder with its own library, or with another one of `libraries_of`.
 
     ours: the tokenizer that this package reads from the file; it supplies what the format lacks: of a rank file the
-    splitter and the special tokens, of a vocab.txt whether it is cased.
+    splitter and the special tokens, of a vocab.txt whether it is cased. threads: of SentencePiece and tiktoken for many
+    texts; the others have their own.
 
     A folder is opened by transformers' AutoTokenizer, tokenizer.json by HF tokenizers, a .model file by SentencePiece,
     a rank file by tiktoken, vocab.txt by HF's BertWordPieceTokenizer. Raises FormatError if the library cannot open it,
     InputError if the library is not installed or the format has none.
     """
-    match kind_at(path):
-        case "folder":
-            package, opened = "transformers", _transformers
-        case "tokenizer.json":
-            package, opened = "tokenizers", _tokenizers
-        case "vocab.txt":
-            package, opened = "tokenizers", _original_bert
-        case "sentencepiece":
-            package, opened = "sentencepiece", _sentencepiece
-        case "ranks":
-            package, opened = "tiktoken", _tiktoken
-        case _:
-            raise InputError(
-                f"expected a folder, tokenizer.json, .model, .tiktoken or vocab.txt; no library reads {path} alone"
-            )
+    package = libraries_of(path, ours)[0] if package is None else package
+    opened = {
+        "transformers": _transformers,
+        "tokenizers": _original_bert if kind_at(path) == "vocab.txt" else _tokenizers,
+        "sentencepiece": _sentencepiece,
+        "tiktoken": _tiktoken,
+    }[package]
     needed(package, f"opening {path}")
     try:
-        return opened(path, ours, f"{package} {version(package)}")
+        return opened(path, ours, f"{package} {version(package)}", threads)
     except (FormatError, InputError):
         raise
     except BaseException as error:
@@ -332,19 +357,27 @@ def open_original(path: Path, ours: Tokenizer) -> Original:
         raise FormatError(f"{path}: {package} {version(package)} cannot load it: {reason}") from None
 
 
-def _transformers(path: Path, ours: Tokenizer, library: str) -> Original:
+def _transformers(path: Path, ours: Tokenizer, library: str, threads: int) -> Original:
     from transformers import AutoTokenizer
 
     tok = AutoTokenizer.from_pretrained(str(path), local_files_only=True)
 
-    def encode(texts: list[str]) -> Sequence[Sequence[int]]:
-        found: list[list[int]] = tok(texts, padding=False, truncation=False, verbose=False)["input_ids"]
-        return found
+    def encode(texts: list[str] | str) -> Any:
+        return tok(texts, padding=False, truncation=False, verbose=False)["input_ids"]
 
-    return Original(library, "allow", True, encode, lambda index: str(tok.convert_ids_to_tokens(index)))
+    return Original(
+        library,
+        special="allow",
+        template=True,
+        encode=encode,
+        token=lambda index: str(tok.convert_ids_to_tokens(index)),
+        encode_one=encode,
+        decode=tok.batch_decode,
+        decode_one=tok.decode,
+    )
 
 
-def _tokenizers(path: Path, ours: Tokenizer, library: str) -> Original:
+def _tokenizers(path: Path, ours: Tokenizer, library: str, threads: int) -> Original:
     from tokenizers import Tokenizer
 
     tok = Tokenizer.from_file(str(path))
@@ -353,7 +386,7 @@ def _tokenizers(path: Path, ours: Tokenizer, library: str) -> Original:
     return _of_hf(tok, library)
 
 
-def _original_bert(path: Path, ours: Tokenizer, library: str) -> Original:
+def _original_bert(path: Path, ours: Tokenizer, library: str, threads: int) -> Original:
     from tokenizers import BertWordPieceTokenizer
 
     lowercase = any(getattr(step, "lowercase", False) for step in ours.spec.normalizer)
@@ -362,40 +395,69 @@ def _original_bert(path: Path, ours: Tokenizer, library: str) -> Original:
 
 
 def _of_hf(tok: Any, library: str) -> Original:
-    def encode(texts: list[str]) -> list[list[int]]:
-        return [found.ids for found in tok.encode_batch(texts)]
+    encode = tok.encode_batch_fast  # without offsets
 
-    return Original(library, "allow", True, encode, lambda index: str(tok.id_to_token(index)))
+    return Original(
+        library,
+        special="allow",
+        template=True,
+        encode=lambda texts: [found.ids for found in encode(texts)],
+        token=lambda index: str(tok.id_to_token(index)),
+        encode_one=lambda text: encode([text])[0].ids,
+        decode=lambda rows: tok.decode_batch(rows, skip_special_tokens=False),
+        decode_one=lambda ids: tok.decode(ids, skip_special_tokens=False),
+    )
 
 
-def _sentencepiece(path: Path, ours: Tokenizer, library: str) -> Original:
+def _sentencepiece(path: Path, ours: Tokenizer, library: str, threads: int) -> Original:
     from sentencepiece import SentencePieceProcessor
 
     tok = SentencePieceProcessor(model_file=str(path))
-    return Original(library, "text", False, tok.encode, tok.id_to_piece)
+    return Original(
+        library,
+        special="text",
+        template=False,
+        encode=lambda texts: tok.encode(texts, num_threads=threads),
+        token=tok.id_to_piece,
+        encode_one=tok.encode,
+        decode=lambda rows: tok.decode(rows, num_threads=threads),
+        decode_one=tok.decode,
+    )
 
 
-def _tiktoken(path: Path, ours: Tokenizer, library: str) -> Original:
+def _tiktoken(path: Path, ours: Tokenizer, library: str, threads: int) -> Original:
     import tiktoken
     from tiktoken.load import read_file
 
     from subwords.formats.tiktoken import read_ranks
 
-    # Not load_tiktoken_bpe: its cache goes by name, so it may return what an earlier file of this name held.
-    ranks = read_ranks(read_file(str(path)), str(path))
     pattern, special = pattern_of(ours.spec.splitter), dict(ours.special_tokens)
+    if kind_at(path) == "ranks":
+        # Not load_tiktoken_bpe: its cache goes by name, so it may return what an earlier file of this name held.
+        ranks = read_ranks(read_file(str(path)), str(path))
+    else:
+        ranks = dict(ours.vocab)
     ranks = {token: rank for token, rank in ranks.items() if special.get(token.decode("utf-8", "replace")) != rank}
     tok = tiktoken.Encoding(path.name, pat_str=pattern, mergeable_ranks=ranks, special_tokens=special)
 
     def encode(texts: list[str]) -> list[list[int]]:
-        found: list[list[int]] = tok.encode_batch(texts, num_threads=1, allowed_special="all")
+        found: list[list[int]] = tok.encode_batch(texts, num_threads=threads, allowed_special="all")
         return found
 
     def token(index: int) -> str:
         data: bytes = tok.decode_single_token_bytes(index)
         return data.decode("utf-8", "backslashreplace")
 
-    return Original(library, "allow", False, encode, token)
+    return Original(
+        library,
+        special="allow",
+        template=False,
+        encode=encode,
+        token=token,
+        encode_one=lambda text: tok.encode(text, allowed_special="all"),
+        decode=lambda rows: tok.decode_batch(rows, num_threads=threads),
+        decode_one=tok.decode,
+    )
 
 
 def pattern_of(rule: Rule) -> str:
@@ -535,14 +597,14 @@ def verify(
     path = place_of(tokenizer, local=True)
     given = tokenizer if other is None else other
     ours = tokenizer_of(given, splitter=splitter, special_ids=special_ids).with_(padding=None, truncation=None)
-    original = open_original(path, ours)
+    original = open_original(path, ours, threads=thread_count(None))
     total = None if source is None else source_size(source)
     # The texts of an iterable have no size in advance.
     with show_progress(total, "comparing", enabled=progress if source is not None else False) as bar:
         corpus: Iterable[ComparedText] = ()
         if source is not None:
             corpus = comparison_texts(source, how, on_bytes=bar.advance)
-        found = compare_ids(chain(_probes(ours), corpus), *_sides(ours, original))
+        found = compare_ids(chain(_probes(ours), corpus), *sides_of(ours, original))
     return Verification(original.library, original.special, found.texts, found.tokens, found.difference)
 
 
@@ -551,7 +613,8 @@ def _probes(tok: Tokenizer) -> Iterator[ComparedText]:
         yield ComparedText(text, f"probe ({name})")
 
 
-def _sides(tok: Tokenizer, original: Original) -> tuple[Side, Side]:
+def sides_of(tok: Tokenizer, original: Original) -> tuple[Side, Side]:
+    """Return a tokenizer and another library's, to compare: special tokens and templates as there."""
     special, template = original.special, original.template
 
     def encode(texts: list[str]) -> Sequence[Sequence[int]]:

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, SupportsIndex, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.support.checks import check_choice, check_integer
+from subwords.support.checks import check_choice, check_integer, is_column
 from subwords.support.errors import InputError
 from subwords.support.value import Value, read_only
 
@@ -110,6 +110,31 @@ class TokenBatch(Value, Sequence[NDArray[np.uint32]]):
 
     def __iter__(self) -> Iterator[NDArray[np.uint32]]:
         return (self.ids[a:b] for a, b in zip(self.offsets, self.offsets[1:], strict=False))
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        """Return the two capsules of Arrow's interface: a large list array of uint32 over these arrays, not copied.
+
+        `pyarrow.array(batch)` and other libraries with Arrow's interface call it; for Polars, see `subwords.polars`.
+        """
+        from subwords.support.arrow import lists_capsules
+
+        return lists_capsules(self.ids, self.offsets)
+
+    @classmethod
+    def from_arrow(cls, column: Any) -> TokenBatch:
+        """Return the ids of a column of lists of integers: an array of Arrow, or a column of Polars or pandas.
+
+        Raises InputError for other types, for nulls, and for numbers that are not of uint32.
+
+        >>> import pyarrow
+        >>> TokenBatch.from_arrow(pyarrow.array([[1, 2], [3]])).to_lists()
+        [[1, 2], [3]]
+        """
+        from subwords.support.arrow import read_lists
+
+        if not is_column(column):
+            raise InputError(f"expected a column of lists of ids, such as an Arrow array, not {type(column).__name__}")
+        return cls(*read_lists(column))
 
     def to_lists(self) -> list[list[int]]:
         """Return one list of ids per text."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -252,6 +251,8 @@ def _check_steps(name: str, steps: object, kinds: tuple[type, ...]) -> None:
 def chat_templates_of(spec: TokenizerSpec) -> dict[str, str]:
     """Return the chat templates by name."""
     config = dict(spec.foreign.config)
+    import json  # 3 ms, and only chats need it
+
     listed = json.loads(config["chat_template"]) if "chat_template" in config else []
     found = {entry["name"]: entry["template"] for entry in listed} | dict(spec.foreign.chat_templates)
     return found | ({} if spec.chat_template is None else {"default": spec.chat_template})

@@ -1,6 +1,7 @@
 from subwords.study.alignment import align as align
 from subwords.study.alignment import vocabulary_map as vocabulary_map
 from subwords.study.auditing import audit as audit
+from subwords.study.benchmark import bench as bench
 from subwords.study.comparison import compare as compare
 from subwords.study.differences import diff as diff
 from subwords.study.evaluation import evaluate as evaluate

@@ -174,7 +174,7 @@ class VocabularyMap(Report):
 
     def reason(self, index: int) -> str:
         """Return why an id of `a` has the id that it has, or none."""
-        return self.names[self.reasons[index]]
+        return self.names[int(self.reasons[index])]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the ids, the reasons and their counts, for JSON."""

@@ -209,11 +209,11 @@ def _indicator(
     return Indicator(name, threshold, unused, usual, values)
 
 
-def _norms(matrix: _Rows) -> NDArray[np.float64]:
+def _norms(matrix: _MatrixRows) -> NDArray[np.float64]:
     return np.concatenate([np.sqrt((block * block).sum(axis=1)) for block in matrix.blocks()])
 
 
-def _distances(matrix: _Rows, known: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _distances(matrix: _MatrixRows, known: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the cosine distance of each row to the mean of the known unused rows; of these, to that of the others.
 
     A row of zeros has the distance 0: no training gives it.
@@ -240,7 +240,7 @@ def _cosine_distances(rows: NDArray[np.float64], to: NDArray[np.float64]) -> NDA
 # Matrices: arrays, .npy files and .safetensors files, read by blocks of rows.
 
 
-class _Rows:
+class _MatrixRows:
     """The rows of a matrix, which `read(start, stop)` returns as 64-bit floats."""
 
     def __init__(self, shape: tuple[int, int], take: Callable[[slice], NDArray[Any]], name: str) -> None:
@@ -264,7 +264,7 @@ class _Rows:
             yield self.read(start, min(start + step, len(self)))
 
 
-def _opened(name: str, value: Matrix, size: int) -> _Rows:
+def _opened(name: str, value: Matrix, size: int) -> _MatrixRows:
     """Return the rows of a matrix; InputError unless it has a row for each id."""
     if isinstance(value, np.ndarray):
         rows = _of_array(value, name)
@@ -281,10 +281,10 @@ def _opened(name: str, value: Matrix, size: int) -> _Rows:
     return rows
 
 
-def _of_array(array: NDArray[Any], name: str) -> _Rows:
+def _of_array(array: NDArray[Any], name: str) -> _MatrixRows:
     if array.ndim != 2 or not (np.issubdtype(array.dtype, np.floating) or array.dtype.name == "bfloat16"):
         raise InputError(f"expected {name} as a matrix of floats, not {array.dtype} of shape {array.shape}")
-    return _Rows((array.shape[0], array.shape[1]), array.__getitem__, name)
+    return _MatrixRows((array.shape[0], array.shape[1]), array.__getitem__, name)
 
 
 def _place_and_tensor(value: str | PathLike[str]) -> tuple[Path, str | None]:
@@ -306,7 +306,7 @@ def _npy(path: Path) -> NDArray[Any]:
     return found
 
 
-def _of_safetensors(path: Path, tensor: str | None, name: str, size: int) -> _Rows:
+def _of_safetensors(path: Path, tensor: str | None, name: str, size: int) -> _MatrixRows:
     """Return the rows of a tensor of a file, or of the files of a folder."""
     try:
         import ml_dtypes  # noqa: F401  # NumPy then knows bfloat16
@@ -336,4 +336,4 @@ def _of_safetensors(path: Path, tensor: str | None, name: str, size: int) -> _Ro
         listed = ", ".join(fitting[:8]) or "none"
         raise InputError(f"{path}: expected a matrix with at least {size} rows, not {tensor!r}: {listed}")
     rows, shape = found[tensor]
-    return _Rows((shape[0], shape[1]), rows.__getitem__, f"{path}:{tensor}")
+    return _MatrixRows((shape[0], shape[1]), rows.__getitem__, f"{path}:{tensor}")

@@ -29,7 +29,7 @@ from subwords.engine.decode.stages import AT_REST, IdSource, TokenSource
 from subwords.spec.decoder import ByteDecoder, ByteFallback, Decoder
 from subwords.spec.token_batch import MOST_AS_LIST, TokenBatch
 from subwords.spec.vocab import Vocab
-from subwords.support.checks import as_list, check_flag, check_integer, check_token
+from subwords.support.checks import as_list, check_flag, check_integer, check_token, is_column
 from subwords.support.errors import InputError
 
 if TYPE_CHECKING:
@@ -620,6 +620,8 @@ class IdDecoder:
 
     def texts(self, batch: Iterable[Ids] | TokenBatch, errors: str, skip_special_tokens: bool) -> list[str]:
         """Return the text of each list of ids; see `Tokenizer.decode_batch`."""
+        if not isinstance(batch, TokenBatch) and is_column(batch):
+            batch = TokenBatch.from_arrow(batch)
         lists: list[Any] = batch.to_lists() if isinstance(batch, TokenBatch) else as_list(batch, "lists of ids")
         found: list[str | None] | None = None
         if errors == "replace" and isinstance(skip_special_tokens, bool):

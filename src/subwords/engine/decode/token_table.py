@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -46,14 +47,16 @@ class TokenTrie:
 
     def find(self, data: bytes) -> int:
         """Return the node that some bytes lead to from the root, -1 if there is none."""
-        labels, ends, node = self.labels, self.ends, 0
-        for byte in _checked(data):
-            stop, node = ends[node], node + 1
-            while node < stop and labels[node] < byte:
-                node = int(ends[node])
-            if node >= stop or labels[node] != byte:
-                return -1
-        return node
+        tokens, size = self.tokens, len(_checked(data))
+        first = bisect_left(tokens, data)  # the node is one of those that this token added
+        if first == len(tokens) or tokens[first][:size] != data:
+            return 0 if not data else -1
+        return int(np.searchsorted(self.starts, first, "right")) - 1 - (len(tokens[first]) - size)
+
+    @cached_property
+    def tokens(self) -> list[bytes]:
+        """The bytes of `ids`."""
+        return [self._table[index] for index in self.ids.tolist()]
 
     def ids_below(self, node: int) -> NDArray[np.int32]:
         """Return the ids whose bytes begin with those of a node, in the order of their bytes; none for -1."""
@@ -150,8 +153,8 @@ class TokenTable(Sequence[bytes]):
         labels[1:] = self.data[np.repeat(self.offsets[ids] + shared, sizes - shared) + steps]
         places = begins[1:] - 1
         firsts = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(places, minlength=total))])
-        arrays = (labels, _ends(depths), firsts.astype(np.int32), ids.astype(np.int32))
-        return TokenTrie(*map(read_only, arrays), self)  # type: ignore[arg-type]
+        starts, order = firsts.astype(np.int32), ids.astype(np.int32)
+        return TokenTrie(read_only(labels), read_only(_ends(depths)), read_only(starts), read_only(order), self)
 
     def _sorted(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the ids with bytes in the order of these, and how many each shares with the one before."""
@@ -235,7 +238,8 @@ def table_of(
     control = ~unused & (np.diff(texts.offsets) == 0)
     adds, drops = _spaces(texts, decode, encode)
     data = texts.data[: texts.offsets[-1]]
-    return TokenTable(data, texts.offsets, *map(read_only, (special, control, unused)), adds, drops)
+    flags = {"special": read_only(special), "control": read_only(control), "unused": read_only(unused)}
+    return TokenTable(data, texts.offsets, **flags, adds_space=adds, drops=drops)
 
 
 def _spaces(

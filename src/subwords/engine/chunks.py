@@ -1,0 +1,404 @@
+"""Parts of a text with at most so many ids each, and the longest beginning or end of a text that has (D9, D10)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from bisect import bisect_right
+from functools import cached_property
+from typing import Literal, NamedTuple, TypeAlias, overload
+
+import numpy as np
+import regex
+from numpy.typing import NDArray
+
+from subwords.engine.growing import FRESH, LOOK, Before, Grower
+from subwords.support.checks import check_choice, check_flag, check_integer, check_string, encode_text
+from subwords.support.errors import InputError
+
+Kind: TypeAlias = Literal["token", "word", "sentence", "line"]
+Side: TypeAlias = Literal["left", "right"]
+
+KINDS: dict[str, tuple[Kind, ...]] = {  # what is tried where no place of a kind fits
+    "line": ("line", "sentence", "word", "token"),
+    "sentence": ("sentence", "word", "token"),
+    "word": ("word", "token"),
+    "token": ("token",),
+}
+NEAR = 256  # characters in which a proved cut is sought beside a known id
+FEW = 32  # places that are tried one by one, the best first
+NEARBY = 160  # characters in which a sentence is sought first
+MOST_SIZE = 1 << 40
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Where words and sentences end: Unicode Standard Annex #29.
+
+_WORD_END = regex.compile(r"(?w)(?<!\s)\b")
+
+_X = r"[\p{SB=EX}\p{SB=FO}]*+"
+_SEP = r"(?:\r\n|[\p{SB=SE}\p{SB=CR}\p{SB=LF}])"
+_AFTER = rf"(?:\p{{SB=CL}}{_X})*+(?:\p{{SB=SP}}{_X})*+"  # closing signs and spaces belong to the sentence
+_GOES_ON = r"[\p{SB=SC}\p{SB=AT}\p{SB=ST}]"
+_LOWER_NEXT = r"[^\p{SB=LE}\p{SB=UP}\p{SB=LO}\p{SB=SE}\p{SB=CR}\p{SB=LF}\p{SB=AT}\p{SB=ST}]*+\p{SB=LO}"
+_SENTENCE_END = regex.compile(
+    rf"{_SEP}"  # SB4
+    rf"|\p{{SB=ST}}{_X}{_AFTER}(?:{_SEP}|(?!{_GOES_ON}))"  # SB8a to SB11
+    rf"|\p{{SB=AT}}{_X}(?!\p{{SB=NU}}|(?<=[\p{{SB=UP}}\p{{SB=LO}}]{_X[:-1]}\p{{SB=AT}}{_X[:-1]})\p{{SB=UP}})"  # SB6, SB7
+    rf"{_AFTER}(?:{_SEP}|(?!{_GOES_ON}|{_LOWER_NEXT}))"  # SB8 to SB11
+)
+_AT_END = regex.compile(r"(?r)[\p{SB=CL}\p{SB=SP}\p{SB=EX}\p{SB=FO}\r\n]*")
+_GRAPHEME = regex.compile(r"\X")
+
+
+class Places:
+    """Where parts of a text may end: after the first character, and before the last one."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._run = (0, 0)  # characters that a sentence may have at its end
+
+    def last(self, kind: Kind, start: int, stop: int) -> int:
+        """Return the last place of a kind after `start`, at most `stop`; `start` if there is none."""
+        if kind == "line":
+            return max(start, self._text.rfind("\n", start, stop) + 1)
+        if kind == "word":
+            return next((at for at in range(stop, start, -1) if _WORD_END.match(self._text, at)), start)
+        return self._last_sentence(start, stop)
+
+    def _last_sentence(self, start: int, stop: int) -> int:
+        text, size, least = self._text, NEARBY, -1
+        while True:
+            first, found = max(least, stop - size, 0), start
+            for match in _SENTENCE_END.finditer(text, first, min(len(text), stop + 64)):
+                end = match.end()
+                if end > stop:
+                    break
+                whole = _SENTENCE_END.match(text, match.start())  # reads as far as it must
+                if whole and whole.end() == end:
+                    found = max(found, end)
+            if found > start or first <= max(least, 0):
+                return found
+            if least < 0:
+                least = self._run_before(start)
+            size *= 8
+
+    def _run_before(self, place: int) -> int:
+        """Return where a sentence that ends after `place` may have its last sign."""
+        first, stop = self._run
+        if not first < place <= stop:
+            first = max(0, _AT_END.match(self._text, 0, place).start() - 2)
+            self._run = (first, place)
+        return first
+
+    def first(self, kind: Kind, start: int, stop: int) -> int:
+        """Return the first place of a kind from `start` on, below `stop`; `stop` if there is none. start: at least 1."""
+        text, at = self._text, start
+        if kind == "token":
+            return start
+        if kind == "line":
+            found = text.find("\n", start - 1, stop) + 1
+            return found if start <= found < stop else stop
+        if kind == "word":
+            return next((at for at in range(start, stop) if _WORD_END.match(text, at)), stop)
+        for match in _SENTENCE_END.finditer(text, self._run_before(start)):
+            at = match.end()
+            if at >= start:
+                break
+        else:
+            at = stop
+        return min(at, stop)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+class Filled(NamedTuple):
+    """A text from a start on: up to `place`, a proved cut, it has `count` ids, and no place from `over` on fits."""
+
+    place: int
+    before: Before
+    count: int
+    over: int
+
+
+class Chunks(Sequence[str]):
+    """The parts of a text in order; made by `Tokenizer.chunks`. `text` is the whole text.
+
+    spans: the characters of each part, int64 of shape (n, 2). counts: the ids of each part, encoded alone, int64.
+    """
+
+    def __init__(self, text: str, spans: NDArray[np.int64], count: Callable[[list[str]], NDArray[np.int64]]) -> None:
+        self.text, self.spans, self._count = text, spans, count
+
+    @cached_property
+    def counts(self) -> NDArray[np.int64]:
+        """How many ids each part has, encoded alone: it is encoded again."""
+        return self._count([*self])
+
+    def __len__(self) -> int:
+        """Return the number of parts."""
+        return len(self.spans)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        """Return a part, or a list of parts."""
+        if isinstance(index, slice):
+            return [self.text[start:stop] for start, stop in self.spans[index].tolist()]
+        start, stop = self.spans[index].tolist()
+        return self.text[start:stop]
+
+    def __repr__(self) -> str:
+        return f"Chunks({len(self)} parts of {len(self.text)} characters)"
+
+
+class Chunker:
+    """Cuts one text. reach: after so many places in a row that do not fit, none does."""
+
+    def __init__(self, grower: Grower, text: object, size: object, *, graphemes: object) -> None:
+        check_integer("size", size, 1, MOST_SIZE)
+        check_flag("graphemes", graphemes)
+        if not isinstance(text, str):
+            raise InputError(f"expected text as str, not {type(text).__name__}")
+        if not text.isascii():
+            encode_text(text)  # raises InputError for a lone surrogate
+        self._grower, self._text, self._graphemes = grower, text, graphemes
+        self._places = Places(text)
+        self._ends: memoryview | None = None  # of the ids of the whole text, where they tell those of its parts
+        self._known = 0  # how many of these are before the next part
+        assert isinstance(size, int)
+        self._size = size
+        self._ratio = 4.0  # characters of an id
+
+    # ------------------------------------------------------------------ parts
+
+    def spans(self, kind: str, overlap: object) -> NDArray[np.int64]:
+        """Return the characters of each part; see `Tokenizer.chunks`."""
+        check_choice("at", kind, KINDS)
+        check_integer("overlap", overlap, 0, self._size - 1)
+        assert isinstance(overlap, int)
+        found: list[tuple[int, int]] = []
+        start = stop = 0
+        if len(self._text) > self._size and (ends := self._grower.ends(self._text)) is not None:
+            self._ends = memoryview(ends)
+        while stop < len(self._text):
+            end = self._end(start, KINDS[kind])
+            if end <= stop:  # the overlap left no room
+                start = stop
+                end = self._end(start, KINDS[kind])
+            found.append((start, end))
+            self._ratio = max(0.1, (end - start) / self._size)
+            start, stop = (end if not overlap else self._overlap(start, end, KINDS[kind][0], overlap)), end
+        return np.array(found, np.int64).reshape(-1, 2)
+
+    def _end(self, start: int, kinds: tuple[Kind, ...]) -> int:
+        """Return where the part that begins at `start` ends."""
+        text, filled = self._text, self._filled(start) or self._fill(start)
+        if filled.place == len(text):
+            return len(text)
+        for kind in kinds[:-1]:
+            end = self._places.last(kind, start, min(filled.over - 1, len(text)))
+            while end > start and not self._fits(start, end, filled):
+                end = self._places.last(kind, start, end - 1)
+            if end > start:
+                return end
+        end = self._longest(start, filled)
+        if end == start:
+            size = _GRAPHEME.match(text, start).end() - start if self._graphemes else 1
+            raise InputError(
+                f"expected a size of at least {self._grower.count(text[start : start + size])} ids: "
+                f"{text[start : start + size]!r:.60}, character {start}, has as many, not {self._size}"
+            )
+        return end
+
+    def _overlap(self, start: int, end: int, kind: Kind, overlap: int) -> int:
+        """Return where the part after one begins."""
+        text = self._text
+        begin = self._places.first(kind, self._suffix(start + 1, end, overlap), end)
+        while begin < end and self._grower.count(text[begin:end]) > overlap:
+            begin = self._places.first(kind, begin + 1, end)
+        return begin
+
+    # ------------------------------------------------------------------ beginnings
+
+    def longest(self) -> int:
+        """Return the end of the longest beginning that has at most `size` ids."""
+        return self._longest(0, self._fill(0))
+
+    def _filled(self, start: int) -> Filled | None:
+        """Return the same as `_fill`, from the ids of the whole text; None if they do not tell."""
+        ends, text, proves = self._ends, self._text, self._grower.cuts.proves
+        if ends is None:
+            return None
+        at, count, before = start, 0, self._before(start)
+        if start and not proves(text, 0, start):
+            at = next((cut for cut in range(start + 1, min(start + NEAR, len(text))) if proves(text, start, cut)), 0)
+            if not at:
+                return None
+            count, before = self._grower.count(text[start:at]), self._before(at)  # ids before the cut
+        if count > self._size:
+            return None
+        target = before + self._size - count  # a place with as many ids before it fits
+        if target >= len(ends):
+            return Filled(len(text), FRESH, count + len(ends) - before, len(text) + 1)
+        limit = ends[target - 1] if target > before else at
+        if limit > at and ends[target] > limit and proves(text, at, limit):
+            self._known = target
+            return Filled(limit, FRESH, self._size, limit + 1)  # each character has at least a part of an id
+        place = self._grower.cuts.last(text, at, limit)
+        first = next((cut for cut in range(limit, min(limit + NEAR, len(text))) if proves(text, at, cut)), len(text))
+        self._known = bisect_right(ends, place, before, target)
+        return Filled(place, FRESH, count + self._known - before, first)
+
+    def _before(self, place: int) -> int:
+        """Return how many ids of the whole text end at a place or before it; the last part began near it."""
+        assert self._ends is not None
+        ends, low, step = self._ends, self._known, 64
+        if place == 0 or (low and ends[low - 1] <= place and (low == len(ends) or ends[low] > place)):
+            return low if place else 0
+        while low and ends[low - 1] > place:
+            low, step = max(0, low - step), 2 * step
+        high = min(len(ends), low + step)
+        while high < len(ends) and ends[high - 1] <= place:
+            low, step = high, 2 * step
+            high = min(len(ends), low + step)
+        return bisect_right(ends, place, low, high)
+
+    def _fill(self, start: int) -> Filled:
+        """Return how far proved cuts are known to fit."""
+        text, cuts, grower, size = self._text, self._grower.cuts, self._grower, self._size
+        place, before, count, whole = start, FRESH, 0, len(text)
+        over, step = whole + 1, max(8, int(size * self._ratio * 0.97))
+        while place < whole:
+            stop = min(place + step, over, whole)
+            if stop == whole < over:
+                ids = grower.count_after(before, text[place:])
+                if count + ids <= size:
+                    return Filled(whole, before, count + ids, over)
+                over = whole
+            found = cuts.last(text, place, stop)
+            if found == place:
+                if stop == min(over, whole):
+                    break
+                step *= 4
+                continue
+            ids, after = grower.upto(before, text, place, found)
+            if count + len(ids) <= size:
+                place, before, count = found, after, count + len(ids)
+                step = max(8, int((size - count) * self._ratio))
+            else:
+                over = found
+                step = max(1, (found - place) // 2)
+        return Filled(place, before, count, over)
+
+    def _fits(self, start: int, end: int, filled: Filled) -> bool:
+        if end <= filled.place:
+            if end == filled.place or self._grower.cuts.proves(self._text, start, end):
+                return True  # E(x[:c]) begins with the ids up to an earlier proved cut
+            return self._grower.count(self._text[start:end]) <= self._size
+        rest = self._grower.count_after(filled.before, self._text[filled.place : end])
+        return filled.count + rest <= self._size
+
+    def _longest(self, start: int, filled: Filled) -> int:
+        if filled.place == len(self._text) or (self._ends and filled.count == self._size and not self._graphemes):
+            return filled.place  # each character has at least a part of an id
+        first, last = filled.place, min(filled.over - 1, len(self._text))
+        if self._graphemes:
+            places = [place for place in self._borders(start, last) if place >= first]
+            if filled.place not in places and filled.place > start:  # a proved cut inside a grapheme
+                places = [*reversed([*self._borders(start, last)])]
+                return next((place for place in places if self._fits(start, place, filled)), start)
+            return next((place for place in reversed(places) if self._fits(start, place, filled)), start)
+        return first + self._greatest(first, last - first, lambda size: self._fits(start, first + size, filled))
+
+    def _borders(self, start: int, stop: int) -> list[int]:
+        """Return the borders of graphemes after one of them."""
+        found = list[int]()
+        for match in _GRAPHEME.finditer(self._text, start):
+            if match.end() > stop:
+                break
+            found.append(match.end())
+        return found
+
+    def _greatest(self, first: int, most: int, fits: Callable[[int], bool]) -> int:
+        """Return the greatest number of characters after `first` that fits, up to `most`; 0 does."""
+        if most <= FEW:
+            return next((size for size in range(most, 0, -1) if fits(size)), 0)
+        low, high, step = 0, most + 1, FEW // 2  # low fits, high does not
+        while low + 1 < high:
+            at = min(low + step, most) if high > most else (low + high) // 2
+            if fits(at):
+                low, step = at, 2 * step
+            else:
+                high = at
+        at = low
+        stop = min(most, low + self._grower.reach(self._text[first + low])) if low < most else low
+        while at < stop:
+            at += 1
+            if fits(at):
+                low = at
+                stop = min(most, low + self._grower.reach(self._text[first + low])) if low < most else low
+        return low
+
+    # ------------------------------------------------------------------ ends
+
+    def shortest_start(self) -> int:
+        """Return the start of the longest end that has at most `size` ids."""
+        return self._suffix(0, len(self._text), self._size)
+
+    def _suffix(self, first: int, end: int, most: int) -> int:
+        """Return the start of the longest part that ends at `end` with at most `most` ids; not before `first`."""
+        text, grower = self._text, self._grower
+
+        def fits(size: int) -> bool:
+            return grower.count(text[end - size : end]) <= most
+
+        low, high, step = 0, end - first + 1, max(8, int(most * self._ratio))
+        if end - first <= FEW:
+            size = self._greatest(first, end - first, fits)
+            return self._whole(first, end - size, end)
+        while low + 1 < high:
+            at = min(low + step, end - first) if high == end - first + 1 else (low + high) // 2
+            if fits(at):
+                low, step = at, max(8, step // 4) if high == end - first + 1 else step
+            else:
+                high = at
+        start = end - low
+        cut = grower.cuts.last(text, first, start) if start > first else first
+        if cut > first and (after := grower.count_from(text, cut, end)) is not None and after > most:
+            start = next((at for at in range(cut + 1, start) if fits(end - at)), start)
+        else:
+            at = start
+            while at > first and at > start - grower.reach(text[start - 1]):
+                at -= 1
+                if fits(end - at):
+                    start = at
+        return self._whole(first, start, end)
+
+    def _whole(self, first: int, start: int, end: int) -> int:
+        """Return the first border of graphemes from `start` on, if they are kept whole."""
+        if not self._graphemes or start == first:
+            return start
+        begin = self._text.rfind("\n", 0, start) + 1
+        return next((place for place in [begin, *self._borders(begin, end)] if place >= start), end)
+
+
+def chunks(
+    grower: Grower,
+    text: str,
+    size: int,
+    overlap: int,
+    at: str,
+    graphemes: bool,
+    count: Callable[[list[str]], NDArray[np.int64]],
+) -> Chunks:
+    """Return the parts of a text; see `Tokenizer.chunks`."""
+    return Chunks(text, Chunker(grower, text, size, graphemes=graphemes).spans(at, overlap), count)
+
+
+def truncated(grower: Grower, text: str, size: int, side: str, graphemes: bool) -> str:
+    """Return the beginning or the end of a text; see `Tokenizer.truncate`."""
+    check_choice("side", side, ("left", "right"))
+    chunker = Chunker(grower, text, size, graphemes=graphemes)
+    return text[: chunker.longest()] if side == "right" else text[chunker.shortest_start() :]

@@ -1,0 +1,257 @@
+"""Arrow's C interface: arrays of other libraries are read, and lists of ids handed over, without a Python object each.
+
+Source: "The Arrow C data interface" and "The Arrow PyCapsule Interface", arrow.apache.org.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import count
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.support.errors import InputError
+
+# The formats of integers.
+NUMBERS = dict(zip((b"c", b"C", b"s", b"S", b"i", b"I", b"l", b"L"), "bBhHiIqQ", strict=True))
+LISTS = {b"+l": "int32", b"+L": "int64"}  # the formats of lists, and the type of their offsets
+
+
+class ArrowSchema(ctypes.Structure):
+    """The type of an array."""
+
+    _fields_ = (
+        *((name, ctypes.c_char_p) for name in ("format", "name", "metadata")),
+        *((name, ctypes.c_int64) for name in ("flags", "n_children")),
+        *((name, ctypes.c_void_p) for name in ("children", "dictionary", "release", "private")),
+    )
+
+
+class ArrowArray(ctypes.Structure):
+    """An array."""
+
+    _fields_ = (
+        *((name, ctypes.c_int64) for name in ("length", "null_count", "offset", "n_buffers", "n_children")),
+        ("buffers", ctypes.POINTER(ctypes.c_void_p)),
+        *((name, ctypes.c_void_p) for name in ("children", "dictionary", "release", "private")),
+    )
+
+
+_GET = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+_RELEASE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+_DESTROY = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+class _Stream(ctypes.Structure):
+    _fields_ = (
+        *(("get_schema", _GET), ("get_next", _GET)),
+        *((name, ctypes.c_void_p) for name in ("get_last_error", "release", "private")),
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Reading.
+
+
+@contextmanager
+def arrow_arrays(column: Any) -> Iterator[tuple[ArrowSchema, list[ArrowArray]]]:
+    """Give the type and the arrays of a column, as long as the context lasts; InputError if it cannot be read."""
+    arrays, schema = list[ArrowArray](), ArrowSchema()
+    if hasattr(column, "__arrow_c_array__"):
+        # The capsules release what is in them, after the context.
+        schema_capsule, array_capsule = column.__arrow_c_array__()
+        found = ArrowArray.from_address(_address(array_capsule, b"arrow_array"))
+        yield ArrowSchema.from_address(_address(schema_capsule, b"arrow_schema")), [found]
+        return
+    capsule = column.__arrow_c_stream__()
+    stream = _Stream.from_address(_address(capsule, b"arrow_array_stream"))
+    try:
+        _check_code(stream.get_schema(ctypes.addressof(stream), ctypes.addressof(schema)))
+        while True:
+            array = ArrowArray()
+            _check_code(stream.get_next(ctypes.addressof(stream), ctypes.addressof(array)))
+            if not array.release:
+                break
+            arrays.append(array)
+        yield schema, arrays
+    finally:
+        for one in (*arrays, schema):
+            if one.release:
+                _RELEASE(one.release)(ctypes.addressof(one))
+
+
+def _address(capsule: object, name: bytes) -> int:
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+    address: int = get(capsule, name)
+    return address
+
+
+def _check_code(code: int) -> None:
+    if code:
+        raise InputError(f"expected an Arrow array that can be read; its stream failed with error {code}")
+
+
+def check_valid(array: ArrowArray, first: int, count: int, done: int, what: str = "text") -> None:
+    """Raise InputError for a missing value; `done` of them were before the array. what: the values of the column."""
+    validity = array.buffers[0]
+    if validity and array.null_count:
+        bits = np.frombuffer(ctypes.string_at(validity, (first + count + 7) // 8), np.uint8)
+        valid = np.unpackbits(bits, bitorder="little")[first : first + count]
+        if not valid.all():
+            expected = "a string" if what == "text" else "ids"
+            place = done + int(valid.argmin())
+            raise InputError(f"{what} {place}: expected {expected}, not null: drop or fill nulls first")
+
+
+def copied(address: int, count: int, width: np.dtype[Any]) -> NDArray[np.int64]:
+    """Return `count` integers at an address as int64."""
+    found: NDArray[Any] = np.frombuffer(ctypes.string_at(address, count * width.itemsize), width)
+    return found.astype(np.int64)
+
+
+def read_lists(column: Any) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    """Return the ids of a column of lists of integers, joined, and their offsets.
+
+    Raises InputError for another type, a missing list or id, and an id that is not of uint32.
+    """
+    parts, sizes, done = [np.zeros(0, np.int64)], [np.zeros(1, np.int64)], 0
+    with arrow_arrays(column) as (schema, arrays):
+        kind = bytes(schema.format or b"")
+        inside = _child(ArrowSchema, schema) if kind in LISTS else None
+        value = bytes(inside.format or b"") if inside is not None else b""
+        if value not in NUMBERS:
+            found = f"{'lists' if inside is not None else 'values'} of the type that Arrow writes {(value or kind)!r}"
+            raise InputError(f"expected a column of lists of ids, not {found}")
+        for array in arrays:
+            first, rows = int(array.offset), int(array.length)
+            if not rows:
+                continue
+            check_valid(array, first, rows, done, "list")
+            width: np.dtype[Any] = np.dtype(LISTS[kind])
+            offsets = copied((array.buffers[1] or 0) + first * width.itemsize, rows + 1, width)
+            held, number = _child(ArrowArray, array), np.dtype(NUMBERS[value])
+            begin, size = int(held.offset + offsets[0]), int(offsets[-1] - offsets[0])
+            if size:
+                check_valid(held, begin, size, 0, "list value")
+                parts.append(copied((held.buffers[1] or 0) + begin * number.itemsize, size, number))
+            sizes.append(np.diff(offsets))
+            done += rows
+    ids = np.concatenate(parts)
+    if len(ids) and not (int(ids.min()) >= 0 and int(ids.max()) < 1 << 32):
+        raise InputError(f"expected ids from 0 to {2**32 - 1}, not {int(ids.min())} to {int(ids.max())}")
+    return ids.astype(np.uint32), np.cumsum(np.concatenate(sizes))
+
+
+def _child(kind: Any, of: Any) -> Any:
+    """Return the only child of a schema or an array."""
+    return kind.from_address(ctypes.c_void_p.from_address(of.children).value)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Handing over: a list array whose buffers are those of the NumPy arrays, which stay until the reader releases it.
+
+_KEPT: dict[int, tuple[object, ...]] = {}  # what a structure points to, by the number in its `private`
+_MADE: dict[int, Any] = {}  # the structures in capsules, by their addresses
+_POINTER = ctypes.sizeof(ctypes.c_void_p)
+_NULLABLE = 2
+_NUMBERS = count(1)
+
+
+@_RELEASE
+def _release_schema(address: int) -> None:
+    _drop(ArrowSchema.from_address(address))
+
+
+@_RELEASE
+def _release_array(address: int) -> None:
+    _drop(ArrowArray.from_address(address))
+
+
+def kept_structures() -> int:
+    """Return how many structures were handed over and are not released yet."""
+    return len(_KEPT)
+
+
+def _drop(thing: Any) -> None:
+    """Release a structure, wherever its reader moved it, and the children that nobody moved."""
+    for number in range(thing.n_children):
+        child = type(thing).from_address(ctypes.c_void_p.from_address(thing.children + _POINTER * number).value or 0)
+        if child.release:
+            _drop(child)
+    thing.release = None
+    _KEPT.pop(thing.private, None)
+
+
+def _keep(thing: Any, release: Any, *held: object) -> Any:
+    """Set what releases a structure, and keep what it points to until then."""
+    number = next(_NUMBERS)
+    thing.private, thing.release = number, ctypes.cast(release, ctypes.c_void_p).value
+    _KEPT[number] = held
+    return thing
+
+
+def _schema(kind: bytes, name: bytes, children: Sequence[ArrowSchema] = ()) -> ArrowSchema:
+    pointers = (ctypes.c_void_p * len(children))(*map(ctypes.addressof, children))
+    made = ArrowSchema(format=kind, name=name, flags=_NULLABLE, n_children=len(children))
+    made.children = ctypes.addressof(pointers) if children else None
+    return _keep(made, _release_schema, pointers, children, kind, name)
+
+
+def _array(length: int, values: NDArray[Any], children: Sequence[ArrowArray] = ()) -> ArrowArray:
+    pointers = (ctypes.c_void_p * len(children))(*map(ctypes.addressof, children))
+    buffers = (ctypes.c_void_p * 2)(None, values.ctypes.data)
+    made = ArrowArray(length=length, n_buffers=2, n_children=len(children))
+    made.buffers = ctypes.cast(buffers, ctypes.POINTER(ctypes.c_void_p))
+    made.children = ctypes.addressof(pointers) if children else None
+    return _keep(made, _release_array, pointers, children, buffers, values)
+
+
+def lists_capsules(ids: NDArray[np.uint32], offsets: NDArray[np.int64]) -> tuple[object, object]:
+    """Return the two capsules of a large list array of uint32, as `__arrow_c_array__` does."""
+    ids, offsets = np.ascontiguousarray(ids, np.uint32), np.ascontiguousarray(offsets, np.int64)
+    schema = _schema(b"+L", b"", [_schema(b"I", b"item")])
+    array = _array(len(offsets) - 1, offsets, [_array(len(ids), ids)])
+    return _capsule(schema, b"arrow_schema"), _capsule(array, b"arrow_array")
+
+
+# Names of capsules have to outlive them.
+_NAMES = {name: ctypes.create_string_buffer(name) for name in (b"arrow_schema", b"arrow_array")}
+
+
+def _capsule(thing: Any, name: bytes) -> object:
+    new = ctypes.pythonapi.PyCapsule_New
+    new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+    address = ctypes.addressof(thing)
+    _MADE[address] = thing
+    destroy = ctypes.cast(_DESTROYS[name], ctypes.c_void_p)
+    return new(address, ctypes.addressof(_NAMES[name]), destroy)
+
+
+_POINTER_OF = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
+
+
+def _destroyed(capsule: int, name: bytes) -> None:
+    """Release what nobody took out of a capsule, and forget the structure."""
+    thing = _MADE.pop(_POINTER_OF(capsule, ctypes.addressof(_NAMES[name])), None)
+    if thing is not None and thing.release:
+        _drop(thing)
+
+
+@_DESTROY
+def _destroy_schema(capsule: int) -> None:
+    _destroyed(capsule, b"arrow_schema")
+
+
+@_DESTROY
+def _destroy_array(capsule: int) -> None:
+    _destroyed(capsule, b"arrow_array")
+
+
+_DESTROYS = {b"arrow_schema": _destroy_schema, b"arrow_array": _destroy_array}

@@ -153,7 +153,8 @@ class Prefixes:
         self._cuts = ProvedCuts(engine, special)
         self._encoder = engine.normalized_encoder
         self._quick = engine.fast_paths["text"].encode
-        self._quick_word = FastPath(Encoder(engine.segmenter, SplitterEngine(())).slot).encode
+        self._words = Encoder(engine.segmenter, SplitterEngine(()))
+        self._quick_word = FastPath(self._words.slot).encode
 
     # ------------------------------------------------------------------ is_prefix
 
@@ -376,10 +377,7 @@ class Prefixes:
 
     def _encode_words(self, words: list[bytes]) -> list[list[int]]:
         if self.byte_level and len(words) <= FEW:
-            quick = [self._quick_word(word.decode()) if _is_text(word) else None for word in words]
-            found = [ids for ids in quick if ids is not None]
-            if len(found) == len(words):
-                return found
+            return [*map(self._encode_word, words)]
         if not words:
             return []
         bounds = np.cumsum([0, *map(len, words)], dtype=np.int64)
@@ -387,6 +385,12 @@ class Prefixes:
             return self._encoder.encode_words(np.frombuffer(b"".join(words), np.uint8), bounds).to_lists()
         except InputError:
             return []
+
+    def _encode_word(self, word: bytes) -> list[int]:
+        found = self._quick_word(word.decode()) if _is_text(word) else None
+        if found is None:
+            found = self._words.encode(word).tolist()  # which makes the next call quick
+        return found
 
     def _futures(
         self, state: int, has_saved: bool, firsts: frozenset[int] | None

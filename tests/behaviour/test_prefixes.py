@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import pytest
 
 import subwords
+from inside import SentencePiece
 from seeds import seed_of_run
 from subwords import InputError
-from subwords.spec.normalizer import SentencePiece
 
 Ids = tuple[int, ...]
 ONLY_ESCAPES = (SentencePiece(remove_extra_whitespaces=False),)

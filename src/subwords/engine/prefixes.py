@@ -20,11 +20,8 @@ from subwords.engine.fast_path import FastPath
 from subwords.engine.growing import ProvedCuts
 from subwords.engine.open_words import late_borders, read_borders
 from subwords.kernels.layout import CODE_POINTS, REACH
-from subwords.models.bpe.model import BPE
-from subwords.models.unigram.model import Unigram
-from subwords.models.wordpiece.model import WordPiece
 from subwords.spec.normalizer import SentencePiece
-from subwords.spec.splitter import NAMED
+from subwords.spec.splitter import NAMED, Split
 from subwords.split.splitter import SplitterEngine
 from subwords.support.checks import check_integer, encode_text
 from subwords.support.errors import InputError
@@ -89,7 +86,7 @@ class Healing:
     data: bytes
 
 
-class Row(NamedTuple):
+class SplitWay(NamedTuple):
     """One way to split a text, and its ids. closed: a word ends at its end. paths: classes of characters after it."""
 
     ids: Ids
@@ -97,7 +94,7 @@ class Row(NamedTuple):
     paths: list[tuple[int, ...]]
 
 
-class Node(NamedTuple):
+class TreeNode(NamedTuple):
     """A beginning of a text with one way to split it: its ids, and the classes before which a word may then begin."""
 
     ids: Ids
@@ -110,21 +107,15 @@ class UndecidedError(Exception):
 
 def refusal(engine: Engine) -> str | None:
     """Return why nothing is proved for a tokenizer; None if it is supported."""
-    model, segmenter = engine.model, engine.segmenter
-    if isinstance(model, WordPiece):
-        plain = engine.splitter.rule == NAMED["bert"] and model.prefix
-        return None if plain else "WordPiece with another splitter than BERT's, or without a prefix"
-    if not isinstance(model, BPE | Unigram):
-        return "a model of whole words"
-    if isinstance(model, BPE):
-        if model.marked or model.words_only or model.user_ids or model.unused_ids or model.parts:
-            return "BPE with a prefix, a suffix, whole words only, or tokens that do not merge"
-        if segmenter.whole_words is not None and len(segmenter.whole_words.ends):
-            return "BPE with tokens that only whole words become"
-        if model.unknown == "drop":
-            return "a model that leaves out unknown text"
-        if model.byte_level and not (segmenter.goes_on and engine.normalizer is None):
-            return "byte-level BPE with a normalizer, or without all bytes"
+    segmenter, rule = engine.segmenter, engine.splitter.rule
+    if segmenter.unproved is not None:
+        return segmenter.unproved
+    if segmenter.marks_words:
+        return None if rule == NAMED["bert"] else "WordPiece with another splitter than BERT's"
+    if engine.model.byte_level and not (segmenter.goes_on and engine.normalizer is None):
+        return "byte-level BPE with a normalizer, or without all bytes"
+    if not all(isinstance(step, Split) for step in rule):
+        return "a splitter that changes text"
     if engine.splitter.machine is None:
         return "a splitter that is not one automaton"
     if not segmenter.apart and max(late_borders(engine.splitter.machine)[0]) > 1:
@@ -151,7 +142,8 @@ class Prefixes:
             if index >= 0:
                 self._vocab[index] = bytes([byte])
         self._byte_ids = frozenset(index for index in model.byte_ids.tolist() if index >= 0 and not self.byte_level)
-        if isinstance(model, WordPiece):
+        self._by_words = engine.segmenter.marks_words
+        if self._by_words:
             return
         machine = engine.splitter.machine
         assert machine is not None, "refused above"
@@ -161,7 +153,8 @@ class Prefixes:
         self._cuts = ProvedCuts(engine, special)
         self._encoder = engine.normalized_encoder
         self._quick = engine.fast_paths["text"].encode
-        self._quick_word = FastPath(Encoder(engine.segmenter, SplitterEngine(())).slot).encode
+        self._words = Encoder(engine.segmenter, SplitterEngine(()))
+        self._quick_word = FastPath(self._words.slot).encode
 
     # ------------------------------------------------------------------ is_prefix
 
@@ -203,7 +196,7 @@ class Prefixes:
 
     def _cut_before(self, row: list[int]) -> int:
         """Return how many ids are before the last proved cut of their text, which they are the ids of."""
-        if len(row) < NEAR or isinstance(self._engine.model, WordPiece) or not self._cuts.fresh or not self._late:
+        if len(row) < NEAR or self._by_words or not self._cuts.fresh or not self._late:
             return 0
         data = self._bytes(row)
         text, _ = _whole_characters(data)
@@ -215,7 +208,7 @@ class Prefixes:
 
     def _shared(self, row: list[int]) -> int:
         """Return how many ids at the beginning those of their own text share with them."""
-        if isinstance(self._engine.model, WordPiece) or self._added.keys() & {*row}:
+        if self._by_words or self._added.keys() & {*row}:
             return 0
         text, _ = _whole_characters(self._bytes(row))
         found = self._inner(text) if text is not None else []
@@ -248,7 +241,7 @@ class Prefixes:
         """Return a text whose encoding begins with these ids, or is them (whole); None if there is none."""
         if not row:
             return ""
-        if isinstance(self._engine.model, WordPiece):
+        if self._by_words:
             return self._words_witness(row, whole)
         text, half = _whole_characters(self._bytes(row))
         if text is None or (whole and half) or (self._finder and self._finder.literal.occurs(text)):
@@ -356,7 +349,7 @@ class Prefixes:
 
     # ------------------------------------------------------------------ splits that texts to come decide
 
-    def _rows(self, text: str, half: bytes) -> Iterator[Row]:
+    def _rows(self, text: str, half: bytes) -> Iterator[SplitWay]:
         """Yield the ways to split a text and the bytes of half a character, with their ids."""
         cut = self._cuts.last(text, 0, len(text)) if self._cuts.fresh and len(text) > NEAR else 0
         head = tuple(self._inner(text[:cut])) if cut else ()
@@ -380,14 +373,11 @@ class Prefixes:
                 needed.setdefault(word, len(needed))
         encoded = self._encode_words([*needed])
         for words, closed, paths in ways if encoded else ():
-            yield Row(head + tuple(index for word in words for index in encoded[needed[word]]), closed, paths)
+            yield SplitWay(head + tuple(index for word in words for index in encoded[needed[word]]), closed, paths)
 
     def _encode_words(self, words: list[bytes]) -> list[list[int]]:
         if self.byte_level and len(words) <= FEW:
-            quick = [self._quick_word(word.decode()) if _is_text(word) else None for word in words]
-            found = [ids for ids in quick if ids is not None]
-            if len(found) == len(words):
-                return found
+            return [*map(self._encode_word, words)]
         if not words:
             return []
         bounds = np.cumsum([0, *map(len, words)], dtype=np.int64)
@@ -395,6 +385,12 @@ class Prefixes:
             return self._encoder.encode_words(np.frombuffer(b"".join(words), np.uint8), bounds).to_lists()
         except InputError:
             return []
+
+    def _encode_word(self, word: bytes) -> list[int]:
+        found = self._quick_word(word.decode()) if _is_text(word) else None
+        if found is None:
+            found = self._words.encode(word).tolist()  # which makes the next call quick
+        return found
 
     def _futures(
         self, state: int, has_saved: bool, firsts: frozenset[int] | None
@@ -448,7 +444,7 @@ class Prefixes:
             classes[~known] = -1
         return [np.flatnonzero(classes == kind) for kind in range(self._machine.count)]
 
-    def _after(self, row: Row, half: bytes) -> Iterator[str]:
+    def _after(self, row: SplitWay, half: bytes) -> Iterator[str]:
         """Yield texts that put the borders of a row, to be tried: none if its word ends anyway."""
         end = self._machine.count
         for path in row.paths:
@@ -517,7 +513,7 @@ class Prefixes:
     def _model_bytes(self, prefix: bytes) -> bytes:
         """Return what the model reads of a text that begins with a prefix, with spaces for U+2581."""
         engine = self._engine
-        if isinstance(engine.model, WordPiece):
+        if self._by_words:
             raise InputError("continuations are not proved for WordPiece: one letter may make a whole word unknown")
         if engine.normalizer is None:
             before = b""
@@ -592,21 +588,21 @@ class Prefixes:
             return range(0)
         return range(first, bisect_left(tokens, True, first, key=lambda token: token[: len(data)] > data))
 
-    def _nodes(self, data: bytes) -> list[Node]:
+    def _nodes(self, data: bytes) -> list[TreeNode]:
         """Return the ways on which a beginning of a text may be encoded."""
         text, half = _whole_characters(self._escaped(data))
         assert text is not None, "checked"
         if not data:
-            return [Node((), NO_CLASSES)]
+            return [TreeNode((), NO_CLASSES)]
         if not half and not self._late:
-            return [Node(tuple(self._inner(text)), NO_CLASSES)]
+            return [TreeNode(tuple(self._inner(text)), NO_CLASSES)]
         found: dict[Ids, frozenset[int]] = {}
         for row in self._rows(text, half):
             classes = frozenset(path[0] for path in row.paths) if row.closed else NO_CLASSES
             found[row.ids] = found.get(row.ids, NO_CLASSES) | classes
-        return [Node(ids, classes) for ids, classes in found.items()]
+        return [TreeNode(ids, classes) for ids, classes in found.items()]
 
-    def _longer(self, prefix: bytes, place: int, node: Node) -> Iterator[Ids]:
+    def _longer(self, prefix: bytes, place: int, node: TreeNode) -> Iterator[Ids]:
         """Yield the leaves that are the ids of a node and a token that goes beyond the end of the prefix."""
         beyond = self._beyond(prefix[place:])
         ids, tokens = self._table.trie.ids[beyond.start : beyond.stop], self._table.trie.tokens

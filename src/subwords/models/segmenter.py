@@ -208,6 +208,8 @@ class Segmenter(ABC):
     goes_on = (
         False  # whether tokens stay as they are where two neighbours are the segmentation of their text, any bytes
     )
+    unproved: str | None = "a model of whole words"  # why the beginnings of its encodings are not known (X1)
+    marks_words = False  # whether the ids of a text tell where its words begin
     whole_words: TokenWords | None = None
     unk_id: int | None = None  # the id of unknown symbols
     shows_unknown = False  # whether an unknown token is shown as its text, as SentencePiece does

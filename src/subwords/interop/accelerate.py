@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.engine.encoding import EncodingBatch, columns_of, extent
-from subwords.interop.engines import ALLOW, ComparedEngine, FastWatch, SlowWatch, engine_of
+from subwords.interop.engines import ALLOW, ComparedEngine, FastWatch, SlowWatch, compared_engine
 from subwords.interop.hf import HFEncoding
 from subwords.interop.verify import needed
 from subwords.spec.padding import LONGEST, SIDES, Padding, Truncation
@@ -27,12 +27,12 @@ from subwords.spec.token_batch import filled_rows, lists_of, places_of_rows
 from subwords.support.checks import check_flag
 from subwords.support.errors import InputError, MissingName, SubwordsError
 
-T = TypeVar("T")
+HFTokenizer = TypeVar("HFTokenizer")
 
 MOST_ENGINES = 4  # of one tokenizer: NLLB has one template for the source and one for the target, and goes to and fro
 
 
-def accelerate(tokenizer: T, *, strict: bool = False) -> T:
+def accelerate(tokenizer: HFTokenizer, *, strict: bool = False) -> HFTokenizer:
     """Return a tokenizer of transformers as one of its class whose calls are answered by this package.
 
     tokenizer: any object that `AutoTokenizer.from_pretrained` returns, of transformers 5. The result has its class (a
@@ -108,7 +108,8 @@ def _accelerated(original: Any, strict: bool) -> Any:
         methods["pad"] = _pad
     label = (_STRICT if strict else _COUNTING) + f"{original.__module__}:{original.__qualname__}".replace(".", "/")
     space = {"__module__": __name__, "__qualname__": label, "__doc__": original.__doc__, "__slots__": ("_subwords",)}
-    made: Any = type(original)(original.__name__, (Accelerated, original), space | methods)
+    kind: Any = type(original)
+    made = kind(original.__name__, (Accelerated, original), space | methods)
     made._original, made._strict = original, strict
     return made
 
@@ -185,7 +186,7 @@ class _State:
         if found is None and key not in self.refused:
             try:
                 original = _original(tokenizer)
-                found = engine_of(tokenizer, original, original._encode_plus)
+                found = compared_engine(tokenizer, original, original._encode_plus)
             except SubwordsError as error:
                 self.refused[key] = error
                 return None
@@ -546,7 +547,7 @@ def _cleaned(self: Any, engine: ComparedEngine, texts: list[str], options: dict[
     cleans = options.get("clean_up_tokenization_spaces")
     if not (self.clean_up_tokenization_spaces if cleans is None else cleans):
         return texts
-    if engine.is_bpe and not self.clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output:
+    if not engine.cleans and not self.clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output:
         _original(self).decode([], clean_up_tokenization_spaces=True)  # warns once that it does not
         return texts
     return [self.clean_up_tokenization(text) for text in texts]

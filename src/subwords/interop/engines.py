@@ -15,7 +15,6 @@ from typing import Any
 
 from subwords.formats.hf.tokenizer_json import read_tokenizer_json
 from subwords.interop.verify import ComparedText, Side, checked_reason, compare_ids, probes
-from subwords.models.bpe.model import BPE
 from subwords.spec.template import Slot, Template
 from subwords.support.errors import FormatError, SubwordsWarning
 from subwords.tokenizer import Tokenizer, load
@@ -37,7 +36,7 @@ class ComparedEngine:
         self.tok = tok
         self.tokens: Sequence[str] = tok.spec.spellings
         self.ids: Mapping[str, int] = tok.spec.ids_by_spelling
-        self.is_bpe = isinstance(tok.model, BPE)
+        self.cleans = True  # whether spaces before punctuation are removed if asked; not in BPE
         self.decodes = self.converts = True  # whether text and tokens of ids are the original's
         pieces = tok.template.pieces(False) if tok.template else ()
         self.plain_types = all(piece.type_id == 0 for piece in pieces)  # of a single text
@@ -84,7 +83,8 @@ class FastWatch:
 
     def __init__(self, tokenizer: Any) -> None:
         self._backend = backend = tokenizer.backend_tokenizer
-        self._model = [name for name in OF_MODELS if hasattr(backend.model, name)]
+        theirs = backend.model
+        self._settings = [name for name in OF_MODELS if hasattr(theirs, name)]
         self._samples = len(_state_of(backend.normalizer) or b"") > MOST_STATE
         self._changes: _Changes | None = None
         if hasattr(backend, "__dict__"):
@@ -99,7 +99,7 @@ class FastWatch:
     def state(self) -> Any:
         """Return what differs if ids, spans or texts may differ: all components but the vocabulary, and a count."""
         backend = self._backend
-        normalizer, model = backend.normalizer, backend.model
+        normalizer, theirs = backend.normalizer, backend.model
         if self._samples and normalizer is not None:  # SentencePiece's charsmap: 1 ms
             first: Any = type(normalizer), normalizer.normalize_str(SAMPLE)
         else:
@@ -110,7 +110,7 @@ class FastWatch:
             _state_of(backend.pre_tokenizer),
             _state_of(backend.post_processor),
             _state_of(backend.decoder),
-            *[getattr(model, name, None) for name in self._model],
+            *[getattr(theirs, name, None) for name in self._settings],
         )
 
 
@@ -142,7 +142,7 @@ _known: weakref.WeakValueDictionary[bytes, ComparedEngine] = (
 )  # by digest; all were compared
 
 
-def engine_of(tokenizer: Any, original: Any, encode: Callable[..., Any]) -> ComparedEngine:
+def compared_engine(tokenizer: Any, original: Any, encode: Callable[..., Any]) -> ComparedEngine:
     """Return the engine for the present state of a tokenizer; FormatError if its results would differ.
 
     original: the same with the original's methods. encode: its method that gives a BatchEncoding.
@@ -152,8 +152,9 @@ def engine_of(tokenizer: Any, original: Any, encode: Callable[..., Any]) -> Comp
         found = ComparedEngine(_of_files(original, name))
         compare_with(original, found, encode, fast=False)
         return found
+    backend = tokenizer.backend_tokenizer
     try:
-        data = tokenizer.backend_tokenizer.to_str()
+        data = backend.to_str()
     except Exception as error:
         raise FormatError(f"{name}: tokenizers cannot write it: {checked_reason(error)}") from None
     _, _, rest = data.partition('"added_tokens"')  # before it: how calls cut and fill, which change it
@@ -161,10 +162,12 @@ def engine_of(tokenizer: Any, original: Any, encode: Callable[..., Any]) -> Comp
     known = _known.get(digest)
     if known is not None:
         return known
-    spec = read_tokenizer_json(data.encode(), name)
-    if getattr(spec.model, "dropout", None):
+    theirs = backend.model
+    if getattr(theirs, "dropout", None):
         raise FormatError(f"{name}: its model drops merges at random (dropout): set it to None")
+    spec = read_tokenizer_json(data.encode(), name)
     found = ComparedEngine(Tokenizer(spec).with_(padding=None, truncation=None))
+    found.cleans = type(theirs).__name__ != "BPE"  # as the original asks
     compare_with(original, found, encode, fast=True)
     _known[digest] = found
     return found

@@ -373,7 +373,7 @@ def _transformers(path: Path, ours: Tokenizer, library: str, threads: int) -> Or
         token=lambda index: str(tok.convert_ids_to_tokens(index)),
         encode_one=encode,
         decode=tok.batch_decode,
-        decode_one=tok.decode,
+        decode_one=lambda ids: str(tok.decode(ids)),
     )
 
 

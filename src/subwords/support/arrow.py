@@ -162,16 +162,6 @@ _NULLABLE = 2
 _NUMBERS = count(1)
 
 
-@_RELEASE
-def _release_schema(address: int) -> None:
-    _drop(ArrowSchema.from_address(address))
-
-
-@_RELEASE
-def _release_array(address: int) -> None:
-    _drop(ArrowArray.from_address(address))
-
-
 def kept_structures() -> int:
     """Return how many structures were handed over and are not released yet."""
     return len(_KEPT)
@@ -187,19 +177,23 @@ def _drop(thing: Any) -> None:
     _KEPT.pop(thing.private, None)
 
 
-def _keep(thing: Any, release: Any, *held: object) -> Any:
+# What readers call with the address to which they moved a structure.
+_RELEASES = {kind: _RELEASE(lambda at, kind=kind: _drop(kind.from_address(at))) for kind in (ArrowSchema, ArrowArray)}
+
+
+def _keep(thing: Any, *held: object) -> None:
     """Set what releases a structure, and keep what it points to until then."""
-    number = next(_NUMBERS)
-    thing.private, thing.release = number, ctypes.cast(release, ctypes.c_void_p).value
+    thing.private = number = next(_NUMBERS)
+    thing.release = ctypes.cast(_RELEASES[type(thing)], ctypes.c_void_p).value
     _KEPT[number] = held
-    return thing
 
 
 def _schema(kind: bytes, name: bytes, children: Sequence[ArrowSchema] = ()) -> ArrowSchema:
     pointers = (ctypes.c_void_p * len(children))(*map(ctypes.addressof, children))
     made = ArrowSchema(format=kind, name=name, flags=_NULLABLE, n_children=len(children))
     made.children = ctypes.addressof(pointers) if children else None
-    return _keep(made, _release_schema, pointers, children, kind, name)
+    _keep(made, pointers, children, kind, name)
+    return made
 
 
 def _array(length: int, values: NDArray[Any], children: Sequence[ArrowArray] = ()) -> ArrowArray:
@@ -208,7 +202,8 @@ def _array(length: int, values: NDArray[Any], children: Sequence[ArrowArray] = (
     made = ArrowArray(length=length, n_buffers=2, n_children=len(children))
     made.buffers = ctypes.cast(buffers, ctypes.POINTER(ctypes.c_void_p))
     made.children = ctypes.addressof(pointers) if children else None
-    return _keep(made, _release_array, pointers, children, buffers, values)
+    _keep(made, pointers, children, buffers, values)
+    return made
 
 
 def lists_capsules(ids: NDArray[np.uint32], offsets: NDArray[np.int64]) -> tuple[object, object]:
@@ -244,14 +239,4 @@ def _destroyed(capsule: int, name: bytes) -> None:
         _drop(thing)
 
 
-@_DESTROY
-def _destroy_schema(capsule: int) -> None:
-    _destroyed(capsule, b"arrow_schema")
-
-
-@_DESTROY
-def _destroy_array(capsule: int) -> None:
-    _destroyed(capsule, b"arrow_array")
-
-
-_DESTROYS = {b"arrow_schema": _destroy_schema, b"arrow_array": _destroy_array}
+_DESTROYS = {name: _DESTROY(lambda capsule, name=name: _destroyed(capsule, name)) for name in _NAMES}

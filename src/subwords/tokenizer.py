@@ -380,6 +380,8 @@ class Tokenizer:
         self, text: Input, *, special: SpecialPolicy = TEXT, template: bool = False
     ) -> int: ...
     @overload
+    def count_tokens(self, text: Sequence[Mapping[str, Any]]) -> int: ...
+    @overload
     def count_tokens(
         self,
         text: Iterable[Input],
@@ -392,7 +394,8 @@ class Tokenizer:
     ) -> int | NDArray[np.int64]:
         """Return how many ids a text has, or of a list or a column of texts, how many each has, as an int64 array.
 
-        It is the length of what `encode` returns.
+        It is the length of what `encode` returns. A list of messages (dicts) counts as `chat(messages).ids` does; take
+        these for other options of `chat`. Columns of Arrow are read in place, and other threads run meanwhile.
 
         >>> import subwords
         >>> tok = subwords.train(["ab ab"], vocab_size=257)
@@ -407,6 +410,10 @@ class Tokenizer:
                 return count
         from subwords.engine.call import is_one_text
 
+        if isinstance(text, list) and text and isinstance(text[0], Mapping):
+            if special is not TEXT or template is not False:
+                raise InputError("special and template are those of the chat template: count messages without them")
+            return len(self.chat(text).ids)
         if not is_one_text(text):
             batch = self.encode_batch(text, special=special, template=template)
             import numpy as np
@@ -658,21 +665,16 @@ class Tokenizer:
         combined characters. Raises InputError if a character has more than `size` ids.
 
         >>> import subwords
-        >>> parts = subwords.load("demo").chunks("Rays of light. They are refracted.", 8, at="sentence")
+        >>> parts = subwords.load("demo").chunks("Rays of light. They are refracted.", 6, at="sentence")
         >>> [*parts], parts.spans.tolist(), parts.counts.tolist()
         (['Rays of light. ', 'They are refracted.'], [[0, 15], [15, 34]], [5, 5])
         """
         from subwords.engine.chunks import chunks
 
-        return chunks(
-            self._growers[special],
-            text,
-            size,
-            overlap,
-            at,
-            graphemes,
-            lambda parts: self.count_tokens(parts, special=special),
-        )
+        def count(parts: list[str]) -> NDArray[np.int64]:
+            return self.count_tokens(parts, special=special)
+
+        return chunks(self._growers[special], text, size, overlap=overlap, at=at, graphemes=graphemes, count=count)
 
     def truncate(
         self, text: str, size: int, *, side: Side = "right", special: SpecialPolicy = TEXT, graphemes: bool = False

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import threading
+import time
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -19,7 +21,8 @@ from subwords import InputError, Tokenizer
 
 TEXT = (
     "The low lower lowest words, 12345 of them: naïve cafés aren't newer.\n\n  It's 'so'; ünd 中文字。 สวัสดี \t\r\n x! "
-    'He paid 3.50 in the U.S.A. today... "Really?" said Dr. Who (yes.) and left. Next e.g. this. 日本語は空白がない。はい!'
+    'He paid 3.50 in the U.S.A. today... "Really?" said Dr. Who (yes.) and left. Next e.g. this. '
+    "日本語は空白がない。はい!"
 )
 ODD = (
     *(" ", "  ", "\n", "\t", "\r\n", "'s", "a", "ab", "12", "--", "é", "e\u0301", "\u0301", "\ufdfa", "각", "\u1100"),
@@ -193,3 +196,101 @@ def test_parts_of_families_equal_the_definition(family: int) -> None:
 @pytest.mark.parametrize("name", FILES)
 def test_parts_of_files_equal_the_definition(data: Path, name: str) -> None:
     check(subwords.load(file_of(data, name)), random.Random(f"{name} {seed_of_run()}"), 25)
+
+
+# ------------------------------------------------------------------ examples
+
+
+def test_sentences_by_the_rules_of_unicode() -> None:
+    tok = subwords.load("demo")
+    text = 'He paid 3.50 in the U.S.A. today... "Really?" said Dr. Who (yes.) and left. Next e.g. this.'
+    # The rules know no abbreviations, but a lower-case letter after a full stop goes on.
+    ends = [0, *sentence_ends(text), len(text)]
+    found = [text[a:b] for a, b in pairwise(ends)]
+    expected = [
+        "He paid 3.50 in the U.S.A. today... ",
+        '"Really?" ',
+        "said Dr. ",
+        "Who (yes.) and left. ",
+        "Next e.g. this.",
+    ]
+    assert found == expected
+    size = max(map(tok.count_tokens, found))
+    parts = tok.chunks(text, size, at="sentence")
+    assert {*np.cumsum([len(part) for part in parts]).tolist()} <= {*ends}
+
+
+def test_a_word_that_is_too_long_is_cut() -> None:
+    tok = subwords.load("demo")
+    for at in ("word", "sentence", "line"):
+        parts = tok.chunks("x" * 1000 + " end", 10, at=at)  # type: ignore[arg-type]
+        assert "".join(parts) == "x" * 1000 + " end" and parts.counts.max() <= 10
+
+
+def test_sequences() -> None:
+    parts = subwords.load("demo").chunks("Rays of light are refracted", 3)
+    assert len(parts) == len(parts.spans) == 2
+    assert parts[0] == parts[-2] == "Rays of light" and parts[:1] == ["Rays of light"]
+    assert repr(parts) == "Chunks(2 parts of 27 characters)" and parts.text[:4] == "Rays"
+    empty = subwords.load("demo").chunks("", 3)
+    assert [*empty] == [] and empty.spans.shape == (0, 2) and empty.counts.tolist() == []
+    assert subwords.load("demo").truncate("", 3) == ""
+
+
+def test_wrong_options() -> None:
+    tok: Any = subwords.load("demo")
+    for text, size, options in (
+        ("a", 0, {}), ("a", True, {}), ("a", 1.5, {}), (b"a", 1, {}), (None, 1, {}), ("\ud800", 1, {}),
+        ("a", 2, {"overlap": 2}), ("a", 2, {"overlap": -1}), ("a", 2, {"at": "page"}), ("a", 2, {"graphemes": 1}),
+        ("a", 2, {"special": "no"}),
+    ):  # fmt: skip
+        with pytest.raises(InputError):
+            tok.chunks(text, size, **options)
+    with pytest.raises(InputError, match="side"):
+        tok.truncate("a", 1, side="middle")
+    with pytest.raises(InputError, match=r"expected a size of at least 4 ids: '🙂', character 1, has as many, not 3"):
+        subwords.train(["a"], vocab_size=256).chunks("a🙂", 3)
+    assert subwords.train(["a"], vocab_size=256).truncate("🙂", 3) == ""
+
+
+def test_long_texts_without_cuts_and_with_spaces() -> None:
+    """Letters, spaces and signs without a proved cut: parts are encoded for a time or two, not all of the text."""
+    tok = subwords.load("demo")
+    for unit in ("a", " ", "ab" * 9, "中", "\n", ". "):
+        text = unit * (20_000 // len(unit))
+        for at in ("token", "sentence"):
+            parts = tok.chunks(text, 400, at=at)  # type: ignore[arg-type]
+            assert "".join(parts) == text and parts.counts.max() <= 400
+
+
+def test_counts_of_messages() -> None:
+    tok = subwords.load("demo").with_tokens(["<|end|>"])
+    tok = tok.with_(chat_template="{% for m in messages %}{{ m.content }}<|end|>{% endfor %}")
+    messages = [{"role": "user", "content": "Rays of light<|end|>"}]
+    assert tok.count_tokens(messages) == len(tok.chat(messages).ids)
+    with pytest.raises(InputError, match="count messages without them"):
+        tok.count_tokens(messages, template=True)  # type: ignore[call-overload]
+    assert tok.count_tokens([]).tolist() == []
+
+
+def test_other_threads_run_while_columns_are_counted() -> None:
+    """A thread that only counts goes on while another is in the kernels: they do not hold the lock."""
+    arrow = pytest.importorskip("pyarrow")
+    tok, column = subwords.load("demo"), arrow.array([TEXT * 20] * 3000)
+    expected = tok.count_tokens(column[:1])[0]
+    ended = threading.Event()
+    found = []
+
+    def count() -> None:
+        found.append(tok.count_tokens(column))
+        ended.set()
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    ticks = 0
+    while not ended.is_set():
+        time.sleep(0.0005)
+        ticks += 1
+    thread.join()
+    assert found[0].tolist() == [expected] * 3000
+    assert ticks >= 10

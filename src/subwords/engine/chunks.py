@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from bisect import bisect_right
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Literal, NamedTuple, TypeAlias, overload
 
@@ -11,8 +11,8 @@ import numpy as np
 import regex
 from numpy.typing import NDArray
 
-from subwords.engine.growing import FRESH, LOOK, Before, Grower
-from subwords.support.checks import check_choice, check_flag, check_integer, check_string, encode_text
+from subwords.engine.growing import FRESH, Before, Grower
+from subwords.support.checks import check_choice, check_flag, check_integer, encode_text
 from subwords.support.errors import InputError
 
 Kind: TypeAlias = Literal["token", "word", "sentence", "line"]
@@ -42,14 +42,14 @@ _LOWER_NEXT = r"[^\p{SB=LE}\p{SB=UP}\p{SB=LO}\p{SB=SE}\p{SB=CR}\p{SB=LF}\p{SB=AT
 _SENTENCE_END = regex.compile(
     rf"{_SEP}"  # SB4
     rf"|\p{{SB=ST}}{_X}{_AFTER}(?:{_SEP}|(?!{_GOES_ON}))"  # SB8a to SB11
-    rf"|\p{{SB=AT}}{_X}(?!\p{{SB=NU}}|(?<=[\p{{SB=UP}}\p{{SB=LO}}]{_X[:-1]}\p{{SB=AT}}{_X[:-1]})\p{{SB=UP}})"  # SB6, SB7
+    rf"|\p{{SB=AT}}{_X}(?!\p{{SB=NU}}|(?<=[\p{{SB=UP}}\p{{SB=LO}}]{_X[:-1]}\p{{SB=AT}}{_X[:-1]})\p{{SB=UP}})"  # SB6, 7
     rf"{_AFTER}(?:{_SEP}|(?!{_GOES_ON}|{_LOWER_NEXT}))"  # SB8 to SB11
 )
 _AT_END = regex.compile(r"(?r)[\p{SB=CL}\p{SB=SP}\p{SB=EX}\p{SB=FO}\r\n]*")
 _GRAPHEME = regex.compile(r"\X")
 
 
-class Places:
+class EndPlaces:
     """Where parts of a text may end: after the first character, and before the last one."""
 
     def __init__(self, text: str) -> None:
@@ -85,12 +85,14 @@ class Places:
         """Return where a sentence that ends after `place` may have its last sign."""
         first, stop = self._run
         if not first < place <= stop:
-            first = max(0, _AT_END.match(self._text, 0, place).start() - 2)
+            match = _AT_END.match(self._text, 0, place)
+            assert match is not None, "it matches the empty string"
+            first = max(0, match.start() - 2)
             self._run = (first, place)
         return first
 
     def first(self, kind: Kind, start: int, stop: int) -> int:
-        """Return the first place of a kind from `start` on, below `stop`; `stop` if there is none. start: at least 1."""
+        """Return the first place of a kind from `start` (at least 1) on, below `stop`; `stop` if there is none."""
         text, at = self._text, start
         if kind == "token":
             return start
@@ -111,12 +113,12 @@ class Places:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-class Filled(NamedTuple):
-    """A text from a start on: up to `place`, a proved cut, it has `count` ids, and no place from `over` on fits."""
+class KnownFit(NamedTuple):
+    """A text from a start on: up to `place`, a proved cut, it has `total` ids, and no place from `over` on fits."""
 
     place: int
     before: Before
-    count: int
+    total: int
     over: int
 
 
@@ -164,7 +166,7 @@ class Chunker:
         if not text.isascii():
             encode_text(text)  # raises InputError for a lone surrogate
         self._grower, self._text, self._graphemes = grower, text, graphemes
-        self._places = Places(text)
+        self._places = EndPlaces(text)
         self._ends: memoryview | None = None  # of the ids of the whole text, where they tell those of its parts
         self._known = 0  # how many of these are before the next part
         assert isinstance(size, int)
@@ -181,7 +183,7 @@ class Chunker:
         found: list[tuple[int, int]] = []
         start = stop = 0
         if len(self._text) > self._size and (ends := self._grower.ends(self._text)) is not None:
-            self._ends = memoryview(ends)
+            self._ends = ends.data
         while stop < len(self._text):
             end = self._end(start, KINDS[kind])
             if end <= stop:  # the overlap left no room
@@ -197,15 +199,19 @@ class Chunker:
         text, filled = self._text, self._filled(start) or self._fill(start)
         if filled.place == len(text):
             return len(text)
+        most = min(filled.over - 1, len(text))
+        if most > filled.place + FEW and len(kinds) > 1:
+            most = self._longest(start, filled)  # many places are beyond it
         for kind in kinds[:-1]:
-            end = self._places.last(kind, start, min(filled.over - 1, len(text)))
+            end = self._places.last(kind, start, most)
             while end > start and not self._fits(start, end, filled):
                 end = self._places.last(kind, start, end - 1)
             if end > start:
                 return end
         end = self._longest(start, filled)
         if end == start:
-            size = _GRAPHEME.match(text, start).end() - start if self._graphemes else 1
+            match = _GRAPHEME.match(text, start) if self._graphemes else None
+            size = match.end() - start if match else 1
             raise InputError(
                 f"expected a size of at least {self._grower.count(text[start : start + size])} ids: "
                 f"{text[start : start + size]!r:.60}, character {start}, has as many, not {self._size}"
@@ -226,7 +232,7 @@ class Chunker:
         """Return the end of the longest beginning that has at most `size` ids."""
         return self._longest(0, self._fill(0))
 
-    def _filled(self, start: int) -> Filled | None:
+    def _filled(self, start: int) -> KnownFit | None:
         """Return the same as `_fill`, from the ids of the whole text; None if they do not tell."""
         ends, text, proves = self._ends, self._text, self._grower.cuts.proves
         if ends is None:
@@ -241,15 +247,15 @@ class Chunker:
             return None
         target = before + self._size - count  # a place with as many ids before it fits
         if target >= len(ends):
-            return Filled(len(text), FRESH, count + len(ends) - before, len(text) + 1)
+            return KnownFit(len(text), FRESH, count + len(ends) - before, len(text) + 1)
         limit = ends[target - 1] if target > before else at
         if limit > at and ends[target] > limit and proves(text, at, limit):
             self._known = target
-            return Filled(limit, FRESH, self._size, limit + 1)  # each character has at least a part of an id
+            return KnownFit(limit, FRESH, self._size, limit + 1)  # each character has at least a part of an id
         place = self._grower.cuts.last(text, at, limit)
         first = next((cut for cut in range(limit, min(limit + NEAR, len(text))) if proves(text, at, cut)), len(text))
         self._known = bisect_right(ends, place, before, target)
-        return Filled(place, FRESH, count + self._known - before, first)
+        return KnownFit(place, FRESH, count + self._known - before, first)
 
     def _before(self, place: int) -> int:
         """Return how many ids of the whole text end at a place or before it; the last part began near it."""
@@ -265,7 +271,7 @@ class Chunker:
             high = min(len(ends), low + step)
         return bisect_right(ends, place, low, high)
 
-    def _fill(self, start: int) -> Filled:
+    def _fill(self, start: int) -> KnownFit:
         """Return how far proved cuts are known to fit."""
         text, cuts, grower, size = self._text, self._grower.cuts, self._grower, self._size
         place, before, count, whole = start, FRESH, 0, len(text)
@@ -273,9 +279,9 @@ class Chunker:
         while place < whole:
             stop = min(place + step, over, whole)
             if stop == whole < over:
-                ids = grower.count_after(before, text[place:])
-                if count + ids <= size:
-                    return Filled(whole, before, count + ids, over)
+                rest = grower.count_after(before, text[place:])
+                if count + rest <= size:
+                    return KnownFit(whole, before, count + rest, over)
                 over = whole
             found = cuts.last(text, place, stop)
             if found == place:
@@ -290,18 +296,18 @@ class Chunker:
             else:
                 over = found
                 step = max(1, (found - place) // 2)
-        return Filled(place, before, count, over)
+        return KnownFit(place, before, count, over)
 
-    def _fits(self, start: int, end: int, filled: Filled) -> bool:
+    def _fits(self, start: int, end: int, filled: KnownFit) -> bool:
         if end <= filled.place:
             if end == filled.place or self._grower.cuts.proves(self._text, start, end):
                 return True  # E(x[:c]) begins with the ids up to an earlier proved cut
             return self._grower.count(self._text[start:end]) <= self._size
         rest = self._grower.count_after(filled.before, self._text[filled.place : end])
-        return filled.count + rest <= self._size
+        return filled.total + rest <= self._size
 
-    def _longest(self, start: int, filled: Filled) -> int:
-        if filled.place == len(self._text) or (self._ends and filled.count == self._size and not self._graphemes):
+    def _longest(self, start: int, filled: KnownFit) -> int:
+        if filled.place == len(self._text) or (self._ends and filled.total == self._size and not self._graphemes):
             return filled.place  # each character has at least a part of an id
         first, last = filled.place, min(filled.over - 1, len(self._text))
         if self._graphemes:
@@ -388,6 +394,7 @@ def chunks(
     grower: Grower,
     text: str,
     size: int,
+    *,
     overlap: int,
     at: str,
     graphemes: bool,

@@ -348,7 +348,7 @@ class Grower:
             return None
         if not engine.splitter.keeps_text or (engine.normalizer and not engine.normalizer.keeps(text)):
             return None
-        found = np.cumsum(self._begins[self.encode(text)])
+        found: NDArray[np.int64] = np.cumsum(self._begins[self.encode(text)])
         return found if len(found) and found[-1] == len(text) else None  # others strip whitespace beside a token
 
     @cached_property
@@ -356,7 +356,7 @@ class Grower:
         """How many characters begin in the bytes of each id."""
         vocab = self._engine.model.vocab
         begins = np.concatenate([np.zeros(1, np.int64), np.cumsum((vocab.data[: vocab.offsets[-1]] & 0xC0) != 0x80)])
-        return begins[vocab.offsets[1:]] - begins[vocab.offsets[:-1]]
+        return np.asarray(begins[vocab.offsets[1:]] - begins[vocab.offsets[:-1]], np.int64)
 
     def spans(self, text: str) -> NDArray[np.int64]:
         """Return the characters of each id of a whole text, shape (n, 2)."""

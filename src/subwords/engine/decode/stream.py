@@ -141,7 +141,7 @@ def check_stop(stop: StopLike | None, size: int) -> tuple[tuple[str, ...], froze
 
 MOST_ENTRIES = 1 << 17  # of a table, beside those of its first state
 MOST_REPLAYED = 64  # ids
-_START = (0, 0)
+_START: tuple[int, int] = (0, 0)
 
 _State: TypeAlias = tuple[tuple[bytes, ...], int]
 _Ready: TypeAlias = Callable[[Any], Any]
@@ -215,7 +215,9 @@ class DecodeStream:
         self._shown = ""  # the rest of the prompt's text, which is not returned
         self._ready = _UNKNOWN  # finds an id in the table
         self._node = 0  # the part of a stop at the end, which waits
-        self._marks = deque([_START])  # numbers of characters, and the ids that give them, from the last returned on
+        self._marks: deque[tuple[int, int]] = deque(
+            [_START]
+        )  # numbers of characters, and the ids that give them, from the last returned on
         self.stopped: Stop | None = None
         size = 0
         for index in prompt:
@@ -450,7 +452,7 @@ class DecodeStreams:
             raise InputError(f"expected {len(self._slots)} ids, one for each slot, not {len(given)}")
         found: list[Any]
         if _IDS.issuperset(map(type, given)):
-            found = [*map(call, self._ready, given)]  # a comprehension takes twice the time
+            found = [*map(_call, self._ready, given)]  # a comprehension takes twice the time
         else:
             found = [ready(ids) if type(ids) is int else None for ready, ids in zip(self._ready, given, strict=True)]
         if not _TEXTS.issuperset(map(type, found)):
@@ -521,6 +523,7 @@ class DecodeStreams:
         return f"DecodeStreams({len(self._slots)} slots, {over} of them stopped or finished)"
 
 
+_call: Any = call  # type checkers do not see that it fits `map`
 _IDS, _TEXTS = frozenset({int, type(None)}), frozenset({str})
 
 

@@ -593,7 +593,7 @@ class Tokenizer:
         >>> tok = subwords.load("demo")
         >>> stream = tok.stream(stop=[" re", "\n"])
         >>> "".join(stream.feed(tok.encode("Rays are refracted"))), stream.stopped
-        ('Rays are', Stop(stop=' re', characters=8, ids=3))
+        ('Rays are', Stop(stop=' re', characters=8, ids=2))
         """
         return self._id_decoder.stream(prompt, stop, skip_special_tokens)
 

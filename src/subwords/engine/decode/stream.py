@@ -415,7 +415,7 @@ class DecodeStreams:
     >>> streams = tok.streams(2, stop=".")
     >>> ids = tok.encode_batch(["Rays of light.", "are refracted"]).to_lists()
     >>> [streams.step(step) for step in zip(*ids)]
-    [['R', 'are'], ['ays', ' re'], [' of', 'fract'], [' light', 'ed']]
+    [['Rays', 'are'], [' of', ' refracted']]
     """
 
     def __init__(self, new: Callable[[Ids, StopLike], DecodeStream], size: int, stop: StopLike) -> None:

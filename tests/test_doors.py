@@ -40,4 +40,4 @@ def test_recipes_run_with_the_real_packages(recipe: str, tmp_path: Path, monkeyp
 def test_every_door_of_the_tables_has_a_recipe() -> None:
     named = {package for recipe in RECIPES for package in packages(recipe)}
     doors = {"pyarrow", "polars", "duckdb", "pandas", "datasets", "langchain_text_splitters", "llama_index", "litellm"}
-    assert doors | {"chonkie", "datatrove"} <= named
+    assert doors | {"chonkie", "datatrove", "dolma"} <= named

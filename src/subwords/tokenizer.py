@@ -714,8 +714,8 @@ class Tokenizer:
 
         >>> import subwords
         >>> tok = subwords.load("demo")
-        >>> [tok.decode(row) for row in tok.continuations(b" refrang")]
-        [' refrangible', ' refrang']
+        >>> [tok.decode(row) for row in tok.continuations(b"Rays of ligh")]
+        ['Rays of light', 'Rays of lighth', 'Rays of ligh']
         """
         return self._prefixes(special).continuations(prefix, limit)
 

@@ -88,8 +88,8 @@ def align(a: TokenizerLike, b: TokenizerLike, text: Input, *, special: SpecialPo
     what it inserts goes with the text there. special: as in `Tokenizer.encode`, for both. Raises InputError as it does.
 
     >>> import subwords
-    >>> a = subwords.train(["low lower"] * 9, vocab_size=262)
-    >>> b = subwords.train(["low lower"] * 9, vocab_size=30, algorithm="wordpiece")
+    >>> a = subwords.train(["low lower"] * 9, vocab_size=261)
+    >>> b = subwords.train(["low lower"] * 9, vocab_size=14, algorithm="wordpiece")
     >>> [(chunk.text, len(chunk.a), len(chunk.b)) for chunk in subwords.study.align(a, b, "lower low")]
     [(b'lower', 2, 1), (b' low', 1, 1)]
     """
@@ -198,11 +198,11 @@ def vocabulary_map(a: TokenizerLike, b: TokenizerLike) -> VocabularyMap:
     gives the parts of other tokens.
 
     >>> import subwords
-    >>> a = subwords.train(["low lower"] * 9, vocab_size=262)
+    >>> a = subwords.train(["low lower"] * 9, vocab_size=261)
     >>> b = subwords.train(["low lower"] * 9, vocab_size=12, algorithm="unigram")
     >>> found = subwords.study.vocabulary_map(a, b)
-    >>> a.token_bytes(261), b.token_bytes(int(found.ids[261])), found.counts["equal"]
-    (b' low', b' low', 6)
+    >>> a.token_bytes(260), found.reason(260), b.token_bytes(int(found.ids[260]))
+    (b' lower', 'equal', b' lower')
     """
     one, other = tokenizer_of(a, "a"), tokenizer_of(b, "b")
     table = one.token_table()

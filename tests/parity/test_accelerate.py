@@ -429,7 +429,9 @@ def wrapped(tokenizer: Any) -> Any:
 
 
 def test_a_mode_of_vllm(small_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    original = original_of(file_of(small_data, "gpt2/tokenizer.json"), eos_token="<|endoftext|>", bos_token="<|endoftext|>")
+    original = original_of(
+        file_of(small_data, "gpt2/tokenizer.json"), eos_token="<|endoftext|>", bos_token="<|endoftext|>"
+    )
     original.save_pretrained(str(tmp_path))
 
     class CachedHfTokenizer:

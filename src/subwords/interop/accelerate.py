@@ -126,7 +126,7 @@ def __getattr__(name: str) -> Any:
     raise MissingName(f"module {__name__!r} has no attribute {name!r}")
 
 
-def _sharing(kind: type, tokenizer: Any) -> Any:
+def _sharing(kind: Any, tokenizer: Any) -> Any:
     """Return another view of a tokenizer: an object of a class with the same `__dict__`."""
     found = kind.__new__(kind)
     object.__setattr__(found, "__dict__", tokenizer.__dict__)

@@ -508,7 +508,7 @@ def _decode(self: Any, token_ids: Any, skip_special_tokens: bool = False, **opti
             self, UNEQUAL if engine else CHANGED, "decode", token_ids, skip_special_tokens, **options
         )
     if getattr(token_ids, "ndim", 0) == 1:
-        return _decode(self, token_ids.tolist(), skip_special_tokens, **options)
+        return _decode(self, _listed(token_ids), skip_special_tokens, **options)
     if isinstance(token_ids, list | tuple) and token_ids and isinstance(token_ids[0], list | tuple):
         return _batch_decode(self, token_ids, skip_special_tokens, **options)
     if getattr(token_ids, "ndim", 0) == 2 and len(token_ids):
@@ -530,7 +530,7 @@ def _batch_decode(self: Any, sequences: Any, skip_special_tokens: bool = False, 
         lists = sequences.tolist() if getattr(sequences, "ndim", 0) == 2 else sequences
         if isinstance(lists, list | tuple):
             rows: list[Any] = [*lists]
-            lists = [ids.tolist() if getattr(ids, "ndim", 0) == 1 else ids for ids in rows]
+            lists = [*map(_listed, rows)]
         if isinstance(lists, list) and all(isinstance(ids, list | tuple) for ids in lists):
             try:
                 texts = engine.tok.decode_batch(lists, skip_special_tokens=bool(skip_special_tokens))
@@ -540,6 +540,11 @@ def _batch_decode(self: Any, sequences: Any, skip_special_tokens: bool = False, 
                 return _cleaned(self, engine, texts, options)
         reason = "sequences"
     return state.fall_back(self, reason, "batch_decode", sequences, skip_special_tokens, **options)
+
+
+def _listed(ids: Any) -> Any:
+    """Return an array of ids as a list, anything else as it is."""
+    return ids.tolist() if getattr(ids, "ndim", 0) == 1 else ids
 
 
 def _cleaned(self: Any, engine: ComparedEngine, texts: list[str], options: dict[str, Any]) -> list[str]:

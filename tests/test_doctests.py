@@ -17,6 +17,8 @@ MODULES = ["subwords", *(module.name for module in pkgutil.walk_packages(subword
 
 @pytest.mark.parametrize("name", [name for name in MODULES if not name.endswith("__main__")])
 def test_examples_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if name == "subwords.polars":
+        pytest.importorskip("polars")
     monkeypatch.chdir(tmp_path)
     failed, _ = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS)
     assert failed == 0

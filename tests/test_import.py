@@ -21,7 +21,7 @@ PUBLIC = {
     *("AddedToken", "Encoding", "EncodingBatch", "Normalizer", "Padding", "PromptCache", "Reading", "Special"),
     *("Splitter", "Text"),
     *("TokenBatch", "Tokenizer", "TokenizerSpec", "Truncation", "WordCounts"),
-    *("count", "load", "normalizer", "splitter", "train", "warmup", *ERRORS, *SPACES),
+    *("accelerate", "count", "load", "normalizer", "splitter", "train", "warmup", *ERRORS, *SPACES),
 }
 IN_SPACES = {
     "adapt": ("Adapted", "IdMap", "extend", "id_map", "merge", "prune", "replace"),

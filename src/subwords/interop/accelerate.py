@@ -69,12 +69,12 @@ def accelerate(tokenizer: HFTokenizer, *, strict: bool = False) -> HFTokenizer:
 
 
 def _transformers() -> Any:
-    base = needed("transformers.tokenization_utils_base", "accelerate")
+    needed("transformers", "accelerate")
     try:
         import_module("transformers.tokenization_utils_tokenizers")
     except ImportError:
         raise InputError("accelerate needs transformers 5 or later: pip install -U transformers") from None
-    return base
+    return import_module("transformers.tokenization_utils_base")
 
 
 # ---------------------------------------------------------------------------------------------------------------------

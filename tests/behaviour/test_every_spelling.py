@@ -37,18 +37,26 @@ WITH_TOKENIZER: dict[str, Call] = {
     "encode_with": lambda t: subwords.sampling.encode_with(t, "lower", method="fewest"),
     "evaluate": lambda t: subwords.study.evaluate(t, TEXTS, progress=False),
     "explain": lambda t: subwords.study.explain(t, "lower").to_dict(),
+    "align": lambda t: subwords.study.align(t, OTHER, "low"),
+    "align, second": lambda t: subwords.study.align(OTHER, t, "low"),
+    "diff": lambda t: subwords.study.diff(t, OTHER, progress=False),
+    "diff, second": lambda t: subwords.study.diff(OTHER, t, progress=False),
     "extend": lambda t: subwords.adapt.extend(t, OTHER_TEXTS, count=1, progress=False).vocab,
     "id_map": lambda t: subwords.adapt.id_map(t, OTHER),
     "id_map, second": lambda t: subwords.adapt.id_map(OTHER, t),
     "IdMap.check": lambda t: subwords.adapt.id_map(TOK, OTHER).check(t, OTHER),
     "is_canonical": lambda t: subwords.study.is_canonical(t, [75, 78]),
+    "lock": lambda t: subwords.files.lock(t).digest,
     "merge": lambda t: subwords.adapt.merge(t, OTHER),
     "merge, second": lambda t: subwords.adapt.merge(OTHER, t),
     "prune": lambda t: subwords.adapt.prune(t, drop=[TOK.vocab_size - 1]),
     "replace": lambda t: subwords.adapt.replace(t, OTHER_TEXTS, count=1, progress=False),
     "segmentations": lambda t: subwords.sampling.segmentations(t, "low"),
+    "undertrained": lambda t: subwords.study.undertrained(t, embeddings=np.ones((TOK.vocab_size + 4, 2))),
     "verify": lambda t: subwords.files.verify("tok.json", other=t),
     "verify_training": lambda t: subwords.study.verify_training(t, TEXTS),
+    "vocabulary_map": lambda t: subwords.study.vocabulary_map(t, OTHER),
+    "vocabulary_map, second": lambda t: subwords.study.vocabulary_map(OTHER, t),
     "why_not": lambda t: subwords.study.why_not(t, "lowest"),
 }
 
@@ -60,6 +68,7 @@ WITH_CORPUS: dict[str, Call] = {
     "convert": lambda c: subwords.files.convert("tok.json", "converted.json", source=c, progress=False),
     "count": lambda c: subwords.count(c, progress=False),
     "encode_files": lambda c: TOK.encode_files(c, "ids.npy", progress=False),
+    "diff": lambda c: subwords.study.diff(TOK, OTHER, source=c, progress=False),
     "evaluate": lambda c: subwords.study.evaluate(TOK, c, progress=False),
     "explain_training": lambda c: subwords.study.explain_training(c, vocab_size=258),
     "extend": lambda c: subwords.adapt.extend(TOK, c, count=1, progress=False),
@@ -76,7 +85,7 @@ WITH_CORPUS: dict[str, Call] = {
 }
 
 # Functions whose first argument is something else, which other tests try.
-NEITHER = {"load", "normalizer", "splitter", "warmup", "open", "check"}
+NEITHER = {"accelerate", "bench", "load", "normalizer", "splitter", "warmup", "open", "check", "check_lock"}
 
 CORPORA: dict[str, Callable[[], Any]] = {
     "path": lambda: "corpus.txt",
@@ -151,7 +160,7 @@ def test_every_public_function_is_tried() -> None:
     assert {*functions} - NEITHER == tried - {"IdMap.check", "encode_files", "mix"}
     for name, function in functions.items():
         first = next(iter(inspect.signature(function).parameters))
-        assert (first in ("tokenizer", "tokenizers")) <= (name in WITH_TOKENIZER)
+        assert (first in ("tokenizer", "tokenizers")) <= (name in {*WITH_TOKENIZER, *NEITHER})
 
 
 @pytest.mark.parametrize("name", WITH_TOKENIZER)

@@ -32,8 +32,8 @@ class AlignedChunk(NamedTuple):
 class Alignment(Report):
     """What `align` found: chunks in order, which cover the text and all ids.
 
-    text: its UTF-8. spans: the bytes of each chunk, int64 of shape (n, 2). a, b: its ids among ids_a and ids_b, as
-    ranges, int64 of shape (n, 2); empty if the tokenizer drops this text. Iterating yields each `AlignedChunk`.
+    text: its UTF-8. spans: the bytes of each chunk, int64 of shape (n, 2). a, b: its ids by the first and by the second
+    tokenizer, among ids_a and ids_b, as ranges, int64 of shape (n, 2); empty if the tokenizer drops this text. Iterating yields each `AlignedChunk`.
     """
 
     text: bytes
@@ -81,7 +81,7 @@ def _listed(ids: Iterable[int]) -> str:
     return " ".join(map(str, ids))
 
 
-def align(a: TokenizerLike, b: TokenizerLike, text: Input, *, special: SpecialPolicy = "text") -> Alignment:
+def align(tokenizer: TokenizerLike, other: TokenizerLike, text: Input, *, special: SpecialPolicy = "text") -> Alignment:
     """Return the ids of a text by two tokenizers, in the smallest chunks at whose ends both have a border.
 
     Borders may be inside characters. Text that one of them drops, such as spaces in BERT, goes with what follows it;
@@ -93,7 +93,7 @@ def align(a: TokenizerLike, b: TokenizerLike, text: Input, *, special: SpecialPo
     >>> [(chunk.text, len(chunk.a), len(chunk.b)) for chunk in subwords.study.align(a, b, "lower low")]
     [(b'lower', 2, 1), (b' low', 1, 1)]
     """
-    tokenizers = tokenizer_of(a, "a"), tokenizer_of(b, "b")
+    tokenizers = tokenizer_of(tokenizer), tokenizer_of(other, "other")
     data = input_bytes(text)
     encoded = [tok(text, template=False, special=special, truncation=False, padding=False) for tok in tokenizers]
     spans = [_in_order(one.byte_spans) for one in encoded]
@@ -150,7 +150,7 @@ MEANINGS = {
 
 @dataclass(frozen=True)
 class VocabularyMap(Report):
-    """What `vocabulary_map` found, by id of `a`.
+    """What `vocabulary_map` found, by id of the first tokenizer, a; b is the second.
 
     ids: the id of `b` with the same bytes, -1 if there is none; int64, to index rows of an output matrix. reasons:
     uint8, places in `names`. targets[offsets[i]:offsets[i + 1]]: all such ids for id i; int64. examples: a token each.
@@ -190,8 +190,8 @@ class VocabularyMap(Report):
         return [Table(MAP_COLUMNS, rows, "Ids of equal bytes", "tab:vocabulary-map")]
 
 
-def vocabulary_map(a: TokenizerLike, b: TokenizerLike) -> VocabularyMap:
-    """Return for each id of `a` the ids of `b` that add the same bytes to a text (ALGORITHMS.md, V15).
+def vocabulary_map(tokenizer: TokenizerLike, other: TokenizerLike) -> VocabularyMap:
+    """Return for each id of a tokenizer the ids of another that add the same bytes to a text (ALGORITHMS.md, V15).
 
     `Ġthe`, `▁the` and WordPiece's `the` all add b" the". Special tokens are only those of equal content, or of equal
     role ("eos") if no content is equal. For drafts of another vocabulary and for distillation; `adapt.id_map` also
@@ -204,10 +204,10 @@ def vocabulary_map(a: TokenizerLike, b: TokenizerLike) -> VocabularyMap:
     >>> a.token_bytes(260), found.reason(260), b.token_bytes(int(found.ids[260]))
     (b' lower', 'equal', b' lower')
     """
-    one, other = tokenizer_of(a, "a"), tokenizer_of(b, "b")
+    one, two = tokenizer_of(tokenizer), tokenizer_of(other, "other")
     table = one.token_table()
-    by_bytes, by_name = _by_bytes(other), _names(other)
-    by_role = {role: index for role, index in other.roles.items() if index in by_name.values()}
+    by_bytes, by_name = _by_bytes(two), _names(two)
+    by_role = {role: index for role, index in two.roles.items() if index in by_name.values()}
     names, roles = {index: name for name, index in _names(one).items()}, {i: role for role, i in one.roles.items()}
     rows, reasons = list[list[int]](), np.zeros(len(table), np.uint8)
     for index, data in enumerate(table):

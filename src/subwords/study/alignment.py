@@ -33,7 +33,8 @@ class Alignment(Report):
     """What `align` found: chunks in order, which cover the text and all ids.
 
     text: its UTF-8. spans: the bytes of each chunk, int64 of shape (n, 2). a, b: its ids by the first and by the second
-    tokenizer, among ids_a and ids_b, as ranges, int64 of shape (n, 2); empty if the tokenizer drops this text. Iterating yields each `AlignedChunk`.
+    tokenizer, as ranges of ids_a and ids_b, int64 of shape (n, 2); empty if the tokenizer drops this text. Iterating
+    yields each `AlignedChunk`.
     """
 
     text: bytes

@@ -129,7 +129,9 @@ class Chunks(Sequence[str]):
     """
 
     def __init__(self, text: str, spans: NDArray[np.int64], count: Callable[[list[str]], NDArray[np.int64]]) -> None:
-        self.text, self.spans, self._count = text, spans, count
+        self.text: str = text
+        self.spans: NDArray[np.int64] = spans
+        self._count = count
 
     @cached_property
     def counts(self) -> NDArray[np.int64]:

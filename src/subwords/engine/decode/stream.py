@@ -69,7 +69,7 @@ class StopTexts:
         self._moves: list[dict[str, int]] = [{}]
         self._fails, self._found = [0], [""]  # the longest node that ends another; the longest text that ends it
         self._begins = [""]  # a text that begins with the node
-        self.depths = [0]
+        self.depths: list[int] = [0]
         for text in texts:
             node = 0
             for char in text:
@@ -165,7 +165,9 @@ class StreamTable:
     """
 
     def __init__(self, skipped: AbstractSet[int], stop_ids: AbstractSet[int], stops: StopTexts | None) -> None:
-        self.skipped, self.stop_ids, self.stops = skipped, stop_ids, stops
+        self.skipped: AbstractSet[int] = skipped
+        self.stop_ids: AbstractSet[int] = stop_ids
+        self.stops: StopTexts | None = stops
         self.rest: dict[int, Any] = {}
         self._states: dict[_State, dict[int, Any]] = {REST: self.rest}
         self._left = MOST_ENTRIES

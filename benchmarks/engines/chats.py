@@ -6,7 +6,7 @@ An engine's `chat` gives functions by these names, for one template; those that 
 - mask: a conversation to (ids, for each whether the assistant writes it).
 - history: a conversation to what `append` needs of it.
 - append: that, the ids of an answer, it as a message, and a next message, to the ids of all, with those of the answer
-  as they are. An engine without it renders and encodes everything again.
+  as they are. An engine that cannot do this renders and encodes the whole conversation.
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ class BackOff(Again):
         return self.begin(version.text + part) if found is None else found
 
     def tail(self, version: Version, part: str, check: bool = True) -> Version | None:
-        """Return the version with more text, of which only the end is encoded; None if the check fails."""
+        """Return the longer version, whose end alone is encoded; None if the check fails."""
         import numpy as np
 
         kept = max(0, len(version.ids) - BACK)

@@ -380,7 +380,7 @@ class Exactly(TextStage):
 
     @property
     def is_over(self) -> bool:
-        """Whether the token is none that changes."""
+        """Whether no decoder step changes the token."""
         return self._waiting is None
 
     def feed(self, text: Traced) -> Traced:

@@ -380,7 +380,7 @@ class Exactly(TextStage):
 
     @property
     def is_over(self) -> bool:
-        """Whether no decoder step changes the token."""
+        """Whether no token waits to be changed."""
         return self._waiting is None
 
     def feed(self, text: Traced) -> Traced:

@@ -200,7 +200,7 @@ ENDLESS = {
     "time": "{% for a in range(99999) %}{{ ('x' * 60000000).upper() | length }}{% endfor %}",
     "memory": "{% set ns = namespace(x=[]) %}{% for a in range(99999) %}"
     "{% set ns.x = ns.x + ['a' * 60000000 ~ a] %}{% endfor %}",
-    "a pattern": "{{ ('<' * 900000) | striptags }}",
+    "one operation": "{{ (3 ** 90000000) is none }}",
 }
 
 

@@ -104,7 +104,8 @@ def _growing(result: Result) -> str:
     stream = per_byte("growing", "stream")
     columns: dict[str, Column] = {
         "append, µs": _shown(append),
-        "append, times 1,000 characters": _shown(seconds("growing", "append_times")),
+        "fresh append, times 1,000 characters": _shown(seconds("growing", "fresh_append_times")),
+        "remembered append, times 1,000 characters": _shown(seconds("growing", "append_times")),
         f"append, times {_peer(result)}": versus(append),
         "fresh chat, ms": _shown(fresh),
         "fresh chat, times one encode": _shown(seconds("growing", "fresh_chat_times")),
@@ -114,7 +115,8 @@ def _growing(result: Result) -> str:
         "hit beyond the new part, µs": _shown(hit),
         f"hit, times {_peer(result)}": versus(hit),
         "stream, MB/s": _rate(stream),
-        "stream, of whole rate": _shown(seconds("growing", "stream_share")),
+        "fresh stream, of whole rate": _shown(seconds("growing", "fresh_stream_share")),
+        "remembered stream, of whole rate": _shown(seconds("growing", "stream_share")),
         f"stream, times {_peer(result)}": versus(stream),
         "bytes an id, appends of 200 characters": _shown(seconds("growing", "version_bytes")),
         "of 4,096": _shown(seconds("growing", "large_version_bytes")),

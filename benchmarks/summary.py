@@ -29,8 +29,8 @@ SHOWN = {
     "chat": ("text", "ids", "append_short", "append_long", *CHAT_COUNTS),
     "adversarial": ("cold_ns", "cold_times", "warm_ns", "warm_times"),
     "growing": (
-        *("append", "append_times", "fresh_chat", "fresh_chat_times", "chat", "chat_times", "hit"),
-        *("stream", "stream_share", "version_bytes", "large_version_bytes"),
+        *("append", "fresh_append_times", "append_times", "fresh_chat", "fresh_chat_times", "chat", "chat_times"),
+        *("hit", "stream", "fresh_stream_share", "stream_share", "version_bytes", "large_version_bytes"),
     ),
     "limits": (
         *("open_median", "open_99", "open_most", "needed_median", "needed_99", "needed_most", "tight", "over"),
@@ -110,11 +110,13 @@ def _growth(row: Row) -> dict[str, list[float]]:
         one = {name: _one(seconds) for name, seconds in run["seconds"].items()}
         found = {name: one[name] for name in ("append", "fresh_chat", "chat")}
         found["append_times"] = one["append"] / one["thousand"]
+        found["fresh_append_times"] = one["fresh_append"] / one["fresh_thousand"]
         found["fresh_chat_times"] = one["fresh_chat"] / one["fresh_once"]
         found["chat_times"] = one["chat"] / one["chat_once"]
         found["hit"] = max(0.0, one["hit"] - one["new"])
         if "stream" in one:
             found |= {"stream": one["stream"], "stream_share": one["whole"] / one["stream"]}
+            found["fresh_stream_share"] = one["fresh_whole"] / one["fresh_stream"]
         found |= {f"{name}_bytes": size for name, size in run.get("bytes_per_id", {}).items()}
         for name, value in found.items():
             values.setdefault(name, []).append(value)

@@ -129,7 +129,7 @@ def run(engine: Engine, job: Answer) -> Answer:
     seconds: Answer = {}
     for measure in (_append, _chat, _hit, _stream):
         seconds |= measure(grower, text, job["enough"])
-    seconds |= _fresh_chat(engine, job, text)
+    seconds |= _fresh(engine, job, text)
     answer = {"seconds": seconds, "bytes": len(text.encode()), **_memory(engine, job, text)}
     return {**answer, **digest_and_save(ids, job.get("output"))}
 
@@ -152,7 +152,7 @@ def _append(grower: Again, text: str, enough: float) -> Answer:
     begun = grower.begin(base)
     for part in [] if grower.is_whole else parts:
         _compare(grower.ids(grower.append(begun, part)), grower.encode(base + part), "an append")
-    thousands = [text[BASE + at : BASE + at + THOUSAND] for at in range(0, len(parts) * PART - THOUSAND + 1, THOUSAND)]
+    thousands = _thousands(text, len(parts) * PART // THOUSAND)
     found = _timed(
         {
             "append": lambda: [grower.append(begun, part) for part in parts],
@@ -161,6 +161,10 @@ def _append(grower: Again, text: str, enough: float) -> Answer:
         enough,
     )
     return {"append": _each(found["append"], len(parts)), "thousand": _each(found["thousand"], len(thousands))}
+
+
+def _thousands(text: str, count: int, at: int = BASE) -> list[str]:
+    return [text[start : start + THOUSAND] for start in range(at, at + count * THOUSAND, THOUSAND)]
 
 
 def _chat(grower: Again, text: str, enough: float) -> Answer:
@@ -174,17 +178,36 @@ def _chat(grower: Again, text: str, enough: float) -> Answer:
     return _timed({"chat": lambda: _talk(grower, turns), "chat_once": lambda: grower.encode(whole)}, enough, most=20)
 
 
-def _fresh_chat(engine: Engine, job: Answer, text: str) -> Answer:
-    """The same by new objects, which have met no word of the text."""
+def _fresh(engine: Engine, job: Answer, text: str) -> Answer:
+    """The same by new objects, which have met no word of the text; an append and a thousand characters after 100,000.
+
+    Each is the first thing that an object does, so that its tables and its proofs are part of the time.
+    """
     turns = [text[at * TURN : (at + 1) * TURN] for at in range(TURNS)]
-    whole, found = "".join(turns), dict[str, list[float]](fresh_chat=[], fresh_once=[])
-    spent = 0.0
-    while not found["fresh_chat"] or _goes_on(len(found["fresh_chat"]), spent, job["enough"], LEAST):
-        grower = engine.grower(engine.load(job["tokenizer"]))
-        found["fresh_chat"].append(_seconds(lambda grower=grower: _talk(grower, turns)))
-        grower = engine.grower(engine.load(job["tokenizer"]))
-        found["fresh_once"].append(_seconds(lambda grower=grower: grower.encode(whole)))
-        spent += found["fresh_chat"][-1] + found["fresh_once"][-1]
+    pieces = [text[at : at + PIECE] for at in range(0, len(text), PIECE)]
+    whole, found, spent = "".join(turns), dict[str, list[float]](), 0.0
+
+    def new() -> Again:
+        return engine.grower(engine.load(job["tokenizer"]))
+
+    while not found or _goes_on(len(found["fresh_chat"]), spent, job["enough"], LEAST):
+        one, (base, parts) = new(), _base_and_parts(new(), text)
+        begun, end = one.begin(base), BASE + len(parts) * PART
+        thousands = _thousands(text, len(parts) * PART // THOUSAND, end)
+        steps: dict[str, Callable[[], Any]] = {
+            "fresh_append": lambda one=one, begun=begun, parts=parts: [one.append(begun, part) for part in parts],
+            "fresh_thousand": lambda one=one, thousands=thousands: [one.encode(part) for part in thousands],
+            "fresh_chat": lambda made=new(): _talk(made, turns),
+            "fresh_once": lambda made=new(): made.encode(whole),
+        }
+        if one.stream() is not None:
+            steps["fresh_stream"] = lambda made=new(): _streamed(made, pieces)
+            steps["fresh_whole"] = lambda made=new(): made.encode(text)
+        for name, step in steps.items():
+            seconds = _seconds(step)
+            spent += seconds
+            count = {"fresh_append": len(parts), "fresh_thousand": len(thousands)}.get(name, 1)
+            found.setdefault(name, []).append(seconds / count)
     return found
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from subwords.tokenizer import SpecialPolicy, TokenizerLike
 
 MARK = 1024  # characters from one mark to the next, about
+FEW = MARK // 4  # characters after a mark that get none
 LABEL = 1 << 14  # characters of a leaf that still grows: longer ones would be copied too often
 OF_NODE, OF_MARK = 700, 150  # bytes of a node and of a mark, besides text and ids
 
@@ -128,10 +129,12 @@ class PromptCache:
             encode_text(rest)
         mark, known = walk.mark, walk.known - walk.mark.place
         root = ROOT._replace(before=mark.before, chars=mark.place, total_ids=mark.total_ids)
-        shared, end = root, rest[:known]
-        if known > MARK // 8:  # the next text that differs here too will find a mark
-            shared, end = self._grower.settled(root, end, most=MARK, restarts=False)
-        block, end = self._grower.settled(shared, end + rest[known:], most=MARK, restarts=False)
+        shared, block, end = root, root, rest
+        if len(rest) > FEW or not mark.place:  # fewer characters are encoded again for less than a mark costs
+            if known > MARK // 8:  # the next text that differs here too will find a mark
+                shared, end = self._grower.settled(root, rest[:known], most=MARK, restarts=False)
+                end += rest[known:]
+            block, end = self._grower.settled(shared, end, most=MARK, restarts=False)
         ids = np.concatenate([*walk.parts, *block.ids_after(root), self._grower.after(block.before, end)])
         with self._lock:
             self._texts, self._ids, self._known = self._texts + 1, self._ids + len(ids), self._known + mark.total_ids

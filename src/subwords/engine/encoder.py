@@ -146,6 +146,11 @@ CREWS = 2  # groups of states for such texts that are kept
 CUT_WORDS = 1 << 12  # long words cut at once
 CUT_TEXT = 1 << 14  # bytes of text for which the table of safe cuts is made
 
+
+def _is_short(data: bytes) -> bool:
+    return len(data) <= (layout.SHORT_TEXT if data.isascii() else MOST_WIDE)
+
+
 SPARE = Spare()  # of all encoders, whose results are alike
 
 
@@ -180,8 +185,16 @@ class Encoder:
 
     def encode(self, data: bytes, threads: int | None = 1) -> NDArray[np.uint32]:
         """Return the ids of a text, uint32: the same for every number of threads."""
-        if len(data) <= (layout.SHORT_TEXT if data.isascii() else MOST_WIDE) and not self.segmenter.joins:
-            return self._encode_short(data)
+        if _is_short(data) and not self.segmenter.joins:
+            state = self.take()
+            ids = self._ids_of_short(state, data)
+            # Give the state back last: the array may belong to it, and another thread may take it at once.
+            self.give(state)
+            return (
+                self._encode(np.frombuffer(data, np.uint8), np.array([0, len(data)], np.int64)).ids
+                if ids is None
+                else ids
+            )
         text = np.frombuffer(data, np.uint8)
         if threads is not None:
             thread_count(threads)  # raises InputError
@@ -222,22 +235,17 @@ class Encoder:
         in_threads(copied, range(len(arrays)), threads)
         return ids
 
-    def _encode_short(self, data: bytes) -> NDArray[np.uint32]:
-        """Encode a short text with as little Python as possible."""
-        state = self.take()
+    def _ids_of_short(self, state: EncoderState, data: bytes, *, begins: bool = True) -> NDArray[np.uint32] | None:
+        """Encode a short text with as little Python as possible; None: nothing was done. begins: as in `_ids_of`."""
         buffers = state.buffers
-        words = self.splitter.split_short(np.frombuffer(data, np.uint8), buffers)
+        words = self.splitter.split_short(np.frombuffer(data, np.uint8), buffers, begins=begins)
         if words is None:
-            self.give(state)
-            return self._encode(np.frombuffer(data, np.uint8), np.array([0, len(data)], np.int64)).ids
+            return None
         text, ends, out = buffers.short_text, buffers.short_ends, state.out
         count = self.kernel_with_gil(text, 0, ends, words, state.none, 0, out, 0, state.workspace)
         if count < 0:
             count, out = self.resume(state, WordChunk(text, 0, ends, state.none, True), words, out, -count)
-        ids = out[:count].copy()
-        # Give the state back last: the array belongs to it, and another thread may take it at once.
-        self.give(state)
-        return ids
+        return out[:count].copy()
 
     def encode_batch(self, texts: list[bytes], threads: int | None = None) -> TokenBatch:
         """Return the ids of many texts; threads take tasks of about PART bytes."""
@@ -265,12 +273,15 @@ class Encoder:
 
         total: the sum of scores of the text before it, None if there is none; the sum after it is returned too.
         """
-        state = self.take()
+        state, begins = self.take(), total is None
         if total is not None:
             state.counters[layout.COUNTER.begin] = 0
-            state.scratch.sums[[layout.SUM.total, layout.SUM.before]] = total
-        bounds = np.array([0, len(text)], np.int64)
-        ids = self._ids_of(state, np.frombuffer(text, np.uint8), bounds, begins=total is None).ids
+            state.scratch.sums[layout.SUM.total] = state.scratch.sums[layout.SUM.before] = total
+        ids = self._ids_of_short(state, text, begins=begins) if _is_short(text) else None
+        if ids is None:
+            bounds = np.array([0, len(text)], np.int64)
+            ids = self._ids_of(state, np.frombuffer(text, np.uint8), bounds, begins=begins).ids
+        state.counters[layout.COUNTER.begin] = 1
         if len(ids):
             total = float(state.scratch.sums[layout.SUM.total])
         self.give(state)

@@ -93,9 +93,11 @@ class ProvedCuts:
         # Of these, one before it and two after it, where the normalizer starts anew before each of them.
         self._key = (1, 2) if engine.normalizer is not None and not finder.literal else (self._width, self._width)
         self._near: dict[str, bool] = {}  # whether a place is proved by those around it
-        self._flags = b"" if engine.normalizer is None else engine.normalizer.flags.tobytes()
-        self._apart, self._left = lru_cache(MOST_KNOWN)(self._is_apart), lru_cache(MOST_KNOWN)(self._left_of)
+        self._flags = None if engine.normalizer is None else memoryview(engine.normalizer.flags)
+        self._apart = lru_cache(MOST_KNOWN)(self._is_apart)
         self._right = lru_cache(MOST_KNOWN)(partial(self._changed, ends=False))
+        sees_ends = engine.normalizer is not None and engine.normalizer.sees_ends
+        self._left = lru_cache(MOST_KNOWN)(self._left_of) if sees_ends else self._right
 
     def last(self, text: str, start: int, stop: int) -> int:
         """Return the last proved cut c of text[start:stop], start < c < stop, or `start`; whatever follows text[:stop].
@@ -106,12 +108,15 @@ class ProvedCuts:
             return start
         near, width, (before, after) = self._near, self._width, self._key
         first = max(start, stop - NEAR)
-        for place in range(stop - width, max(start + width, first) - 1, -1):
-            found = near.get(text[place - before : place + after])
-            if found is None:
-                found = self._proved(text[place - width : place + width])
-            if found:
-                return place
+        for in_word in (False, True):  # between small letters cuts are rare: these are tried if there are no others
+            for place in range(stop - width, max(start + width, first) - 1, -1):
+                if ("a" <= text[place - 1] <= "z" and "a" <= text[place] <= "z") is not in_word:
+                    continue
+                found = near.get(text[place - before : place + after])
+                if found is None:
+                    found = self._proved(text[place - width : place + width])
+                if found:
+                    return place
         return self._far(text, start, first, stop) if first > start else start
 
     def proves(self, text: str, start: int, place: int) -> bool:
@@ -125,55 +130,66 @@ class ProvedCuts:
 
     def _proved(self, around: str) -> bool:
         """Whether a text with these characters may be cut in their middle."""
-        width, (before, after) = self._width, self._key
-        key = around[width - before : width + after]
-        if len(key) < len(around) and not all(self._flag(char) & SAFE for char in key):
-            key = around
+        width, (before, after), key = self._width, self._key, around
+        alone = False  # whether the normalizer starts anew before three of them, so that no others matter to it
+        if self._flags is not None:
+            first, second, third = map(self._flag, around[width - 1 : width + 2])
+            alone = bool(first & SAFE and _begins(first, second) and _begins(second, third))
+            if alone:
+                key = around[width - before : width + after]
         found = self._near.get(key)
         if found is None:
             if len(self._near) > MOST_KNOWN:
                 self._near.clear()
-            found = self._near[key] = self._safe(around[:width], around[width:])
+            found = self._near[key] = self._safe(around[:width], around[width:], alone)
         return found
 
     def _flag(self, char: str) -> int:
+        assert self._flags is not None, "only asked with a normalizer"
         return self._flags[INVALID if "\ud800" <= char < "\ue000" else ord(char)]
 
-    def _safe(self, before: str, after: str) -> bool:
+    def _safe(self, before: str, after: str, alone: bool) -> bool:
         """Whether a text with these characters before and after a place may be cut there."""
         if not self._literal.allow(before[-1], after[0]) or (not self.fresh and before[-1] in self._literal.ends):
             return False
         if self._normalizer is None:
             return self._apart(before, after)
-        left, right = self._sides(before, after)
+        if alone and not self._literal.ends:
+            left, right = self._left(before[-1]), self._right(after[0])
+        else:
+            left, right = self._sides(before, after)
         return bool(left and right) and self._apart(left[-1], right[0])
 
     def _is_apart(self, before: str, after: str) -> bool:
         """Whether the splitter cuts between two characters of normalized text, and no token is there."""
         if not self._normalized.allow(before, after) or (not self.fresh and before in self._normalized.ends):
             return False
-        return self._route.cuts_between(_bytes(before), _bytes(after))
+        return self._route.cuts_between(before, after)
 
     def _sides(self, before: str, after: str) -> tuple[str, str]:
         """Return normalized text on both sides that no other text changes; empty if it is not known."""
         text, place = before + after, len(before)
         flags = [*map(self._flag, text)]
-        safe = [0, *(now & SAFE or (now & SAFE_BEHIND and last & SOLID) for last, now in pairwise(flags))]
-        first = next((at for at in range(place - 1, 0, -1) if safe[at]), 0)
-        last = next((at for at in range(place + 1, len(text)) if safe[at]), 0)
-        if not (safe[place] and first and last):
+        # Whether the normalizer starts anew before each character but the first.
+        safe = [0, *(_begins(last, now) for last, now in pairwise(flags))]
+        first, last = place - 1, place + 1
+        while first > 0 and not safe[first]:
+            first -= 1
+        while last < len(text) and not safe[last]:
+            last += 1
+        if not (safe[place] and first and last < len(text)):
             return "", ""
-        # A token here would begin or end a part of the text.
-        pairs, near = self._literal.pairs, text[first - 1 : last + 1]
-        if any(near[at : at + 2] in pairs for at in range(len(near) - 1)):
-            return "", ""
-        if not self._literal.singles.isdisjoint(text[first:last]):
-            return "", ""
+        if self._literal.pairs or self._literal.singles:  # a token here would begin or end a part of the text
+            near = text[first - 1 : last + 1]
+            if any(near[at : at + 2] in self._literal.pairs for at in range(len(near) - 1)):
+                return "", ""
+            if not self._literal.singles.isdisjoint(text[first:last]):
+                return "", ""
         return self._left(text[first:place]), self._right(text[place:last])
 
     def _left_of(self, text: str) -> str:
         """Return a normalized text, the same whether a text ends there or not; empty if it is not."""
-        found = self._changed(text, ends=False)
+        found = self._right(text)
         return found if found == self._changed(text, ends=True) else ""
 
     def _changed(self, text: str, *, ends: bool) -> str:
@@ -198,6 +214,11 @@ class ProvedCuts:
             if first == start or tried == MOST_TRIED:
                 return start
             size *= 8
+
+
+def _begins(last: int, now: int) -> int:
+    """Whether the normalizer starts anew before a character after another one, given their flags."""
+    return now & SAFE or (now & SAFE_BEHIND and last & SOLID)
 
 
 def begins_otherwise(rule: Rule, normalizer: NormalizerEngine | None) -> bool:
@@ -279,8 +300,11 @@ class Grower:
     def __init__(self, engine: Engine, decoder: IdDecoder, special: Any) -> None:
         self._engine, self.decoder, self._special = engine, decoder, special
         self.cuts = ProvedCuts(engine, special)
-        self._open = None if engine.added.finder(special) else OpenWords.of(engine)
         self._fast = engine.fast_paths[special if isinstance(special, str) else ""]
+
+    @cached_property
+    def _open(self) -> OpenWords | None:
+        return None if self._engine.added.finder(self._special) else OpenWords.of(self._engine)
 
     def encode(self, text: str) -> Ids:
         """Return the ids of a whole text; surrogates stand for bytes that are not UTF-8."""
@@ -295,6 +319,8 @@ class Grower:
         """Return the ids of a text that continues another."""
         if not text:
             return NO_IDS
+        if before is FRESH:
+            return self.encode(text)
         if before.word and self._open is not None:
             return self._open.after(before.word, text)
         if before.total is not None:
@@ -397,7 +423,12 @@ class Grower:
                 start, size, is_sought = place, most, stop == whole  # then no cut comes after it
             elif stop < whole:
                 size *= 8
-            elif restarts and self._open is not None and (found := self._open.restart(block.before.word, text[start:])):
+            elif (
+                restarts
+                and whole - start > OPEN
+                and self._open is not None
+                and (found := self._open.restart(block.before.word, text[start:]))
+            ):
                 place, lead = start + found[0], found[1]
                 part = text[start:place]
                 block, start = block.then(part, self.after(block.before, part), Before(word=lead)), place
@@ -444,8 +475,8 @@ DECODED = 64  # ids before given ones with which these are decoded
 def first_difference(a: Ids, b: Ids) -> int:
     """Return how many ids at the beginning of two arrays are equal."""
     size = min(len(a), len(b))
-    differ = (a[:size] != b[:size]).argmax() if size else 0
-    return size if not size or a[differ] == b[differ] else int(differ)
+    place = (a[:size] != b[:size]).tobytes().find(1)
+    return size if place < 0 else place
 
 
 class GrowingText:
@@ -455,11 +486,15 @@ class GrowingText:
     may continue one text. The ids of each version are `tok.encode(text)`, but for given ids.
     """
 
+    __slots__ = ("_added", "_block", "_grower", "_ids", "_limit", "_open", "_was")
+
     _grower: Grower
     _block: SettledText
     _open: str  # the text after the block
     _limit: int  # more open text than this is moved to blocks
     _was: tuple[SettledText, str, Ids | None]  # the version before: its block and open text, whose ids may be known
+    _ids: Ids | None  # of the open text, if they were asked for
+    _added: Ids | None
 
     @classmethod
     def _of(
@@ -475,6 +510,7 @@ class GrowingText:
             limit = max(OPEN, 2 * len(text))  # so a text without cuts is searched again when it has doubled
         self = cls.__new__(cls)
         self._grower, self._block, self._open, self._limit, self._was = grower, block, text, limit, was
+        self._ids = self._added = None
         return self
 
     def append(self, text: str = "", *, ids: Iterable[int] | None = None) -> GrowingText:
@@ -483,7 +519,7 @@ class GrowingText:
         Text after given ids begins a new part, as after an added token. Raises InputError for a text with a lone
         surrogate, and for an id that does not exist.
         """
-        was = self._now
+        was = self._block, self._open, self._ids
         if ids is None:
             _check_text(text)
             return GrowingText._of(self._grower, self._block, self._open + text, self._limit, was)
@@ -521,7 +557,7 @@ class GrowingText:
         text = "".join([each.text for each in after]) + end
         at = block.chars
         joined = text[: start - at] + new + text[stop - at :]
-        was = self._now
+        was = self._block, self._open, self._ids
         kept = [number for number, each in enumerate(after) if each.chars - LOOK >= stop and not each.before.word]
         if not kept or self._grower.cuts.running:  # then the change changes all sums after it
             return GrowingText._of(self._grower, block, joined, was=was)
@@ -534,13 +570,11 @@ class GrowingText:
         return GrowingText._of(self._grower, block, end, self._limit, was)
 
     @property
-    def _now(self) -> tuple[SettledText, str, Ids | None]:
-        return self._block, self._open, self.__dict__.get("_open_ids")
-
-    @cached_property
     def _open_ids(self) -> Ids:
-        found = self._grower.after(self._block.before, self._open)
-        found.setflags(write=False)
+        found = self._ids
+        if found is None:
+            found = self._ids = self._grower.after(self._block.before, self._open)
+            found.flags.writeable = False
         return found
 
     @property
@@ -566,24 +600,27 @@ class GrowingText:
         """How many ids at the beginning are those of the version before."""
         return len(self) - len(self.added)
 
-    @cached_property
+    @property
     def added(self) -> Ids:
         """The ids after the kept ones, uint32, read-only."""
+        if self._added is not None:
+            return self._added
         block, was, before = self._was
-        ours, theirs = self._block, block
+        ours, theirs, now = self._block, block, self._open_ids
         while ours is not theirs:
             if ours.total_ids >= theirs.total_ids and ours.parent is not None:
                 ours = ours.parent
             else:
                 assert theirs.parent is not None, "all blocks begin with ROOT"
                 theirs = theirs.parent
-        now = self._open_ids
         if before is None:
             before = self._grower.after(block.before, was)
         if block is not ours or self._block is not ours:
             before = np.concatenate([*block.ids_after(ours), before])
             now = np.concatenate([*self._block.ids_after(ours), now])
-        return now[first_difference(before, now) :]
+            now.flags.writeable = False
+        self._added = found = now[first_difference(before, now) :]
+        return found
 
     @property
     def final(self) -> int:

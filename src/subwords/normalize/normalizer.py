@@ -27,6 +27,7 @@ from subwords.normalize.characters import (
     nonspacing_marks,
 )
 from subwords.normalize.stages import (
+    REST,
     WHOLE,
     ByteStage,
     CharStage,
@@ -517,9 +518,9 @@ class Pipeline:
             size *= 4
         return len(text)
 
-    def split_short(self, text: Bytes, buffers: SplitBuffers) -> int | None:
+    def split_short(self, text: Bytes, buffers: SplitBuffers, *, begins: bool = True) -> int | None:
         """Normalize and split a short text in one step; None if it may be too long for a chunk."""
-        part, _ = self.normalizer.apply(text, np.array([0, len(text)], np.int64))
+        part, _ = self.normalizer.apply(text, np.array([0, len(text)], np.int64), WHOLE if begins else REST)
         # A step may insert any amount of text, and the buffers of a chunk are limited.
         return self.splitter.split_short(part, buffers) if len(part) < CHUNK_WORDS // 2 else None
 

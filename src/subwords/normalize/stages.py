@@ -38,7 +38,7 @@ class Position(NamedTuple):
     ends: bool = True
 
 
-WHOLE = Position()
+WHOLE, REST = Position(), Position(begins=False)
 
 
 class Origin(NamedTuple):
@@ -407,6 +407,8 @@ class PrependStage(Stage):
         """Insert the text."""
         if len(bounds) == 2 and bounds[0] < bounds[1] and len(self._prefix) and part.begins:
             return self._before(text, int(bounds[0]), int(bounds[1]), tracked)
+        if not part.begins and not tracked:
+            return text[bounds[0] : bounds[-1]], bounds - bounds[0], np.empty(0, np.int64)
         sizes = np.diff(bounds)
         filled = (sizes > 0) | (not part.ends)
         filled &= part.begins

@@ -424,14 +424,13 @@ class StepsRoute(SplitRoute):
 
         return last_cut(text, at, *self._first)
 
-    def cuts_between(self, before: bytes, after: bytes) -> bool:
+    def cuts_between(self, before: str, after: str) -> bool:
         """Whether the first step that splits proves it; a prefix before it changes where a text begins only."""
-        if not all(isinstance(step, Replace | Prefix) for step in self._before):
+        if self._first is None or not all(isinstance(step, Replace | Prefix) for step in self._before):
             return False
         for step in (step for step in self._before if isinstance(step, Replace)):
-            old, new = step.old.encode(), step.new.encode()
-            before, after = before.replace(old, new), after.replace(old, new)
-        return self._cut_first(np.frombuffer(before + after, np.uint8), len(before) + len(after)) == len(before)
+            before, after = before.replace(step.old, step.new), after.replace(step.old, step.new)
+        return bool(before and after) and self._first.cuts_between(before[-1], after[0])
 
     def word_spans(self, text: Bytes) -> WordSpans:
         """Return the words of one text."""
@@ -814,9 +813,11 @@ class SymbolsRoute(SplitRoute):
             place = self._rest.cut(text, place - 1)
         return place if place >= self._longest else 0
 
-    def cuts_between(self, before: bytes, after: bytes) -> bool:
+    def cuts_between(self, before: str, after: str) -> bool:
         """Whether the other route may be cut there, and no symbol has the two characters side by side."""
-        return self._rest.cuts_between(before, after) and not any(before + after in each for each in self._symbols)
+        return self._rest.cuts_between(before, after) and not any(
+            (before + after).encode("utf-8", "surrogateescape") in each for each in self._symbols
+        )
 
     def word_spans(self, text: Bytes) -> WordSpans:
         """Return the words of one text."""

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -166,9 +167,10 @@ class SplitRoute(ABC):
     def cut(self, text: Bytes, at: int) -> int:
         """Return the last known position in text[:at] where a cut changes no word, whatever follows, or 0 (S4)."""
 
-    def cuts_between(self, before: bytes, after: bytes) -> bool:
-        """Whether any text may be cut between these two characters (S4)."""
-        return self.cut(np.frombuffer(before + after, np.uint8), len(before) + len(after)) == len(before)
+    def cuts_between(self, before: str, after: str) -> bool:
+        """Whether any text may be cut between these two characters (S4); surrogates stand for bytes."""
+        data = [char.encode("utf-8", "surrogateescape") for char in (before, after)]
+        return self.cut(np.frombuffer(b"".join(data), np.uint8), sum(map(len, data))) == len(data[0])
 
     @abstractmethod
     def word_spans(self, text: Bytes) -> WordSpans:
@@ -234,6 +236,9 @@ class Scanner(SplitRoute):
         return whole.cut(word_bounds(self.texts(text, whole.texts, SplitBuffers())))
 
 
+KEPT: WeakValueDictionary[tuple[type, str], MachineRoute] = WeakValueDictionary()
+
+
 class MachineRoute(Scanner):
     """Splits by one machine for the whole rule."""
 
@@ -249,10 +254,13 @@ class MachineRoute(Scanner):
     def kept(cls, name: str, machine: Callable[[], Machine]) -> MachineRoute:
         """Return the route of the machine with this name, from its tables on disk if they are there.
 
-        So a process that finds them never imports what makes machines: 8 ms.
+        So a process that finds them never imports what makes machines: 8 ms. Tokenizers of one rule share it.
         """
-        made = cls.__new__(cls)
-        made.__dict__.update(stored("scanner", name.encode(), lambda: vars(cls(machine()))))
+        made = KEPT.get((cls, name))
+        if made is None:
+            made = cls.__new__(cls)
+            made.__dict__.update(stored("scanner", name.encode(), lambda: vars(cls(machine()))))
+            KEPT[cls, name] = made
         return made
 
     @cached_property
@@ -297,6 +305,10 @@ class MachineRoute(Scanner):
         from subwords.kernels.named import last_cut
 
         return last_cut(text, at, *self._cutter)
+
+    def cuts_between(self, before: str, after: str) -> bool:
+        """Whether the machine proves it: its table, read without a kernel."""
+        return self._cutter.cuts_between(before, after)
 
 
 def sample_text(text: Bytes, start: int, stop: int) -> Bytes:
@@ -401,6 +413,10 @@ class MaskRoute(Scanner):
     def cut(self, text: Bytes, at: int) -> int:
         """Return the last position where the machine of the rule proves a cut safe, or 0."""
         return self._by_machine.cut(text, at)
+
+    def cuts_between(self, before: str, after: str) -> bool:
+        """Whether the machine proves it."""
+        return self._by_machine.cuts_between(before, after)
 
     @cached_property
     def _by_machine(self) -> MachineRoute:

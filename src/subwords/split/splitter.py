@@ -202,8 +202,8 @@ class SplitterEngine(Splitter):
         """
         return self.route.texts(text, bounds, buffers)
 
-    def split_short(self, text: Bytes, buffers: SplitBuffers) -> int | None:
-        """Split a text shorter than a chunk in one step, if possible; see `Route.split_short`."""
+    def split_short(self, text: Bytes, buffers: SplitBuffers, *, begins: bool = True) -> int | None:
+        """Split a text shorter than a chunk in one step, if possible; see `Route.split_short`. `begins` is ignored."""
         return self.route.split_short(text, buffers)
 
     def fast_path(self, buffers: SplitBuffers, *, cuts: bool = False) -> SplitCall | None:

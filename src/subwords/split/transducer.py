@@ -95,6 +95,14 @@ class Cutter(NamedTuple):
     classes: NDArray[np.uint8]
     safe: NDArray[np.uint8]
 
+    def cuts_between(self, before: str, after: str) -> bool:
+        """Whether any text may be cut between two characters; `last_cut` says where."""
+        first, second = (
+            int(self.classes[layout.INVALID if "\ud800" <= char < "\ue000" else ord(char)]) - layout.CLASS_FLAG
+            for char in (before, after)
+        )
+        return bool(self.safe[first * layout.CLASS_FLAG + second])
+
 
 def tables_of(machine: Machine) -> Tables:
     """Return the arrays described in kernels/split/transducer.py; raises Outside if they have over 2**22 entries."""

@@ -190,24 +190,29 @@ def _fresh(engine: Engine, job: Answer, text: str) -> Answer:
     def new() -> Again:
         return engine.grower(engine.load(job["tokenizer"]))
 
+    base, parts = _base_and_parts(new(), text)
+    thousands = _thousands(text, len(parts) * PART // THOUSAND, BASE + len(parts) * PART)
+    steps: dict[str, Callable[[Again], Any]] = {
+        "fresh_chat": lambda grower: _talk(grower, turns),
+        "fresh_once": lambda grower: grower.encode(whole),
+    }
+    if new().stream() is not None:
+        steps["fresh_stream"] = lambda grower: _streamed(grower, pieces)
+        steps["fresh_whole"] = lambda grower: grower.encode(text)
     while not found or _goes_on(len(found["fresh_chat"]), spent, job["enough"], LEAST):
-        one, (base, parts) = new(), _base_and_parts(new(), text)
-        begun, end = one.begin(base), BASE + len(parts) * PART
-        thousands = _thousands(text, len(parts) * PART // THOUSAND, end)
-        steps: dict[str, Callable[[], Any]] = {
-            "fresh_append": lambda one=one, begun=begun, parts=parts: [one.append(begun, part) for part in parts],
-            "fresh_thousand": lambda one=one, thousands=thousands: [one.encode(part) for part in thousands],
-            "fresh_chat": lambda made=new(): _talk(made, turns),
-            "fresh_once": lambda made=new(): made.encode(whole),
+        one = new()
+        begun = one.begin(base)
+        seconds = {
+            "fresh_append": _seconds(lambda one=one, begun=begun: [one.append(begun, part) for part in parts]),
+            "fresh_thousand": _seconds(lambda one=one: [one.encode(part) for part in thousands]),
         }
-        if one.stream() is not None:
-            steps["fresh_stream"] = lambda made=new(): _streamed(made, pieces)
-            steps["fresh_whole"] = lambda made=new(): made.encode(text)
         for name, step in steps.items():
-            seconds = _seconds(step)
-            spent += seconds
+            grower = new()
+            seconds[name] = _seconds(lambda step=step, grower=grower: step(grower))
+        spent += sum(seconds.values())
+        for name, value in seconds.items():
             count = {"fresh_append": len(parts), "fresh_thousand": len(thousands)}.get(name, 1)
-            found.setdefault(name, []).append(seconds / count)
+            found.setdefault(name, []).append(value / count)
     return found
 
 

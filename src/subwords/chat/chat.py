@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict
@@ -13,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.chat.assistant import End, Start
-from subwords.chat.conversation import Chatter, Conversation, History, Ids, Options
-from subwords.chat.pieces import Control, Rendering, Spans
+from subwords.chat.conversation import Chatter, Conversation, Options
+from subwords.chat.pieces import Spans
 from subwords.chat.plain import messages_of
-from subwords.engine.growing import DECODED, first_difference
+from subwords.engine.growing import DECODED, Ids, first_difference
 from subwords.spec.added_token import Special, Text
 from subwords.spec.token_batch import TokenBatch, TokenBlock
 from subwords.support.checks import check_choice, check_flag
@@ -48,6 +47,95 @@ def _check_policy(start: object, end: object) -> None:
             check_choice(name, value, choices)
 
 
+class History(NamedTuple):
+    """What comes before the new text of a chat: an earlier chat and the ids of its answer.
+
+    message: the number of the answer. token: the number of the control token that ends its turn, in the new rendering.
+    open_end: whether the answer lacks it.
+    """
+
+    chat: Stretch
+    ids: Ids
+    message: int
+    token: int
+    open_end: bool
+
+    @property
+    def stop(self) -> int:
+        """How many ids there are."""
+        return self.chat.stop + len(self.ids)
+
+
+class Stretch:
+    """The text that is encoded for a chat: all of it, or after an answer what comes from its end token on.
+
+    A chat is a chain of them with answers between, so that nothing before the new text is looked at again, unless
+    something asks who wrote it.
+    """
+
+    def __init__(self, made: Conversation, before: History | None = None) -> None:
+        self.made, self.before = made, before
+        self.start = 0 if before is None else before.stop
+
+    @property
+    def stop(self) -> int:
+        """How many ids there are up to its end."""
+        return self.start + len(self.ids)
+
+    @cached_property
+    def _encoded(self) -> list[Text | Special]:
+        """The parts that are encoded; those of an end token that the answer has are left out afterwards."""
+        return self.made.rendering.parts_from(0 if self.before is None else self.before.token)
+
+    @cached_property
+    def _skip(self) -> int:
+        return int(self.before is not None and not self.before.open_end)
+
+    @property
+    def parts(self) -> list[Text | Special]:
+        """The parts of its text."""
+        return self._encoded[self._skip :]
+
+    @cached_property
+    def ids(self) -> Ids:
+        """Its ids, uint32."""
+        return engine_of(self.made.chatter.tok).encode(self._encoded, "text")[self._skip :]
+
+    @cached_property
+    def spans(self) -> Spans:
+        """The characters of each id, int64 of shape (n, 2), in the rendered text."""
+        found = engine_of(self.made.chatter.tok).spans.find((self._encoded,), "text")
+        spans = (found.spans if len(found.spans) else found.byte_spans).reshape(-1, 2)
+        return spans if self.before is None else (spans + self.made.rendering.found[self.before.token][0])[self._skip :]
+
+    def owners_at(self, places: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Return the owner of each of some characters."""
+        rendering = self.made.rendering
+        at = np.searchsorted(rendering.stops, places, "right")
+        return rendering.owners[np.clip(at, 0, len(rendering.runs) - 1)]
+
+    @property
+    def shared(self) -> NDArray[np.bool_]:
+        """Which ids have characters of several owners."""
+        first, last = self.spans.T
+        return (self.owners_at(first) != self.owners_at(last - 1)) & (first < last)
+
+    @property
+    def typed(self) -> NDArray[np.bool_]:
+        """Which ids are text that spells a control token."""
+        rendering = self.made.rendering
+        found: NDArray[np.bool_] = masked(rendering.control.typed(rendering.text, rendering.found), self.spans)
+        return found
+
+    def kept(self) -> Stretch:
+        """Return the same for the chain of a longer chat: without the messages that others have."""
+        if self.before is None:
+            return self
+        found = Stretch(self.made.kept_from(self.before.message + 1), self.before)
+        found.__dict__["ids"] = self.ids
+        return found
+
+
 class Chat:
     r"""The ids of a conversation, and who wrote them; made by `Tokenizer.chat`. Immutable.
 
@@ -61,31 +149,44 @@ class Chat:
     """
 
     def __init__(self, made: Conversation, before: History | None = None) -> None:
-        self._made, self._before = made, before
+        self._made, self._last = made, Stretch(made, before)
+
+    @property
+    def _stretches(self) -> list[Stretch]:
+        """All of them, in order; `before` of each is the answer between it and the one before."""
+        found = [self._last]
+        while (before := found[-1].before) is not None:
+            found.append(before.chat)
+        return found[::-1]
+
+    def _joined(self, own: Callable[[Stretch], NDArray[Any]], answer: Callable[[History], NDArray[Any]]) -> Any:
+        """Return arrays of one value for each id, joined: of the stretches and of the answers between them."""
+        found = list[NDArray[Any]]()
+        for each in self._stretches:
+            if each.before is not None:
+                found.append(answer(each.before))
+            found.append(own(each))
+        return found[0] if len(found) == 1 else np.concatenate(found)
 
     # ------------------------------------------------------------------ ids and text
 
     @cached_property
     def ids(self) -> Ids:
         """The ids, uint32."""
-        if self._before is None:
-            return engine_of(self._made.chatter.tok).encode([*self.parts], "text")
-        new = engine_of(self._made.chatter.tok).encode(self._new_parts, "text")
-        return np.concatenate([self._before.ids, new[not self._before.open_end :]])
-
-    @property
-    def _new_parts(self) -> list[Text | Special]:
-        """The parts that are encoded: after an answer, from its end token on."""
-        assert self._before is not None, "only asked after an answer"
-        return self._made.rendering.parts_from(self._before.token)
+        found: Ids = self._joined(lambda each: each.ids, lambda before: before.ids)
+        return found
 
     @cached_property
     def parts(self) -> tuple[Text | Special, ...]:
         """The text between control tokens, and these: `tok.encode(chat.parts)` gives the ids, but for given ones."""
-        if self._before is None:
+        if self._last.before is None:
             return self._made.rendering.parts
-        new = self._new_parts[not self._before.open_end :]
-        return _joined(self._before.parts, new, self._made.options.control)
+        found = list[Text | Special]()
+        for each in self._stretches:
+            if each.before is not None:
+                _join(found, _parts_of(each.before, self._made, self.ids[: each.before.chat.stop]))
+            _join(found, each.parts)
+        return (*found,)
 
     @property
     def text(self) -> str:
@@ -95,7 +196,7 @@ class Chat:
     @cached_property
     def drift(self) -> int | None:
         """The first id that encoding the text again would change; None if there is none: only given ids differ."""
-        if self._before is None:
+        if self._last.before is None:
             return None
         again = engine_of(self._made.chatter.tok).encode([*self.parts], "text")
         place = first_difference(self.ids, again)
@@ -116,36 +217,21 @@ class Chat:
     # ------------------------------------------------------------------ who wrote what
 
     @cached_property
-    def _spans(self) -> Spans:
-        """The characters of each encoded id, int64 of shape (n, 2), in the rendered text."""
-        before, rendering = self._before, self._made.rendering
-        parts = [*rendering.parts] if before is None else self._new_parts
-        found = engine_of(self._made.chatter.tok).spans.find((parts,), "text")
-        spans = (found.spans if len(found.spans) else found.byte_spans).reshape(-1, 2)
-        if before is None:
-            return spans
-        return (spans + rendering.found[before.token][0])[not before.open_end :]
-
-    @cached_property
     def owners(self) -> NDArray[np.int32]:
         """Who owns the first character of each id: the number of a message, -1 the template, -2 tools and others.
 
         int32, one per id. Text of the template within the turn of a message is of this message; -1 is outside turns.
         """
-        rendering = self._made.rendering
-        at = np.minimum(np.searchsorted(rendering.stops, self._spans[:, 0], "right"), len(rendering.runs) - 1)
-        found = rendering.owners[at]
-        return found if self._before is None else np.concatenate([self._before.owners, found])
+        found: NDArray[np.int32] = self._joined(
+            lambda each: each.owners_at(each.spans[:, 0]),
+            lambda before: np.full(len(before.ids), before.message, np.int32),
+        )
+        return found
 
     @cached_property
     def shared(self) -> NDArray[np.int64]:
         """The places of ids whose characters have several owners, such as a space and the word after it."""
-        rendering, spans = self._made.rendering, self._spans
-        first, last = (np.searchsorted(rendering.stops, at, "right") for at in (spans[:, 0], spans[:, 1] - 1))
-        most = len(rendering.runs) - 1
-        differ = rendering.owners[np.minimum(first, most)] != rendering.owners[np.clip(last, 0, most)]
-        found = np.flatnonzero(differ & (spans[:, 0] < spans[:, 1]))
-        return found if self._before is None else found + len(self._before.ids)
+        return np.flatnonzero(self._joined(lambda each: each.shared, _no))
 
     @cached_property
     def control(self) -> NDArray[np.bool_]:
@@ -156,22 +242,22 @@ class Chat:
     @cached_property
     def typed(self) -> NDArray[np.bool_]:
         """Which ids are text that spells a control token, bool, one per id: somebody may have tried to inject it."""
-        rendering, before = self._made.rendering, self._before
-        found = masked(rendering.control.typed(rendering.text, rendering.found), self._spans)
-        if before is None:
-            return found
-        return np.concatenate([before.typed, found])
+        found: NDArray[np.bool_] = self._joined(lambda each: each.typed, _no)
+        return found
 
     @cached_property
     def turns(self) -> list[tuple[int, int]]:
         """The ids of each message, with the template's text around it, as (start, stop); (0, 0) if it has none."""
-        before, starts = self._before, self._spans[:, 0]
-        found = [] if before is None else [*before.turns]
-        offset = 0 if before is None else len(before.ids)
-        for number in range(len(found), len(self._made.messages)):
-            first, last = self._made.rendering.turn(number)
-            at, upto = (int(np.searchsorted(starts, place, "left")) + offset for place in (first, last))
-            found.append((at, upto) if first < last else (0, 0))
+        found = list[tuple[int, int]]()
+        for each in self._stretches:
+            if (before := each.before) is not None:
+                start = found[before.message][0] if before.message < len(found) else before.chat.stop
+                found[before.message :] = [(start, before.stop)]
+            starts = each.spans[:, 0]
+            for number in range(len(found), each.made.count):
+                first, last = each.made.rendering.turn(number)
+                at, upto = (int(np.searchsorted(starts, place, "left")) + each.start for place in (first, last))
+                found.append((at, upto) if first < last else (0, 0))
         return found
 
     def mask(self, *, start: Start | None = None, end: End | None = None) -> NDArray[np.bool_]:
@@ -182,14 +268,21 @@ class Chat:
         else "reply" and "token"; `mask_source` says which. Raises InputError for a reply that the text lacks.
         """
         _check_policy(start, end)
-        before = self._before
-        if before is None:
-            return masked(self._made.ranges(start, end), self._spans)
-        if start is not None or end is not None:
+        if self._last.before is not None and (start is not None or end is not None):
             raise InputError("start and end do not apply after an answer: all of its ids are in the mask")
-        if before.mask is None:
-            raise InputError("a message before the answer has no mask: ask tok.chat(messages).mask() why")
-        return np.concatenate([before.mask, masked(self._made.ranges(None, None, before.message + 1), self._spans)])
+
+        def own(each: Stretch) -> NDArray[np.bool_]:
+            after = 0 if each.before is None else each.before.message + 1
+            try:
+                return masked(each.made.ranges(start, end, after), each.spans)
+            except InputError:
+                if each is self._last:
+                    raise
+                told = "a message before the answer has no mask: ask tok.chat(messages).mask() why"
+                raise InputError(told) from None
+
+        found: NDArray[np.bool_] = self._joined(own, lambda before: np.ones(len(before.ids), np.bool_))
+        return found
 
     @property
     def mask_source(self) -> str:
@@ -238,45 +331,30 @@ class Answered:
             records += messages_of(messages, options.trusted, len(records))
         rendering = made.chatter.render(records, options, prompt=prompt, first=number)
         ends: Literal["prompt", "whole"] = "prompt" if prompt else "whole"
-        whole = Conversation(made.chatter, records, options, rendering, ends, made.generation_prompt)
+        whole = Conversation(made.chatter, records, options, rendering, ends, made.generation_prompt or None)
         reply = whole.reply(number)
         if reply is None or reply.end is None:
             raise InputError(
                 f"expected a control token at the end of the turn of messages[{number}], where text may be added; "
                 "the template writes none: use tok.chat(messages)"
             )
-        return Chat(whole, _history(self._chat, self._ids, rendering, number, reply.end))
+        open_end = not len(self._ids) or int(self._ids[-1]) != rendering.found[reply.end][2].id
+        return Chat(whole, History(self._chat._last.kept(), self._ids, number, reply.end, open_end))
 
     def __repr__(self) -> str:
         return f"Answered({len(self._messages)} messages, {len(self._chat) + len(self._ids)} ids)"
 
 
-def _history(chat: Chat, ids: Ids, rendering: Rendering, message: int, token: int) -> History:
-    """Return what comes before new text: a chat and the ids of its answer."""
-    end, start, stop = rendering.found[token][2], len(chat), len(chat) + len(ids)
-    mask: NDArray[np.bool_] | None = None
-    with suppress(InputError):
-        mask = np.concatenate([chat.mask(), np.ones(len(ids), np.bool_)])
-    turns = chat.turns
-    return History(
-        np.concatenate([chat.ids, ids]),
-        np.concatenate([chat.owners, np.full(len(ids), message, np.int32)]),
-        mask,
-        np.concatenate([chat.typed, np.zeros(len(ids), np.bool_)]),
-        [*turns[:message], (turns[message][0] if message < len(turns) else start, stop)],
-        _joined(chat.parts, [*_parts_of(chat, ids)], rendering.control),
-        message,
-        token,
-        not len(ids) or int(ids[-1]) != end.id,
-    )
+def _no(before: History) -> NDArray[np.bool_]:
+    return np.zeros(len(before.ids), np.bool_)
 
 
-def _parts_of(chat: Chat, ids: Ids) -> Iterator[Text | Special]:
+def _parts_of(answer: History, made: Conversation, prompt: Ids) -> Iterator[Text | Special]:
     """Yield the parts of an answer's ids: control tokens, and the text between them, after the prompt."""
-    tok, control = chat._made.chatter.tok, chat._made.options.control
+    tok, control = made.chatter.tok, made.options.control
     contents = {token.id: token.content for token in control.tokens.values()}
-    before, run = [*chat.ids[-DECODED:].tolist()], list[int]()
-    for index in (*ids.tolist(), None):
+    before, run = [*prompt[-DECODED:].tolist()], list[int]()
+    for index in (*answer.ids.tolist(), None):
         if index is not None and index not in contents:
             run.append(index)
             continue
@@ -292,13 +370,13 @@ def _parts_of(chat: Chat, ids: Ids) -> Iterator[Text | Special]:
             before.append(index)
 
 
-def _joined(
-    before: Sequence[Text | Special], after: Sequence[Text | Special], control: Control
-) -> tuple[Text | Special, ...]:
-    """Return the parts of two texts, one after the other, as those of one text."""
-    if before and after and isinstance(last := before[-1], Text) and isinstance(first := after[0], Text):
-        return (*before[:-1], Text(f"{last.text!s}{first.text!s}", as_text=control.as_text), *after[1:])
-    return (*before, *after)
+def _join(parts: list[Text | Special], more: Iterable[Text | Special]) -> None:
+    """Append the parts of the text that follows; text beside text becomes one part."""
+    for part in more:
+        if parts and isinstance(last := parts[-1], Text) and isinstance(part, Text):
+            parts[-1] = Text(f"{last.text!s}{part.text!s}", as_text=part.as_text)
+        else:
+            parts.append(part)
 
 
 def chat(chatter: Chatter, messages: object, options: Options, *, prompt: bool | None, resume: str | None) -> Chat:

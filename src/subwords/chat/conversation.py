@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any, Literal, NamedTuple
 
 from subwords.chat.assistant import ASSISTANT, End, Reply, Start, generation_prompt, reply_of
 from subwords.chat.owned_text import Record
 from subwords.chat.pieces import Control, Rendering
 from subwords.chat.plain import listed, messages_of, variables_of
 from subwords.chat.template import MOST_KEPT, ChatTemplate, template_of
-from subwords.spec.added_token import Special, Text
 from subwords.spec.tokenizer import chat_templates_of
 from subwords.support.errors import InputError
 from subwords.support.names import nearest
 from subwords.tokenizer import Tokenizer
-
-Ids: TypeAlias = NDArray[np.uint32]
 
 _ELSEWHERE = {
     "add_generation_prompt": "prompt=True",
@@ -173,7 +167,8 @@ class Chatter:
 class Conversation:
     """A rendered conversation and which of its characters the assistant writes.
 
-    known_prompt: the units of the generation prompt, if a conversation that began like this one has found them.
+    known_prompt: the units of the generation prompt, if a conversation that began like this one has found them. first:
+    the number of the first message in `messages`; those before it are not kept.
     """
 
     chatter: Chatter
@@ -181,12 +176,23 @@ class Conversation:
     options: Options
     rendering: Rendering
     ends: Literal["prompt", "resumed", "whole"]
-    known_prompt: list[str] = field(default_factory=list)
+    known_prompt: list[str] | None = None
+    first: int = 0
+
+    @property
+    def count(self) -> int:
+        """How many messages there are."""
+        return self.first + len(self.messages)
+
+    def kept_from(self, first: int) -> Conversation:
+        """Return the same without the messages before a number."""
+        messages = self.messages[first - self.first :]
+        return replace(self, messages=messages, first=first, known_prompt=self.generation_prompt)
 
     @cached_property
     def generation_prompt(self) -> list[str]:
         """The units of the generation prompt; empty if a template has none, or renders no part of the conversation."""
-        if self.known_prompt:
+        if self.known_prompt is not None:
             return self.known_prompt
         first = next((k for k, each in enumerate(self.messages) if each["role"] in ASSISTANT), len(self.messages))
         for messages in (self.messages[: max(first, 1)], self.messages):
@@ -212,8 +218,8 @@ class Conversation:
     def replies(self, start: Start, end: End, after: int = 0) -> list[Reply]:
         """Return the replies from a message on; InputError for one that the text lacks."""
         found = []
-        for number in range(after, len(self.messages)):
-            message = self.messages[number]
+        for number in range(after, self.count):
+            message = self.messages[number - self.first]
             if message["role"] in ASSISTANT:
                 reply = self.reply(number, start, end)
                 if reply is not None:
@@ -230,21 +236,3 @@ class Conversation:
         if start is None and end is None and self.rendering.marks:
             return self.rendering.marks
         return [(each.start, each.stop) for each in self.replies(start or "reply", end or "token", after)]
-
-
-class History(NamedTuple):
-    """What comes before the new text of a chat: the ids of the prompt and of the answer.
-
-    message: the number of the answer. token: the number of the control token that ends its turn, in the rendering.
-    open_end: whether the answer lacks it.
-    """
-
-    ids: Ids
-    owners: NDArray[np.int32]
-    mask: NDArray[np.bool_] | None
-    typed: NDArray[np.bool_]
-    turns: list[tuple[int, int]]
-    parts: tuple[Text | Special, ...]
-    message: int
-    token: int
-    open_end: bool

@@ -93,7 +93,7 @@ class ProvedCuts:
         # Of these, one before it and two after it, where the normalizer starts anew before each of them.
         self._key = (1, 2) if engine.normalizer is not None and not finder.literal else (self._width, self._width)
         self._near: dict[str, bool] = {}  # whether a place is proved by those around it
-        self._flags = None if engine.normalizer is None else memoryview(engine.normalizer.flags)
+        self._flags = None if engine.normalizer is None else engine.normalizer.flags.data
         self._apart = lru_cache(MOST_KNOWN)(self._is_apart)
         self._right = lru_cache(MOST_KNOWN)(partial(self._changed, ends=False))
         sees_ends = engine.normalizer is not None and engine.normalizer.sees_ends
@@ -486,7 +486,7 @@ class GrowingText:
     may continue one text. The ids of each version are `tok.encode(text)`, but for given ids.
     """
 
-    __slots__ = ("_added", "_block", "_grower", "_ids", "_limit", "_open", "_was")
+    __slots__ = ("_block", "_grower", "_ids", "_kept", "_limit", "_open", "_was")
 
     _grower: Grower
     _block: SettledText
@@ -494,7 +494,7 @@ class GrowingText:
     _limit: int  # more open text than this is moved to blocks
     _was: tuple[SettledText, str, Ids | None]  # the version before: its block and open text, whose ids may be known
     _ids: Ids | None  # of the open text, if they were asked for
-    _added: Ids | None
+    _kept: int | None
 
     @classmethod
     def _of(
@@ -510,7 +510,7 @@ class GrowingText:
             limit = max(OPEN, 2 * len(text))  # so a text without cuts is searched again when it has doubled
         self = cls.__new__(cls)
         self._grower, self._block, self._open, self._limit, self._was = grower, block, text, limit, was
-        self._ids = self._added = None
+        self._ids = self._kept = None
         return self
 
     def append(self, text: str = "", *, ids: Iterable[int] | None = None) -> GrowingText:
@@ -598,13 +598,11 @@ class GrowingText:
     @property
     def kept(self) -> int:
         """How many ids at the beginning are those of the version before."""
-        return len(self) - len(self.added)
+        return len(self) - len(self.added) if self._kept is None else self._kept
 
     @property
     def added(self) -> Ids:
         """The ids after the kept ones, uint32, read-only."""
-        if self._added is not None:
-            return self._added
         block, was, before = self._was
         ours, theirs, now = self._block, block, self._open_ids
         while ours is not theirs:
@@ -613,14 +611,16 @@ class GrowingText:
             else:
                 assert theirs.parent is not None, "all blocks begin with ROOT"
                 theirs = theirs.parent
-        if before is None:
-            before = self._grower.after(block.before, was)
-        if block is not ours or self._block is not ours:
-            before = np.concatenate([*block.ids_after(ours), before])
+        if self._block is not ours:
             now = np.concatenate([*self._block.ids_after(ours), now])
             now.flags.writeable = False
-        self._added = found = now[first_difference(before, now) :]
-        return found
+        if self._kept is None:  # kept, and not the array: that would be a second copy of the ids
+            if before is None:
+                before = self._grower.after(block.before, was)
+            if block is not ours:
+                before = np.concatenate([*block.ids_after(ours), before])
+            self._kept = ours.total_ids + first_difference(before, now)
+        return now[self._kept - ours.total_ids :]
 
     @property
     def final(self) -> int:

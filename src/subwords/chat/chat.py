@@ -118,7 +118,8 @@ class Stretch:
     def shared(self) -> NDArray[np.bool_]:
         """Which ids have characters of several owners."""
         first, last = self.spans.T
-        return (self.owners_at(first) != self.owners_at(last - 1)) & (first < last)
+        found: NDArray[np.bool_] = (self.owners_at(first) != self.owners_at(last - 1)) & (first < last)
+        return found
 
     @property
     def typed(self) -> NDArray[np.bool_]:

@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 MOST_TEXT = 1 << 26  # characters of any string that a template makes, or elements of a list
 MOST_RUNS = 1 << 20  # changes of origin in a string: each takes as much memory as 100 characters
+FEW_RUNS = 64  # of two strings that are added without a loop
 NODE = 64  # characters that an element of a list or dict counts as, where all of them are visited
 MOST_WIDTH = 100_000  # that text is padded or indented to
 MOST_BITS = 4096  # of integers
@@ -416,7 +417,14 @@ def join(pieces: Sequence[str]) -> OwnedText:
 def add(left: Any, right: Any) -> Any:
     """Return `left + right` of a template."""
     if type(left) is OwnedText and type(right) is OwnedText:
-        return join((left, right))
+        size, before, after = len(left), left._runs, right._runs
+        if not left or not right or len(before) + len(after) > FEW_RUNS or size + len(right) > MOST_TEXT:
+            return join((left, right))
+        found = str.__new__(OwnedText, str.__add__(left, right))  # most texts of a template: half the time of `join`
+        if before[-1][1] is after[0][1]:
+            before = before[:-1]
+        found._runs = (*before, *[(size + end, origin) for end, origin in after])
+        return found
     if isinstance(left, list | tuple | str) and isinstance(right, list | tuple | str):
         limit(len(left) + len(right))
         if type(left) is str and type(right) is str:

@@ -25,6 +25,7 @@ OWN_CHATS = ROOT / "tests" / "data" / "chat_templates"
 CONTROL = re.compile(
     r"<[|\uff5c][^<>|\uff5c\s]+[|\uff5c]>|\[/?[A-Z_]{3,}\]"
     r"|</?(?:s|think|tools|tool_call|tool_response|bos|eos|turn|start_of_turn|end_of_turn|start_of_image)>"
+    r"|<(?:\|turn|turn\||seed:[be]os|sep|_user|_bot|reserved_10[67]|end_of_utterance|(?:end|beginning)_of_sentence)>"
 )
 CLOCK = re.compile(r"strftime_now\([^)]*%[HMSIXcpf]")  # templates that print the minute: engines run at several
 LANGUAGES = "ar+de+english+es+fr+hi+ja+ko+my+ru+th+tr+vi+zh"

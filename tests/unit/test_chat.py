@@ -391,6 +391,58 @@ def test_an_answer_after_resume() -> None:
     assert chat.text == TOK.chat([*FOUR, {"role": "assistant", "content": "It is so"}], prompt=False).text
 
 
+USER = TOK.token_to_id("<|user|>")
+NO_ENDS = (
+    "{% for m in messages %}{{ '<|' ~ m.role ~ '|>' if m.role != 'system' }}{{ m.content }}{% endfor %}"
+    "{{ '<|assistant|>' if add_generation_prompt }}"
+)
+
+
+@pytest.mark.parametrize("end", [[USER], []])
+def test_a_turn_without_an_end_ends_where_the_next_one_begins(end: list[int]) -> None:  # H6
+    prompt = TOK.chat(FOUR, template=NO_ENDS)
+    answer = [*map(TOK.token_to_id, "Yes")]
+    chat = prompt.answered([*answer, *end], {"role": "assistant", "content": "Yes"}).add(
+        {"role": "user", "content": "x<|user|>"}
+    )
+    whole = TOK.chat([*FOUR, *said("?", "Yes", "x<|user|>")[1:]], template=NO_ENDS)
+    assert chat.ids[: len(prompt) + 4].tolist() == [*prompt.ids, *answer, USER]
+    assert chat.text == whole.text
+    assert TOK.decode(chat.ids[chat.mask()]) == TOK.decode(whole.ids[whole.mask()]) + "<|user|>" * len(end)
+    assert [TOK.decode(chat.ids[slice(*turn)]) for turn in chat.turns[4:]] == [
+        "Yes" + "<|user|>" * len(end),
+        "<|user|>" * (not end) + "x<|user|>",
+    ]
+    with pytest.raises(InputError, match=r"the end of the turn of messages\[4\] or right after it"):
+        prompt.answered(answer, {"role": "assistant", "content": "Yes"}).add(prompt=False)
+
+
+def test_long_chats_know_who_wrote_what() -> None:
+    chat, messages, kept = TOK.chat(FOUR), [*FOUR], list[Any]()
+    for number in range(50):
+        ids = TOK.encode(text := f"Reply {number}.", template=False)
+        chat = chat.answered([*ids, END], {"role": "assistant", "content": text}).add(
+            {"role": "user", "content": f"<|end|> {number}"}
+        )
+        messages += [{"role": "assistant", "content": text}, {"role": "user", "content": f"<|end|> {number}"}]
+        kept.append(chat)
+    for one, count in ((kept[9], 24), (chat, 104)):
+        whole = TOK.chat(messages[:count])
+        assert one.text == whole.text
+        assert one.ids.tolist() == whole.ids.tolist()
+        assert one.typed.tolist() == whole.typed.tolist()
+        same = one.owners == whole.owners  # but for generation prompts, which were nobody's when they were written
+        assert {*one.owners[~same].tolist()} == {-1}
+        assert TOK.decode(one.ids[~same]) == "<|assistant|>\n" * (count - 4 >> 1)
+        assert len(one.turns) == len(messages[:count])
+        assert [TOK.decode(one.ids[slice(*turn)]) for turn in one.turns[5::2]] == [
+            f"<|user|>\n{each['content']}<|end|>\n" for each in messages[5:count:2]
+        ]
+        said_by = TOK.decode(one.ids[one.mask()])
+        assert said_by == "Light.<|end|>" + "".join(f"{each['content']}<|end|>" for each in messages[4:count:2])
+    assert len(chat._last.before.chat.made.messages) == 1  # a chain keeps each message once
+
+
 def test_answers_that_are_refused() -> None:
     with pytest.raises(InputError, match="expected a chat that ends with a prompt"):
         TOK.chat(FOUR, prompt=False).answered([5], {"role": "assistant", "content": "x"})

@@ -13,7 +13,7 @@ pytest.importorskip("jinja2")
 
 TOK = talking()
 NAMES = {token.content: token.id for token in TOK.added_tokens}
-NO_END = ("headings", "by_number", "collected")  # no control token after an answer, or all turns are written at once
+NO_END = ("headings",)  # no control token after an answer
 _PARTS, _TOOLS = {"parts", "hostile parts"}, {"tools", "hostile tools"}
 REFUSED = {  # what these templates do not take
     "by_number": _PARTS,

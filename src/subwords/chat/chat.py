@@ -50,7 +50,8 @@ def _check_policy(start: object, end: object) -> None:
 class History(NamedTuple):
     """What comes before the new text of a chat: an earlier chat and the ids of its answer.
 
-    message: the number of the answer. token: the number of the control token that ends its turn, in the new rendering.
+    message: the number of the answer. token: the number of the control token that ends its turn, or that comes right
+    after it in a template without such tokens; in the new rendering.
     open_end: whether the answer lacks it.
     """
 
@@ -321,8 +322,8 @@ class Answered:
         """Return the chat with more messages: the ids so far, then those of the new text.
 
         Only what is after the answer is encoded, and of what is before it, only what later text depends on is rendered
-        again (ALGORITHMS.md, H6); an end token is added if the answer lacks it. Raises InputError if the template ends
-        the turn with no control token: then no place is known where new text may begin.
+        again (ALGORITHMS.md, H6); an end token is added if the answer lacks it. In some templates it is the token that
+        begins the next turn. Raises InputError if there is none: then no place is known where new text may begin.
         """
         check_flag("prompt", prompt)
         made, number = self._chat._made, len(self._messages) - 1
@@ -334,13 +335,14 @@ class Answered:
         ends: Literal["prompt", "whole"] = "prompt" if prompt else "whole"
         whole = Conversation(made.chatter, records, options, rendering, ends, made.generation_prompt or None)
         reply = whole.reply(number)
-        if reply is None or reply.end is None:
+        token = None if reply is None else rendering.token_at(reply.stop) if reply.end is None else reply.end
+        if token is None:
             raise InputError(
-                f"expected a control token at the end of the turn of messages[{number}], where text may be added; "
-                "the template writes none: use tok.chat(messages)"
+                f"expected a control token at the end of the turn of messages[{number}] or right after it, where text "
+                "may be added; the template writes none: use tok.chat(messages)"
             )
-        open_end = not len(self._ids) or int(self._ids[-1]) != rendering.found[reply.end][2].id
-        return Chat(whole, History(self._chat._last.kept(), self._ids, number, reply.end, open_end))
+        open_end = not len(self._ids) or int(self._ids[-1]) != rendering.found[token][2].id
+        return Chat(whole, History(self._chat._last.kept(), self._ids, number, token, open_end))
 
     def __repr__(self) -> str:
         return f"Answered({len(self._messages)} messages, {len(self._chat) + len(self._ids)} ids)"

@@ -191,6 +191,11 @@ class Rendering:
             last -= 1
         return range(first, last)
 
+    def token_at(self, place: int) -> int | None:
+        """Return the number of the control token that begins at a character; None if there is none."""
+        number = bisect_left(self._begins, place)
+        return number if self._begins[number : number + 1] == [place] else None
+
     def units(self, start: int, stop: int) -> list[tuple[int, int]]:
         """Return the control tokens whole, and the other characters one by one, of a range."""
         units, at = list[tuple[int, int]](), start

@@ -6,12 +6,12 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.engine.fast_path import has_fast_path, new_plan, new_slot
+from subwords.engine.fast_path import FastPath, has_fast_path, new_plan, new_slot
 from subwords.kernels import layout
 from subwords.kernels.layout import SafeCuts, WordTable
 from subwords.kernels.plan_layout import BUFFER, FIELDS, MOST_AROUND, MOST_WIDE, CallPlan
@@ -155,6 +155,7 @@ SPARE = Spare()  # of all encoders, whose results are alike
 
 
 Part = TypeVar("Part")
+Continuing: TypeAlias = "tuple[CallPlan, EncoderState, Callable[[object], NDArray[np.uint32] | None]]"
 
 
 class Encoder:
@@ -181,6 +182,7 @@ class Encoder:
         self._marked = marked
         self._pool: deque[EncoderState] = deque(maxlen=POOL)
         self._crews: deque[list[EncoderState]] = deque(maxlen=CREWS)
+        self._continuing: deque[Continuing] = deque(maxlen=POOL)
         self._slot: FastPathSlot | None = None
 
     def encode(self, data: bytes, threads: int | None = 1) -> NDArray[np.uint32]:
@@ -268,24 +270,55 @@ class Encoder:
         self.give(state)
         return batch
 
-    def encode_on(self, text: bytes, total: float | None) -> tuple[NDArray[np.uint32], float | None]:
+    def encode_on(self, text: str, total: float | None) -> tuple[NDArray[np.uint32], float | None]:
         """Return the ids of text that continues a text, for a segmenter whose words are not apart.
 
-        total: the sum of scores of the text before it, None if there is none; the sum after it is returned too.
+        text: surrogates stand for bytes that are not UTF-8. total: the sum of scores of the text before it, None if
+        there is none; the sum after it is returned too.
         """
-        state, begins = self.take(), total is None
+        if total is None or not self.has_fast_path:
+            state = self.take()
+            found = self._sums_of(state, text, total)
+            self.give(state)
+            return found
+        try:
+            plan, state, array = self._continuing.pop()
+        except IndexError:
+            plan, state, array = self._new_continuing()
+        state.counters[layout.COUNTER.begin] = 0
+        sums = state.scratch.sums
+        sums[layout.SUM.total] = sums[layout.SUM.before] = total
+        ids = array(text)
+        if ids is not None:
+            found = ids, float(sums[layout.SUM.total]) if len(ids) else total
+        else:
+            found = self._sums_of(state, text, total)
+            plan.numbers[FIELDS.out], plan.numbers[FIELDS.workspace] = id(state.out), id(state.workspace)
+        self._continuing.append((plan, state, array))
+        return found
+
+    def _sums_of(self, state: EncoderState, text: str, total: float | None) -> tuple[NDArray[np.uint32], float | None]:
+        """Do the same with a state, by the general path."""
+        data, begins = text.encode("utf-8", "surrogateescape"), total is None
         if total is not None:
             state.counters[layout.COUNTER.begin] = 0
             state.scratch.sums[layout.SUM.total] = state.scratch.sums[layout.SUM.before] = total
-        ids = self._ids_of_short(state, text, begins=begins) if _is_short(text) else None
+        ids = self._ids_of_short(state, data, begins=begins) if _is_short(data) else None
         if ids is None:
-            bounds = np.array([0, len(text)], np.int64)
-            ids = self._ids_of(state, np.frombuffer(text, np.uint8), bounds, begins=begins).ids
+            bounds = np.array([0, len(data)], np.int64)
+            ids = self._ids_of(state, np.frombuffer(data, np.uint8), bounds, begins=begins).ids
         state.counters[layout.COUNTER.begin] = 1
-        if len(ids):
-            total = float(state.scratch.sums[layout.SUM.total])
-        self.give(state)
-        return ids, total
+        return ids, float(state.scratch.sums[layout.SUM.total]) if len(ids) else total
+
+    def _new_continuing(self) -> Continuing:
+        """Return a state of its own for text that continues another, and the fast path with it."""
+        state, slot = EncoderState(self.segmenter), new_slot(len(self.segmenter.model.vocab))
+        call = self.splitter.fast_path(state.buffers, begins=False)
+        assert call is not None, "only made for an encoder with a fast path"
+        plan = new_plan(state, call, prefixed=False, marked=self.marked)
+        plan.numbers[FIELDS.out], plan.numbers[FIELDS.workspace] = id(state.out), id(state.workspace)
+        slot.put((plan, state))
+        return plan, state, FastPath(slot).array
 
     def encode_words(
         self,

@@ -324,7 +324,7 @@ class Grower:
         if before.word and self._open is not None:
             return self._open.after(before.word, text)
         if before.total is not None:
-            return self._engine.encoder.encode_on(_bytes(text), before.total)[0]
+            return self._engine.encoder.encode_on(text, before.total)[0]
         if before.text:
             return self.encode(before.text + text)[before.skip :]
         return self._engine.encode_inside(text, self._special) if before.inside else self.encode(text)
@@ -392,7 +392,7 @@ class Grower:
     def upto(self, before: Before, text: str, start: int, place: int) -> tuple[Ids, Before]:
         """Return the ids of text[start:place], up to a proved cut, and what the text after it depends on."""
         if self.cuts.running:
-            ids, total = self._engine.encoder.encode_on(_bytes(text[start:place]), before.total)
+            ids, total = self._engine.encoder.encode_on(text[start:place], before.total)
             return ids, Before(total=total)
         ids = self.after(before, text[start:place])
         if self.cuts.fresh:

@@ -193,7 +193,7 @@ class WordSource(Protocol):
         begins: False if the text continues another.
         """
 
-    def fast_path(self, buffers: SplitBuffers, *, cuts: bool = False) -> SplitCall | None:
+    def fast_path(self, buffers: SplitBuffers, *, cuts: bool = False, begins: bool = True) -> SplitCall | None:
         """Return the call that splits texts, if one does; see `Route.fast_path`."""
 
     def word_spans(self, text: NDArray[np.uint8]) -> WordSpans:

@@ -403,9 +403,9 @@ class NormalizerEngine(Normalizer):
         """
         return last_safe(text, at, self.flags)
 
-    def fast_path(self) -> tuple[StageCall, ...] | None:
-        """Return the stages as calls of kernels; None if one of them does more."""
-        stages = tuple(filter(None, (stage.fast_path() for stage in self._fused)))
+    def fast_path(self, *, begins: bool = True) -> tuple[StageCall, ...] | None:
+        """Return the stages as calls of kernels; None if one of them does more. begins: as in `Stage.fast_path`."""
+        stages = tuple(filter(None, (stage.fast_path(begins=begins) for stage in self._fused)))
         return stages if len(stages) == len(self._fused) else None
 
     @cached_property
@@ -524,9 +524,9 @@ class Pipeline:
         # A step may insert any amount of text, and the buffers of a chunk are limited.
         return self.splitter.split_short(part, buffers) if len(part) < CHUNK_WORDS // 2 else None
 
-    def fast_path(self, buffers: SplitBuffers, *, cuts: bool = False) -> SplitCall | None:
+    def fast_path(self, buffers: SplitBuffers, *, cuts: bool = False, begins: bool = True) -> SplitCall | None:
         """Return the calls of the normalizer and the splitter, if each stage of them is one."""
-        found, stages = self.splitter.fast_path(buffers, cuts=cuts), self.normalizer.fast_path()
+        found, stages = self.splitter.fast_path(buffers, cuts=cuts), self.normalizer.fast_path(begins=begins)
         if found is None or stages is None:
             return None
         return found._replace(stages=stages, marked=any(stage.marked for stage in stages))

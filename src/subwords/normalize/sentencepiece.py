@@ -12,7 +12,7 @@ from subwords.kernels import layout
 from subwords.kernels.layout import Children, Normalized, Rules
 from subwords.kernels.named import grapheme_sources, grapheme_texts, rule_texts
 from subwords.normalize.characters import grapheme_classes
-from subwords.normalize.stages import WHOLE, Bytes, Offsets, Origin, Position, Result, Stage, run_growing
+from subwords.normalize.stages import REST, WHOLE, Bytes, Offsets, Origin, Position, Result, Stage, run_growing
 from subwords.spec.normalizer import NAMED, Charsmap, Precompiled, SentencePiece, read_charsmap
 from subwords.spec.unicode import WHITE_SPACE
 from subwords.split.routes import StageCall
@@ -90,9 +90,9 @@ class RulesStage(Stage):
             result[2][1, -1] = bounds[-1]
         return result
 
-    def fast_path(self) -> StageCall | None:
+    def fast_path(self, *, begins: bool = True) -> StageCall | None:
         """Return the kernel."""
-        return StageCall(rule_texts, self._by_part[WHOLE], np.empty(3 * layout.LANES, np.uint8))
+        return StageCall(rule_texts, self._by_part[WHOLE if begins else REST], np.empty(3 * layout.LANES, np.uint8))
 
     def origin(self, result: Result, before: Origin, bounds: Offsets, starts: Offsets) -> Origin:
         """Return origins in which every byte's range ends where the next byte's begins, as in SentencePiece."""
@@ -206,9 +206,9 @@ class SpacedStage(RulesStage):
             return None
         return super().apply(text, bounds, tracked=tracked, part=part)
 
-    def fast_path(self) -> StageCall | None:
+    def fast_path(self, *, begins: bool = True) -> StageCall | None:
         """Return the kernel; texts with U+2581 may need `apply`."""
-        found = super().fast_path()
+        found = super().fast_path(begins=begins)
         return found and found._replace(marked=self._keeps_end)
 
 
@@ -354,7 +354,7 @@ class GraphemeStage(Stage):
         grapheme_sources.by_size(len(text))(result[2], result[1], text, bounds, skipped, source)
         return result[0], result[1], source
 
-    def fast_path(self) -> StageCall | None:
+    def fast_path(self, *, begins: bool = True) -> StageCall | None:
         """Return the kernel."""
         return StageCall(grapheme_texts, self._rules, np.empty(3 * layout.LANES, np.uint8), -1)
 

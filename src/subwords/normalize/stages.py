@@ -69,8 +69,11 @@ class Stage(ABC):
         tracked: also return the source of every byte. part: the position of a stretch in a longer text.
         """
 
-    def fast_path(self) -> StageCall | None:
-        """Return the kernel that does the work of `apply` for one whole text; it may refuse. None if there is more."""
+    def fast_path(self, *, begins: bool = True) -> StageCall | None:
+        """Return the kernel that does the work of `apply` for one whole text; it may refuse. None if there is more.
+
+        begins: False for a text that continues another; only stages that see ends look at it.
+        """
         return None
 
     def origin(self, result: Result, before: Origin, bounds: Offsets, starts: Offsets) -> Origin:
@@ -156,7 +159,7 @@ class CharStage(Stage):
 
         return run_growing(run, text, bounds, tracked=tracked)
 
-    def fast_path(self) -> StageCall | None:
+    def fast_path(self, *, begins: bool = True) -> StageCall | None:
         """Return the kernel."""
         return StageCall(map_texts, self._replacements)
 
@@ -219,7 +222,7 @@ class FormStage(Stage):
 
         return run_growing(run, text, bounds, tracked=tracked)
 
-    def fast_path(self) -> StageCall | None:
+    def fast_path(self, *, begins: bool = True) -> StageCall | None:
         """Return the kernel."""
         return StageCall(form_texts, self._form, Items(*np.empty((2, ROOM), np.int64)))
 
@@ -488,7 +491,7 @@ class RunStage(Stage):
 
         return run_growing(run, text, bounds, tracked=tracked, spare=spare)
 
-    def fast_path(self) -> StageCall | None:
+    def fast_path(self, *, begins: bool = True) -> StageCall | None:
         """Return the kernel."""
         return StageCall(run_texts, self._runs)
 

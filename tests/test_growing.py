@@ -203,6 +203,18 @@ def test_special_tokens_at_the_seams() -> None:
         tok.growing("a", special="yes")  # type: ignore[arg-type]
 
 
+@pytest.mark.usefixtures("small_steps")
+@pytest.mark.parametrize("space", ["\n", " ", "  ", "\t\n"])
+def test_whitespace_that_a_token_strips_is_no_cut(space: str, data: Path) -> None:
+    tok = subwords.load(file_of(data, "phi-3/phi-3-mini-tokenizer.json"))
+    if "<|system|>" not in tok.special_tokens:
+        tok = tok.with_tokens(["<|system|>"], rstrip=True)
+    for size in range(1, 24):
+        version = tok.growing("x" * size + " them: <|system|>" + space, special="allow").append("SK]ftext|> newer low")
+        for longer in (version, version.append(" lower words and so on it goes")):
+            assert longer.ids.tolist() == tok.encode(longer.text, special="allow")
+
+
 def test_versions_share_their_storage() -> None:
     tok = subwords.load("demo")
     base = tok.growing(TEXT * 40)

@@ -71,6 +71,10 @@ class Beside(NamedTuple):
             return False
         return not (self.lstrip and before in WHITESPACE) and not (self.rstrip and after in WHITESPACE)
 
+    def may_end(self, before: str) -> bool:
+        """Whether a token may end with this character, or with whitespace that it strips."""
+        return before in self.ends or (self.rstrip and before in WHITESPACE)
+
 
 class ProvedCuts:
     """Where texts of a tokenizer may be cut, under one policy for special tokens.
@@ -150,7 +154,7 @@ class ProvedCuts:
 
     def _safe(self, before: str, after: str, alone: bool) -> bool:
         """Whether a text with these characters before and after a place may be cut there."""
-        if not self._literal.allow(before[-1], after[0]) or (not self.fresh and before[-1] in self._literal.ends):
+        if not self._literal.allow(before[-1], after[0]) or (not self.fresh and self._literal.may_end(before[-1])):
             return False
         if self._normalizer is None:
             return self._apart(before, after)
@@ -162,7 +166,7 @@ class ProvedCuts:
 
     def _is_apart(self, before: str, after: str) -> bool:
         """Whether the splitter cuts between two characters of normalized text, and no token is there."""
-        if not self._normalized.allow(before, after) or (not self.fresh and before in self._normalized.ends):
+        if not self._normalized.allow(before, after) or (not self.fresh and self._normalized.may_end(before)):
             return False
         return self._route.cuts_between(before, after)
 
@@ -491,7 +495,7 @@ class GrowingText:
     _grower: Grower
     _block: SettledText
     _open: str  # the text after the block
-    _limit: int  # more open text than this is moved to blocks
+    _limit: int  # more open text than this is moved to blocks; 0: OPEN
     _was: tuple[SettledText, str, Ids | None]  # the version before: its block and open text, whose ids may be known
     _ids: Ids | None  # of the open text, if they were asked for
     _kept: int | None
@@ -502,10 +506,10 @@ class GrowingText:
         grower: Grower,
         block: SettledText = ROOT,
         text: str = "",
-        limit: int = OPEN,
+        limit: int = 0,
         was: tuple[SettledText, str, Ids | None] = (ROOT, "", NO_IDS),
     ) -> GrowingText:
-        if len(text) > limit:
+        if len(text) > (limit or OPEN):
             block, text = grower.settled(block, text, OPEN, BLOCK)
             limit = max(OPEN, 2 * len(text))  # so a text without cuts is searched again when it has doubled
         self = cls.__new__(cls)

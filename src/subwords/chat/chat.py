@@ -75,8 +75,9 @@ class Stretch:
     """
 
     def __init__(self, made: Conversation, before: History | None = None) -> None:
-        self.made, self.before = made, before
-        self.start = 0 if before is None else before.stop
+        self.made: Conversation = made
+        self.before: History | None = before
+        self.start: int = 0 if before is None else before.stop
 
     @property
     def stop(self) -> int:

@@ -34,6 +34,7 @@ Ids: TypeAlias = NDArray[np.uint32]
 
 LOOK = 3  # characters on each side of a cut that prove it, at most
 NEAR = 256  # characters before the end of a text that are tried one by one
+FEW = 32  # of these, without a normalizer: kernels then find all places that may be one
 FAR = 2048  # characters of a text in which kernels look for a cut first
 MOST_TRIED = 256  # of these places
 MOST_KNOWN = 1 << 16  # places that are remembered by their characters
@@ -111,7 +112,7 @@ class ProvedCuts:
         if not self.known:
             return start
         near, width, (before, after) = self._near, self._width, self._key
-        first = max(start, stop - NEAR)
+        first = max(start, stop - (NEAR if self._normalizer is not None else min(FEW, NEAR)))
         for in_word in (False, True):  # between small letters cuts are rare: these are tried if there are no others
             for place in range(stop - width, max(start + width, first) - 1, -1):
                 if ("a" <= text[place - 1] <= "z" and "a" <= text[place] <= "z") is not in_word:

@@ -241,8 +241,8 @@ class Chunker:
             return None
         at, count, before = start, 0, self._before(start)
         if start and not proves(text, 0, start):
-            at = next((cut for cut in range(start + 1, min(start + NEAR, len(text))) if proves(text, start, cut)), 0)
-            if not at:
+            at = self._next_cut(start, start + 1)
+            if at == len(text):
                 return None
             count, before = self._grower.count(text[start:at]), self._before(at)  # ids before the cut
         if count > self._size:
@@ -255,9 +255,24 @@ class Chunker:
             self._known = target
             return KnownFit(limit, FRESH, self._size, limit + 1)  # each character has at least a part of an id
         place = self._grower.cuts.last(text, at, limit)
-        first = next((cut for cut in range(limit, min(limit + NEAR, len(text))) if proves(text, at, cut)), len(text))
+        first = self._next_cut(at, limit)
         self._known = bisect_right(ends, place, before, target)
         return KnownFit(place, FRESH, count + self._known - before, first)
+
+    def _next_cut(self, start: int, place: int) -> int:
+        """Return a proved cut of the text from `start` on, soon after a place or there; the end if none is near.
+
+        None is sought between small letters, where cuts are rare, and between two characters that were just tried.
+        """
+        text, proves, tried = self._text, self._grower.cuts.proves, ""
+        for cut in range(place, min(place + NEAR, len(text))):
+            pair = text[cut - 1 : cut + 1]
+            if pair == tried or ("a" <= pair[0] <= "z" and "a" <= pair[1] <= "z"):
+                continue
+            if proves(text, start, cut):
+                return cut
+            tried = pair
+        return len(text)
 
     def _before(self, place: int) -> int:
         """Return how many ids of the whole text end at a place or before it; the last part began near it."""

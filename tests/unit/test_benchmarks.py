@@ -832,6 +832,7 @@ def full_record(definition: Definition) -> dict[str, Any]:
     names = (*SHOWN[definition.task], "process")
     one = dict.fromkeys(names, 0.5) | {"warm": [0.5], "cold": 0.5, "fresh": 0.5}
     one |= dict.fromkeys(("thousand", "fresh_once", "chat_once", "new", "whole"), 0.25)
+    one |= dict.fromkeys(("fresh_append", "fresh_thousand", "fresh_stream", "fresh_whole"), 0.25)
     runs = [{"seconds": one, "peak_bytes": 1, "bytes": 1, "baseline": one | {"bytes": 1}, "resident_bytes": {"new": 1}}]
     runs[0] |= {"counts": dict.fromkeys(SHOWN["limits"], 2), "bytes_per_id": {"version": 8.0}}
     cases = []

@@ -222,6 +222,14 @@ def test_the_template_of_a_chat_is_told() -> None:
         ("{% macro f(x) %}\n{{ x + 1 }}{% endmacro %}\n\n{{ f('a') }}", "line 2, fails with this conversation: Type"),
         ("\n\n{% for a in range(9) %}\n{{ 'a' * 999999999 }}{% endfor %}", "line 4, is stopped: it makes"),
         ("\n{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "line 2, is stopped: its calls"),
+        (
+            "{% set n = namespace(x='') %}\n{% for a in range(99999) %}{% set n.x = n.x ~ '<|x|>' ~ 'y' * 9 %}{% endfor %}",
+            "line 2, is stopped: it makes strings of more than",
+        ),
+        (
+            "{% set x = 'a' * 60000000 %}\n{{ ([x] * 999) | map('upper') | map('length') | sum }}",
+            "line 2, is stopped: it",
+        ),
         ("\n\n{% for %}", "invalid chat template, line 3: "),
     ],
 )

@@ -55,7 +55,7 @@ class History(NamedTuple):
     open_end: whether the answer lacks it.
     """
 
-    chat: Stretch
+    chat: Section
     ids: Ids
     message: int
     token: int
@@ -67,7 +67,7 @@ class History(NamedTuple):
         return self.chat.stop + len(self.ids)
 
 
-class Stretch:
+class Section:
     """The text that is encoded for a chat: all of it, or after an answer what comes from its end token on.
 
     A chat is a chain of them with answers between, so that nothing before the new text is looked at again, unless
@@ -130,11 +130,11 @@ class Stretch:
         found: NDArray[np.bool_] = masked(rendering.control.typed(rendering.text, rendering.found), self.spans)
         return found
 
-    def kept(self) -> Stretch:
+    def kept(self) -> Section:
         """Return the same for the chain of a longer chat: without the messages that others have."""
         if self.before is None:
             return self
-        found = Stretch(self.made.kept_from(self.before.message + 1), self.before)
+        found = Section(self.made.kept_from(self.before.message + 1), self.before)
         found.__dict__["ids"] = self.ids
         return found
 
@@ -152,20 +152,20 @@ class Chat:
     """
 
     def __init__(self, made: Conversation, before: History | None = None) -> None:
-        self._made, self._last = made, Stretch(made, before)
+        self._made, self._last = made, Section(made, before)
 
     @property
-    def _stretches(self) -> list[Stretch]:
+    def _sections(self) -> list[Section]:
         """All of them, in order; `before` of each is the answer between it and the one before."""
         found = [self._last]
         while (before := found[-1].before) is not None:
             found.append(before.chat)
         return found[::-1]
 
-    def _joined(self, own: Callable[[Stretch], NDArray[Any]], answer: Callable[[History], NDArray[Any]]) -> Any:
-        """Return arrays of one value for each id, joined: of the stretches and of the answers between them."""
+    def _joined(self, own: Callable[[Section], NDArray[Any]], answer: Callable[[History], NDArray[Any]]) -> Any:
+        """Return arrays of one value for each id, joined: of the sections and of the answers between them."""
         found = list[NDArray[Any]]()
-        for each in self._stretches:
+        for each in self._sections:
             if each.before is not None:
                 found.append(answer(each.before))
             found.append(own(each))
@@ -185,7 +185,7 @@ class Chat:
         if self._last.before is None:
             return self._made.rendering.parts
         found = list[Text | Special]()
-        for each in self._stretches:
+        for each in self._sections:
             if each.before is not None:
                 _join(found, _parts_of(each.before, self._made, self.ids[: each.before.chat.stop]))
             _join(found, each.parts)
@@ -252,7 +252,7 @@ class Chat:
     def turns(self) -> list[tuple[int, int]]:
         """The ids of each message, with the template's text around it, as (start, stop); (0, 0) if it has none."""
         found = list[tuple[int, int]]()
-        for each in self._stretches:
+        for each in self._sections:
             if (before := each.before) is not None:
                 start = found[before.message][0] if before.message < len(found) else before.chat.stop
                 found[before.message :] = [(start, before.stop)]
@@ -274,7 +274,7 @@ class Chat:
         if self._last.before is not None and (start is not None or end is not None):
             raise InputError("start and end do not apply after an answer: all of its ids are in the mask")
 
-        def own(each: Stretch) -> NDArray[np.bool_]:
+        def own(each: Section) -> NDArray[np.bool_]:
             after = 0 if each.before is None else each.before.message + 1
             try:
                 return masked(each.made.ranges(start, end, after), each.spans)

@@ -6,11 +6,15 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from operator import index
+from threading import local
 from typing import Any, NamedTuple, SupportsIndex, TypeAlias
 
 from markupsafe import Markup
 
 MOST_TEXT = 1 << 26  # characters of any string that a template makes, or elements of a list
+MOST_WORK = 1 << 32  # characters of all strings that a rendering makes, about a second
+LARGE = 1 << 12  # characters of a string that counts
+RUN = 256  # characters that a change of origin takes as long as
 MOST_RUNS = 1 << 20  # changes of origin in a string: each takes as much memory as 100 characters
 FEW_RUNS = 64  # of two strings that are added without a loop
 NODE = 64  # characters that an element of a list or dict counts as, where all of them are visited
@@ -344,6 +348,8 @@ def turn_of(value: object) -> int:
 
 def made(text: str, origin: Owner) -> OwnedText:
     """Return a string of one origin."""
+    if len(text) > LARGE:
+        spend(len(text))
     found = str.__new__(OwnedText, text)
     found._runs = ((len(text), origin),) if text else ()
     return found
@@ -351,6 +357,8 @@ def made(text: str, origin: Owner) -> OwnedText:
 
 def with_runs(text: str, runs: Runs) -> OwnedText:
     """Return a string with given runs."""
+    if len(text) > LARGE:
+        spend(len(text))
     found = str.__new__(OwnedText, text)
     found._runs = runs
     return found
@@ -368,6 +376,8 @@ def owner_runs(text: str) -> Runs:
 
 def cut(text: OwnedText, start: int, stop: int) -> OwnedText:
     """Return text[start:stop], with start <= stop."""
+    if len(text._runs) > FEW_RUNS or stop - start > LARGE:
+        spend(min(stop, len(text)) - start + RUN * len(text._runs))
     found, runs = str.__new__(OwnedText, str.__getitem__(text, slice(start, stop))), text._runs
     size = len(found)
     if not size:
@@ -389,11 +399,13 @@ def _between(runs: Runs, start: int, stop: int) -> Iterator[tuple[int, Owner]]:
 
 def join(pieces: Sequence[str]) -> OwnedText:
     """Return the strings joined; what is no string raises TypeError."""
-    if sum(map(len, pieces)) > MOST_TEXT:
-        limit(sum(map(len, pieces)))
+    size, changes = sum(map(len, pieces)), sum(len(piece._runs) for piece in pieces if type(piece) is OwnedText)
+    if size > LARGE or changes > FEW_RUNS:
+        limit(size)
+        if changes > MOST_RUNS:
+            raise LimitError(f"it joins more than {MOST_RUNS:,} texts of different origin")
+        spend(size + RUN * changes)
     text = "".join(pieces)
-    if sum(len(piece._runs) for piece in pieces if type(piece) is OwnedText) > MOST_RUNS:
-        raise LimitError(f"it joins more than {MOST_RUNS:,} texts of different origin")
     runs: list[tuple[int, Owner]] = []
     last, at = None, 0
     for piece in pieces:
@@ -418,7 +430,7 @@ def add(left: Any, right: Any) -> Any:
     """Return `left + right` of a template."""
     if type(left) is OwnedText and type(right) is OwnedText:
         size, before, after = len(left), left._runs, right._runs
-        if not left or not right or len(before) + len(after) > FEW_RUNS or size + len(right) > MOST_TEXT:
+        if not left or not right or len(before) + len(after) > FEW_RUNS or size + len(right) > LARGE:
             return join((left, right))
         found = str.__new__(OwnedText, str.__add__(left, right))  # most texts of a template: half the time of `join`
         if before[-1][1] is after[0][1]:
@@ -519,6 +531,25 @@ def limit(size: int) -> None:
     """Raise LimitError for what is too large."""
     if size > MOST_TEXT:
         raise LimitError(f"it makes {size:,} characters or elements, more than {MOST_TEXT:,}")
+
+
+class _Work(local):
+    left = MOST_WORK
+
+
+_work = _Work()
+
+
+def begin_work() -> None:
+    """Begin to count what a rendering makes: each string may be short enough, and all of them too much."""
+    _work.left = MOST_WORK
+
+
+def spend(size: int) -> None:
+    """Count a string that is made; LimitError if all of them are too much."""
+    _work.left -= size
+    if _work.left < 0:
+        raise LimitError(f"it makes strings of more than {MOST_WORK:,} characters in all")
 
 
 def weigh(value: object, room: int = MOST_TEXT) -> int:

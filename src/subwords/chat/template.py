@@ -8,6 +8,7 @@ from contextlib import suppress
 from datetime import datetime
 from functools import cached_property, lru_cache, wraps
 from itertools import islice
+from time import thread_time
 from typing import Any, NamedTuple
 
 import jinja2
@@ -28,6 +29,7 @@ from subwords.chat.passes import Effects
 from subwords.support.errors import InputError
 
 MOST_STEPS = 4_000_000  # passes of loops in one rendering
+MOST_SECONDS = 20  # of the processor, looked at after every 64 of them
 CALL = 10  # steps that a call of a macro counts as
 MOST_KEPT = 256  # compiled templates
 _WRITING = frozenset({"join", "default", "d", "format", "append", "map", "center", "indent"})  # their arguments too
@@ -95,6 +97,7 @@ class ChatTemplate:
         assert isinstance(context, _Context), "the environment makes such"
         turns, found, room = context._turns, context._written, owned_text.MOST_TEXT
         context._first = first
+        owned_text.begin_work()
         try:
             for text in self._template.root_render_func(context):
                 if text:
@@ -332,6 +335,7 @@ class _Context(Context):
         super().__init__(*args, **options)
         self._turns = [-1]
         self._steps = MOST_STEPS
+        self._until = thread_time() + MOST_SECONDS
         self._first = self._skipped = 0  # the passes of messages before `_first` need not write; how many did not
         self._written: list[Written] = []
         self._before = 0  # how much was written when the first pass of `_first` or later began
@@ -342,6 +346,8 @@ def _at(context: _Context, value: object, writes: bool) -> bool:
     context._steps -= CALL if value is None else 1
     if context._steps < 0:
         raise LimitError(f"it takes more than {MOST_STEPS:,} steps")
+    if not context._steps & 63 and thread_time() > context._until:
+        raise LimitError(f"it takes more than {MOST_SECONDS} seconds")
     turn = owned_text.turn_of(value)
     if turn < 0:
         return False

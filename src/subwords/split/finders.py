@@ -815,9 +815,8 @@ class SymbolsRoute(SplitRoute):
 
     def cuts_between(self, before: str, after: str) -> bool:
         """Whether the other route may be cut there, and no symbol has the two characters side by side."""
-        return self._rest.cuts_between(before, after) and not any(
-            (before + after).encode("utf-8", "surrogateescape") in each for each in self._symbols
-        )
+        both = (before + after).encode("utf-8", "surrogateescape")
+        return self._rest.cuts_between(before, after) and not any(both in each for each in self._symbols)
 
     def word_spans(self, text: Bytes) -> WordSpans:
         """Return the words of one text."""

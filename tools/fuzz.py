@@ -302,7 +302,7 @@ TARGETS = {
     "json": Target(_file("tokenizer.json"), _small(*JSON_FILES), _change_json),
     "models": Target(_file("spiece.model"), _small("t5/spiece.model", "mistral/tokenizer.model.v1")),
     "vocab": Target(_file("vocab.txt"), _small("bert/bert-base-uncased-vocab.txt")),
-    "ranks": Target(_file("cl100k_base.tiktoken"), _small("tiktoken/cl100k_base.tiktoken")),
+    "ranks": Target(_file("r50k_base.tiktoken"), _small("tiktoken/r50k_base.tiktoken")),
     "patterns": Target(_pattern, _patterns),
     "templates": Target(_template, _templates),
     "texts": Target(_text, lambda: iter([bytes(range(64)), "Ünd 文字 ก็".encode() * 3])),

@@ -47,7 +47,7 @@ def _check_policy(start: object, end: object) -> None:
             check_choice(name, value, choices)
 
 
-class History(NamedTuple):
+class _History(NamedTuple):
     """What comes before the new text of a chat: an earlier chat and the ids of its answer.
 
     message: the number of the answer. token: the number of the control token that ends its turn, or that comes right
@@ -55,7 +55,7 @@ class History(NamedTuple):
     open_end: whether the answer lacks it.
     """
 
-    chat: Section
+    chat: _Section
     ids: Ids
     message: int
     token: int
@@ -67,16 +67,16 @@ class History(NamedTuple):
         return self.chat.stop + len(self.ids)
 
 
-class Section:
+class _Section:
     """The text that is encoded for a chat: all of it, or after an answer what comes from its end token on.
 
     A chat is a chain of them with answers between, so that nothing before the new text is looked at again, unless
     something asks who wrote it.
     """
 
-    def __init__(self, made: Conversation, before: History | None = None) -> None:
+    def __init__(self, made: Conversation, before: _History | None = None) -> None:
         self.made: Conversation = made
-        self.before: History | None = before
+        self.before: _History | None = before
         self.start: int = 0 if before is None else before.stop
 
     @property
@@ -130,11 +130,11 @@ class Section:
         found: NDArray[np.bool_] = masked(rendering.control.typed(rendering.text, rendering.found), self.spans)
         return found
 
-    def kept(self) -> Section:
+    def kept(self) -> _Section:
         """Return the same for the chain of a longer chat: without the messages that others have."""
         if self.before is None:
             return self
-        found = Section(self.made.kept_from(self.before.message + 1), self.before)
+        found = _Section(self.made.kept_from(self.before.message + 1), self.before)
         found.__dict__["ids"] = self.ids
         return found
 
@@ -151,18 +151,18 @@ class Chat:
     ((Special(token='<|end|>'), Special(token='<|bot|>')), [0, 0])
     """
 
-    def __init__(self, made: Conversation, before: History | None = None) -> None:
-        self._made, self._last = made, Section(made, before)
+    def __init__(self, made: Conversation, before: _History | None = None) -> None:
+        self._made, self._last = made, _Section(made, before)
 
     @property
-    def _sections(self) -> list[Section]:
+    def _sections(self) -> list[_Section]:
         """All of them, in order; `before` of each is the answer between it and the one before."""
         found = [self._last]
         while (before := found[-1].before) is not None:
             found.append(before.chat)
         return found[::-1]
 
-    def _joined(self, own: Callable[[Section], NDArray[Any]], answer: Callable[[History], NDArray[Any]]) -> Any:
+    def _joined(self, own: Callable[[_Section], NDArray[Any]], answer: Callable[[_History], NDArray[Any]]) -> Any:
         """Return arrays of one value for each id, joined: of the sections and of the answers between them."""
         found = list[NDArray[Any]]()
         for each in self._sections:
@@ -274,7 +274,7 @@ class Chat:
         if self._last.before is not None and (start is not None or end is not None):
             raise InputError("start and end do not apply after an answer: all of its ids are in the mask")
 
-        def own(each: Section) -> NDArray[np.bool_]:
+        def own(each: _Section) -> NDArray[np.bool_]:
             after = 0 if each.before is None else each.before.message + 1
             try:
                 return masked(each.made.ranges(start, end, after), each.spans)
@@ -343,17 +343,17 @@ class Answered:
                 "may be added; the template writes none: use tok.chat(messages)"
             )
         open_end = not len(self._ids) or int(self._ids[-1]) != rendering.found[token][2].id
-        return Chat(whole, History(self._chat._last.kept(), self._ids, number, token, open_end))
+        return Chat(whole, _History(self._chat._last.kept(), self._ids, number, token, open_end))
 
     def __repr__(self) -> str:
         return f"Answered({len(self._messages)} messages, {len(self._chat) + len(self._ids)} ids)"
 
 
-def _no(before: History) -> NDArray[np.bool_]:
+def _no(before: _History) -> NDArray[np.bool_]:
     return np.zeros(len(before.ids), np.bool_)
 
 
-def _parts_of(answer: History, made: Conversation, prompt: Ids) -> Iterator[Text | Special]:
+def _parts_of(answer: _History, made: Conversation, prompt: Ids) -> Iterator[Text | Special]:
     """Yield the parts of an answer's ids: control tokens, and the text between them, after the prompt."""
     tok, control = made.chatter.tok, made.options.control
     contents = {token.id: token.content for token in control.tokens.values()}

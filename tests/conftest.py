@@ -23,7 +23,7 @@ os.environ["SUBWORDS_TABLES"] = "off"
 # examples each time; with another SUBWORDS_SEED they are random. --hypothesis-profile=sweep: more.
 same = seed_of_run() == SEED
 settings.register_profile("default", deadline=None, max_examples=25, print_blob=True, derandomize=same)
-settings.register_profile("checked", deadline=None, max_examples=12, print_blob=True, derandomize=same)
+settings.register_profile("checked", deadline=None, max_examples=8, print_blob=True, derandomize=same)
 settings.register_profile("sweep", deadline=None, max_examples=5000, print_blob=True)
 settings.load_profile("checked" if MODE == "checked" else "default")
 

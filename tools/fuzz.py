@@ -5,7 +5,7 @@
     python tools/fuzz.py --list
 
 A target takes bytes and may raise `SubwordsError`, a warning or nothing else. What else happens, a difference between
-two ways to one result, a crash, more than 2 GB or 20 seconds, is a finding: its input is left in the corpus folder.
+two ways to one result, a crash, more than 2 GB or 60 seconds, is a finding: its input is left in the corpus folder.
 """
 
 from __future__ import annotations
@@ -334,7 +334,7 @@ def main() -> None:
 
     os.environ["SUBWORDS_TABLES"] = "off"
     findings = f"-artifact_prefix={folder.parent}/finding-{options.target}-"
-    limits = ["-rss_limit_mb=2048", "-timeout=20", "-max_len=200000", "-print_final_stats=1"]
+    limits = ["-rss_limit_mb=2048", "-timeout=60", "-max_len=200000", "-print_final_stats=1"]
     arguments = [sys.argv[0], str(folder), f"-max_total_time={options.seconds}", findings, *limits]
     atheris.Setup(arguments, target.run, custom_mutator=change if target.change else None)
     atheris.Fuzz()

@@ -7,6 +7,7 @@ from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
+from threading import RLock
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -71,6 +72,7 @@ def tokens_of_ids(vocab: Vocab, ids: NDArray[np.int64]) -> TokenWords | None:
 
 
 NONE: NDArray[np.int64] = np.zeros(0, np.int64)
+_MAKING = RLock()  # one thread at a time makes the arrays of a segmenter
 
 
 class BPESegmenter(Segmenter):
@@ -176,7 +178,17 @@ class BPESegmenter(Segmenter):
 
     @cached_property
     def arrays(self) -> BPEModel:
-        """The model in the layout of the kernel."""
+        """The model in the layout of the kernel.
+
+        Since Python 3.12, two threads may both be here at first: the settings have the seed of one table only.
+        """
+        with _MAKING:
+            found: BPEModel | None = vars(self).get("arrays")
+            if found is None:
+                found = vars(self)["arrays"] = self._made()
+        return found
+
+    def _made(self) -> BPEModel:
         model = self.model
         if not self._settings[layout.BPE.complete]:
             return self._arrays(self._open_tables())

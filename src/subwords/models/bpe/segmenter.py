@@ -7,7 +7,6 @@ from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
-from threading import RLock
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -72,7 +71,6 @@ def tokens_of_ids(vocab: Vocab, ids: NDArray[np.int64]) -> TokenWords | None:
 
 
 NONE: NDArray[np.int64] = np.zeros(0, np.int64)
-_MAKING = RLock()  # one thread at a time makes the arrays of a segmenter
 
 
 class BPESegmenter(Segmenter):
@@ -178,17 +176,7 @@ class BPESegmenter(Segmenter):
 
     @cached_property
     def arrays(self) -> BPEModel:
-        """The model in the layout of the kernel.
-
-        Since Python 3.12, two threads may both be here at first: the settings have the seed of one table only.
-        """
-        with _MAKING:
-            found: BPEModel | None = vars(self).get("arrays")
-            if found is None:
-                found = vars(self)["arrays"] = self._made()
-        return found
-
-    def _made(self) -> BPEModel:
+        """The model in the layout of the kernel."""
         model = self.model
         if not self._settings[layout.BPE.complete]:
             return self._arrays(self._open_tables())
@@ -197,8 +185,8 @@ class BPESegmenter(Segmenter):
         return self._arrays(*self._perfect_tables())
 
     def _arrays(self, tables: MergeTables, of_bytes: NDArray[np.int64] = NONE) -> BPEModel:
-        model = self.model
-        self._settings[[layout.MODEL.seed, layout.BPE.first_result, layout.BPE.known_bits]] = (
+        model, settings = self.model, self._settings.copy()  # two threads may be here at first, with a seed each
+        settings[[layout.MODEL.seed, layout.BPE.first_result, layout.BPE.known_bits]] = (
             tables.seed,
             tables.first_result,
             tables.known_bits,
@@ -210,7 +198,7 @@ class BPESegmenter(Segmenter):
             sieve=tables.sieve,
             results=tables.results,
             classes=self._classes.astype(np.int32) if self._tied else np.zeros(1, np.int32),
-            settings=self._settings,
+            settings=settings,
             first_ranks=first_ranks(tables, of_bytes, model.alphabet),
             spans=np.diff(model.symbols.offsets).astype(np.int32),
             fallback=model.byte_ids,

@@ -323,8 +323,8 @@ class Answered:
         """Return the chat with more messages: the ids so far, then those of the new text.
 
         Only what is after the answer is encoded, and of what is before it, only what later text depends on is rendered
-        again (ALGORITHMS.md, H6); an end token is added if the answer lacks it. In some templates it is the token that
-        begins the next turn. Raises InputError if there is none: then no place is known where new text may begin.
+        again (ALGORITHMS.md, H6); an end token is added if the answer lacks it. In some templates, that token begins
+        the next turn. Raises InputError if the template writes no such token.
         """
         check_flag("prompt", prompt)
         made, number = self._chat._made, len(self._messages) - 1

@@ -192,7 +192,7 @@ class Rendering:
         return range(first, last)
 
     def token_at(self, place: int) -> int | None:
-        """Return the number of the control token that begins at a character; None if there is none."""
+        """Return the number of the control token that begins at a character, or None."""
         number = bisect_left(self._begins, place)
         return number if self._begins[number : number + 1] == [place] else None
 

@@ -273,8 +273,8 @@ class Encoder:
     def encode_on(self, text: str, total: float | None) -> tuple[NDArray[np.uint32], float | None]:
         """Return the ids of text that continues a text, for a segmenter whose words are not apart.
 
-        text: surrogates stand for bytes that are not UTF-8. total: the sum of scores of the text before it, None if
-        there is none; the sum after it is returned too.
+        text: surrogates stand for bytes that are not UTF-8. total: the sum of scores of the text before it, or None.
+        Also returns the sum after the text.
         """
         if total is None or not self.has_fast_path:
             state = self.take()

@@ -24,9 +24,9 @@ KINDS: dict[str, tuple[Kind, ...]] = {  # what is tried where no place of a kind
     "word": ("word", "token"),
     "token": ("token",),
 }
-NEAR = 256  # characters in which a proved cut is sought beside a known id
 FEW = 32  # places that are tried one by one, the best first
-NEARBY = 160  # characters in which a sentence is sought first
+FIRST = 0.9  # of the expected characters of a part are counted first: a part that is too long is counted in vain
+NEARLY = 6  # ids that a part may still have when one cut after another is tried
 MOST_SIZE = 1 << 40
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -45,6 +45,7 @@ _SENTENCE_END = regex.compile(
     rf"|\p{{SB=AT}}{_X}(?!\p{{SB=NU}}|(?<=[\p{{SB=UP}}\p{{SB=LO}}]{_X[:-1]}\p{{SB=AT}}{_X[:-1]})\p{{SB=UP}})"  # SB6, 7
     rf"{_AFTER}(?:{_SEP}|(?!{_GOES_ON}|{_LOWER_NEXT}))"  # SB8 to SB11
 )
+_SENTENCE_SIGN = regex.compile(r"(?r)[\p{SB=SE}\p{SB=CR}\p{SB=LF}\p{SB=ST}\p{SB=AT}]")  # each end has one
 _AT_END = regex.compile(r"(?r)[\p{SB=CL}\p{SB=SP}\p{SB=EX}\p{SB=FO}\r\n]*")
 _GRAPHEME = regex.compile(r"\X")
 
@@ -61,25 +62,27 @@ class EndPlaces:
         if kind == "line":
             return max(start, self._text.rfind("\n", start, stop) + 1)
         if kind == "word":
-            return next((at for at in range(stop, start, -1) if _WORD_END.match(self._text, at)), start)
+            text = self._text
+            for at in range(stop, start, -1):
+                in_word = "a" <= text[at - 1] <= "z" and "a" <= text[at : at + 1] <= "z"  # quicker than the pattern
+                if not in_word and _WORD_END.match(text, at):
+                    return at
+            return start
         return self._last_sentence(start, stop)
 
     def _last_sentence(self, start: int, stop: int) -> int:
-        text, size, least = self._text, NEARBY, -1
+        text, at, first = self._text, stop, start
         while True:
-            first, found = max(least, stop - size, 0), start
-            for match in _SENTENCE_END.finditer(text, first, min(len(text), stop + 64)):
-                end = match.end()
-                if end > stop:
-                    break
-                whole = _SENTENCE_END.match(text, match.start())  # reads as far as it must
-                if whole and whole.end() == end:
-                    found = max(found, end)
-            if found > start or first <= max(least, 0):
-                return found
-            if least < 0:
-                least = self._run_before(start)
-            size *= 8
+            sign = _SENTENCE_SIGN.search(text, first, at)
+            if sign is None:
+                if first < start or (first := self._run_before(start)) == start:
+                    return start
+                at = start
+                continue
+            at = sign.start()
+            match = _SENTENCE_END.match(text, at)  # reads beyond `stop`
+            if match and match.end() <= stop:  # sentences with an earlier sign end here or before it
+                return max(start, int(match.end()))
 
     def _run_before(self, place: int) -> int:
         """Return where a sentence that ends after `place` may have its last sign."""
@@ -87,7 +90,7 @@ class EndPlaces:
         if not first < place <= stop:
             match = _AT_END.match(self._text, 0, place)
             assert match is not None, "it matches the empty string"
-            first = max(0, match.start() - 2)
+            first = max(0, match.start() - 1)
             self._run = (first, place)
         return first
 
@@ -101,7 +104,7 @@ class EndPlaces:
             return found if start <= found < stop else stop
         if kind == "word":
             return next((at for at in range(start, stop) if _WORD_END.match(text, at)), stop)
-        for match in _SENTENCE_END.finditer(text, self._run_before(start)):
+        for match in _SENTENCE_END.finditer(text, max(0, self._run_before(start) - 1)):
             at = match.end()
             if at >= start:
                 break
@@ -240,8 +243,8 @@ class Chunker:
         if ends is None:
             return None
         at, count, before = start, 0, self._before(start)
-        if start and not proves(text, 0, start):
-            at = self._next_cut(start, start + 1)
+        if start and not (self._grower.cuts.fresh and proves(text, 0, start)):
+            at = self._grower.cuts.next(text, start, start + 1)
             if at == len(text):
                 return None
             count, before = self._grower.count(text[start:at]), self._before(at)  # ids before the cut
@@ -253,26 +256,11 @@ class Chunker:
         limit = ends[target - 1] if target > before else at
         if limit > at and ends[target] > limit and proves(text, at, limit):
             self._known = target
-            return KnownFit(limit, FRESH, self._size, limit + 1)  # each character has at least a part of an id
+            return KnownFit(limit, self._grower.before(text, start, limit), self._size, limit + 1)
         place = self._grower.cuts.last(text, at, limit)
-        first = self._next_cut(at, limit)
-        self._known = bisect_right(ends, place, before, target)
-        return KnownFit(place, FRESH, count + self._known - before, first)
-
-    def _next_cut(self, start: int, place: int) -> int:
-        """Return a proved cut of the text from `start` on, soon after a place or there; the end if none is near.
-
-        None is sought between small letters, where cuts are rare, and between two characters that were just tried.
-        """
-        text, proves, tried = self._text, self._grower.cuts.proves, ""
-        for cut in range(place, min(place + NEAR, len(text))):
-            pair = text[cut - 1 : cut + 1]
-            if pair == tried or ("a" <= pair[0] <= "z" and "a" <= pair[1] <= "z"):
-                continue
-            if proves(text, start, cut):
-                return cut
-            tried = pair
-        return len(text)
+        first = self._grower.cuts.next(text, at, limit)
+        self._known = before if place == at else bisect_right(ends, place, before, target)
+        return KnownFit(place, self._grower.before(text, start, place), count + self._known - before, first)
 
     def _before(self, place: int) -> int:
         """Return how many ids of the whole text end at a place or before it; the last part began near it."""
@@ -292,34 +280,46 @@ class Chunker:
         """Return how far proved cuts are known to fit."""
         text, cuts, grower, size = self._text, self._grower.cuts, self._grower, self._size
         place, before, count, whole = start, FRESH, 0, len(text)
-        over, step = whole + 1, max(8, int(size * self._ratio * 0.97))
+        over, step = whole + 1, max(8, int(size * self._ratio * FIRST))
+        empty = start  # no cut is between the place and this
         while place < whole:
-            stop = min(place + step, over, whole)
+            stop = min(max(place + step, empty + 1), over, whole)
             if stop == whole < over:
                 rest = grower.count_after(before, text[place:])
                 if count + rest <= size:
                     return KnownFit(whole, before, count + rest, over)
                 over = whole
-            found = cuts.last(text, place, stop)
+            found = cuts.last(text, place, stop) if over <= whole or size - count > NEARLY else place
+            is_next = found == place and over > whole
+            if is_next and (found := cuts.next(text, place, place + 1)) == whole:
+                found = cuts.last(text, place, stop)
             if found == place:
-                if stop == min(over, whole):
+                if stop == over:
                     break
-                step *= 4
+                empty, step = stop, 4 * step if over > whole else (stop + over) // 2 - place
                 continue
-            ids, after = grower.upto(before, text, place, found)
-            if count + len(ids) <= size:
-                place, before, count = found, after, count + len(ids)
-                step = max(8, int((size - count) * self._ratio))
+            more, after = grower.count_upto(before, text, place, found)
+            if count + more <= size:
+                place, before, count = found, after, count + more
+                step = max(8, int((size - count) * self._ratio * FIRST))
             else:
                 over = found
-                step = max(1, (found - place) // 2)
+                if is_next:
+                    break
+                step = max(8, (found - place) * (size - count) // more)
         return KnownFit(place, before, count, over)
 
     def _fits(self, start: int, end: int, filled: KnownFit) -> bool:
         if end <= filled.place:
             if end == filled.place or self._grower.cuts.proves(self._text, start, end):
                 return True  # E(x[:c]) begins with the ids up to an earlier proved cut
-            return self._grower.count(self._text[start:end]) <= self._size
+            cut = self._grower.cuts.last(self._text, start, end)
+            after = None if cut == start else self._grower.count_from(self._text, cut, end)
+            if after is None:
+                return self._grower.count(self._text[start:end]) <= self._size
+            between = self._grower.count_from(self._text, cut, filled.place)
+            assert between is not None, "the ids after this cut are known"
+            return filled.total - between + after <= self._size
         rest = self._grower.count_after(filled.before, self._text[filled.place : end])
         return filled.total + rest <= self._size
 
@@ -333,7 +333,10 @@ class Chunker:
                 places = [*reversed([*self._borders(start, last)])]
                 return next((place for place in places if self._fits(start, place, filled)), start)
             return next((place for place in reversed(places) if self._fits(start, place, filled)), start)
-        return first + self._greatest(first, last - first, lambda size: self._fits(start, first + size, filled))
+        text, before, most, count = self._text, filled.before, self._size - filled.total, self._grower.count_after
+        return first + self._greatest(
+            first, last - first, lambda size: count(before, text[first : first + size]) <= most
+        )
 
     def _borders(self, start: int, stop: int) -> list[int]:
         """Return the borders of graphemes after one of them."""

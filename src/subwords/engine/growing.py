@@ -48,7 +48,8 @@ class Beside(NamedTuple):
     singles: frozenset[str]  # tokens of one character
     first: frozenset[str]  # of tokens that must be single words
     last: frozenset[str]
-    ends: frozenset[str]  # the last characters of all tokens
+    chars: frozenset[str]  # of all tokens
+    ends: frozenset[str]  # the last of each token
     lstrip: bool
     rstrip: bool
 
@@ -61,6 +62,7 @@ class Beside(NamedTuple):
             frozenset(text for text in tokens if len(text) == 1),
             frozenset(text[0] for text in words),
             frozenset(text[-1] for text in words),
+            frozenset("".join(tokens)),
             frozenset(text[-1] for text in tokens),
             any(token.lstrip for token in tokens.values()),
             any(token.rstrip for token in tokens.values()),
@@ -96,7 +98,7 @@ class ProvedCuts:
         self._literal, self._normalized = Beside.of(finder.literal.tokens), Beside.of(finder.normalized.tokens)
         self._width = 1 if engine.normalizer is None else LOOK  # characters on each side of a place that decide
         # Of these, one before it and two after it, where the normalizer starts anew before each of them.
-        self._key = (1, 2) if engine.normalizer is not None and not finder.literal else (self._width, self._width)
+        self._key = (1, 1) if engine.normalizer is None else (1, 2)
         self._near: dict[str, bool] = {}  # whether a place is proved by those around it
         self._flags = None if engine.normalizer is None else engine.normalizer.flags.data
         self._apart = lru_cache(MOST_KNOWN)(self._is_apart)
@@ -114,15 +116,36 @@ class ProvedCuts:
         near, width, (before, after) = self._near, self._width, self._key
         first = max(start, stop - (NEAR if self._normalizer is not None else min(FEW, NEAR)))
         for in_word in (False, True):  # between small letters cuts are rare: these are tried if there are no others
+            tried = ""
             for place in range(stop - width, max(start + width, first) - 1, -1):
                 if ("a" <= text[place - 1] <= "z" and "a" <= text[place] <= "z") is not in_word:
                     continue
-                found = near.get(text[place - before : place + after])
+                key = text[place - before : place + after]
+                if key == tried:  # as in a run of one character
+                    continue
+                found, tried = near.get(key), key
                 if found is None:
                     found = self._proved(text[place - width : place + width])
                 if found:
                     return place
         return self._far(text, start, first, stop) if first > start else start
+
+    def next(self, text: str, start: int, place: int) -> int:
+        """Return a proved cut of the text from `start` on, soon after a place or there; its end if none is near.
+
+        None is sought between small letters, where cuts are rare.
+        """
+        near, width, (before, after), whole, tried = self._near, self._width, self._key, len(text), ""
+        for cut in range(max(place, start + width), min(place + NEAR, whole - width + 1) if self.known else 0):
+            key = text[cut - before : cut + after]
+            if key == tried or ("a" <= text[cut] <= "z" and "a" <= text[cut - 1] <= "z"):
+                continue
+            found, tried = near.get(key), key
+            if found is None:
+                found = self._proved(text[cut - width : cut + width])
+            if found:
+                return cut
+        return whole
 
     def proves(self, text: str, start: int, place: int) -> bool:
         """Whether a place of the text from `start` on is a proved cut."""
@@ -135,31 +158,33 @@ class ProvedCuts:
 
     def _proved(self, around: str) -> bool:
         """Whether a text with these characters may be cut in their middle."""
-        width, (before, after), key = self._width, self._key, around
-        alone = False  # whether the normalizer starts anew before three of them, so that no others matter to it
-        if self._flags is not None:
-            first, second, third = map(self._flag, around[width - 1 : width + 2])
-            alone = bool(first & SAFE and _begins(first, second) and _begins(second, third))
-            if alone:
-                key = around[width - before : width + after]
-        found = self._near.get(key)
+        width, near = self._width, self._near
+        if len(near) > MOST_KNOWN:
+            near.clear()
+        if self._flags is not None and self._literal.chars.isdisjoint(three := around[width - 1 : width + 2]):
+            first, second, third = map(self._flag, three)
+            if first & SAFE and _begins(first, second) and _begins(second, third):  # no other characters matter
+                found = near.get(three[:2])
+                if found is None:
+                    found = near[three[:2]] = self._safe(around[:width], around[width:], alone=True)
+                near[three] = found
+                return found
+        found = near.get(around)
         if found is None:
-            if len(self._near) > MOST_KNOWN:
-                self._near.clear()
-            found = self._near[key] = self._safe(around[:width], around[width:], alone)
+            found = near[around] = self._safe(around[:width], around[width:], alone=False)
         return found
 
     def _flag(self, char: str) -> int:
         assert self._flags is not None, "only asked with a normalizer"
         return self._flags[INVALID if "\ud800" <= char < "\ue000" else ord(char)]
 
-    def _safe(self, before: str, after: str, alone: bool) -> bool:
+    def _safe(self, before: str, after: str, *, alone: bool) -> bool:
         """Whether a text with these characters before and after a place may be cut there."""
         if not self._literal.allow(before[-1], after[0]) or (not self.fresh and self._literal.may_end(before[-1])):
             return False
         if self._normalizer is None:
             return self._apart(before, after)
-        if alone and not self._literal.ends:
+        if alone:
             left, right = self._left(before[-1]), self._right(after[0])
         else:
             left, right = self._sides(before, after)
@@ -341,7 +366,25 @@ class Grower:
 
     def count_after(self, before: Before, text: str) -> int:
         """Return how many ids a text that continues another has."""
-        return self.count(text) if before is FRESH else len(self.after(before, text))
+        if before is FRESH:
+            return self.count(text)
+        if not before.text or not text:
+            return len(self.after(before, text))
+        return self.count(before.text + text) - before.skip
+
+    def count_upto(self, before: Before, text: str, start: int, place: int) -> tuple[int, Before]:
+        """Return the same as `upto`, but how many ids there are."""
+        if self.cuts.running:
+            ids, before = self.upto(before, text, start, place)
+            return len(ids), before
+        return self.count_after(before, text[start:place]), self.before(text, start, place)
+
+    def before(self, text: str, start: int, place: int) -> Before:
+        """Return what the text after a proved cut of text[start:] depends on, for scores that do not run across it."""
+        if self.cuts.fresh or place == start:
+            return FRESH
+        near = text[max(start, place - LOOK) : place]
+        return Before(near, self.count(near))
 
     def count_from(self, text: str, cut: int, stop: int) -> int | None:
         """Return how many ids of each text that ends with text[cut:stop] are after a proved cut; None: not known."""
@@ -366,7 +409,7 @@ class Grower:
         """By byte: the most characters of a token that has it."""
         vocab, found = self._engine.model.vocab, np.zeros(256, np.int64)
         lengths = np.diff(vocab.offsets)
-        np.maximum.at(found, vocab.data[: vocab.offsets[-1]], np.repeat(self._begins + 1, lengths))
+        np.maximum.at(found, vocab.data[: vocab.offsets[-1]], np.repeat(self._begins.astype(np.int64) + 1, lengths))
         return found
 
     def ends(self, text: str) -> NDArray[np.int64] | None:
@@ -374,20 +417,32 @@ class Grower:
 
         Known are texts whose ids have the bytes of the text, one after another, with proved cuts of texts of their own.
         """
-        engine, cuts = self._engine, self.cuts
-        if not (cuts.known and cuts.fresh and not cuts.running and engine.model.lossless):
+        inserted = self._inserted(text)
+        if not self.cuts.known or self.cuts.running or inserted is None:
             return None
-        if not engine.splitter.keeps_text or (engine.normalizer and not engine.normalizer.keeps(text)):
-            return None
-        found: NDArray[np.int64] = np.cumsum(self._begins[self.encode(text)])
+        found = np.cumsum(self._begins[self.encode(text)], dtype=np.int64)
+        found -= inserted
         return found if len(found) and found[-1] == len(text) else None  # others strip whitespace beside a token
 
+    def _inserted(self, text: str) -> int | None:
+        """Return how many characters are put before a text, each of whose characters is in its ids as one; or None."""
+        model, normalizer = self._engine.model, self._engine.normalizer
+        if not self._engine.splitter.keeps_text or not (model.lossless or (model.byte_fallback and model.knows_all)):
+            return None
+        if normalizer is None or normalizer.keeps(text):
+            return 0 if self.cuts.fresh else None
+        return None if self._engine.added.finder(self._special) else normalizer.inserted
+
     @cached_property
-    def _begins(self) -> NDArray[np.int64]:
-        """How many characters begin in the bytes of each id."""
-        vocab = self._engine.model.vocab
+    def _begins(self) -> NDArray[np.unsignedinteger]:
+        """How many characters begin in the bytes of each id, in the smallest type."""
+        model = self._engine.model
+        vocab = model.vocab
         begins = np.concatenate([np.zeros(1, np.int64), np.cumsum((vocab.data[: vocab.offsets[-1]] & 0xC0) != 0x80)])
-        return np.asarray(begins[vocab.offsets[1:]] - begins[vocab.offsets[:-1]], np.int64)
+        found = begins[vocab.offsets[1:]] - begins[vocab.offsets[:-1]]
+        if model.byte_fallback and model.knows_all and not model.byte_level:
+            found[model.byte_ids] = (np.arange(256) & 0xC0) != 0x80
+        return np.asarray(found, np.min_scalar_type(int(found.max(initial=0))))
 
     def spans(self, text: str) -> NDArray[np.int64]:
         """Return the characters of each id of a whole text, shape (n, 2)."""
@@ -399,11 +454,7 @@ class Grower:
         if self.cuts.running:
             ids, total = self._engine.encoder.encode_on(text[start:place], before.total)
             return ids, Before(total=total)
-        ids = self.after(before, text[start:place])
-        if self.cuts.fresh:
-            return ids, FRESH
-        near = text[max(start, place - LOOK) : place]
-        return ids, Before(near, len(self.encode(near)))
+        return self.after(before, text[start:place]), self.before(text, start, place)
 
     def final(self, before: Before, text: str) -> int:
         """Return a number of ids of a text that stay whatever follows it."""

@@ -97,10 +97,9 @@ class Cutter(NamedTuple):
 
     def cuts_between(self, before: str, after: str) -> bool:
         """Whether any text may be cut between two characters; `last_cut` says where."""
-        first, second = (
-            int(self.classes[layout.INVALID if "\ud800" <= char < "\ue000" else ord(char)]) - layout.CLASS_FLAG
-            for char in (before, after)
-        )
+        classes = self.classes
+        first = int(classes[layout.INVALID if "\ud800" <= before < "\ue000" else ord(before)]) - layout.CLASS_FLAG
+        second = int(classes[layout.INVALID if "\ud800" <= after < "\ue000" else ord(after)]) - layout.CLASS_FLAG
         return bool(self.safe[first * layout.CLASS_FLAG + second])
 
 

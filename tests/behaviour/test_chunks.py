@@ -192,6 +192,16 @@ def test_parts_of_families_equal_the_definition(family: int) -> None:
     check(tok, random.Random(f"{family} {seed_of_run()}"), 60)
 
 
+def test_the_longest_end_may_begin_beside_a_cut_and_an_overlap_at_a_border_of_graphemes() -> None:
+    tok = subwords.train([TEXT * 3], **FAMILIES[3])
+    text = "🇩🇪st words, 12345id 3.50 in the U.S.A. today..daİlow erᄀlow er"
+    assert tok.truncate(text, 4, side="left") == "low er"
+    tok = subwords.train([TEXT * 3], **FAMILIES[1])
+    text = "low\t\r\n x! H🇩🇪.文字\u3000ab"
+    spans = [[*each] for each in parts_of(tok, text, 10, 8, "token", "allow", graphemes=True)]
+    assert tok.chunks(text, 10, overlap=8, special="allow", graphemes=True).spans.tolist() == spans
+
+
 @pytest.mark.rotating(3, always=("shared-gpt2", "shared-phi-3", "shared-t5/spiece", "shared-bert"))
 @pytest.mark.parametrize("name", FILES)
 def test_parts_of_files_equal_the_definition(data: Path, name: str) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import regex
 from numpy.typing import NDArray
 
-from subwords.engine.growing import FRESH, Before, Grower
+from subwords.engine.growing import FRESH, LOOK, Before, Grower
 from subwords.support.checks import check_choice, check_flag, check_integer, encode_text
 from subwords.support.errors import InputError
 
@@ -196,7 +196,7 @@ class Chunker:
                 end = self._end(start, KINDS[kind])
             found.append((start, end))
             self._ratio = max(0.1, (end - start) / self._size)
-            start, stop = (end if not overlap else self._overlap(start, end, KINDS[kind][0], overlap)), end
+            start, stop = (end if not overlap else self._start(start + 1, end, overlap, KINDS[kind][0])), end
         return np.array(found, np.int64).reshape(-1, 2)
 
     def _end(self, start: int, kinds: tuple[Kind, ...]) -> int:
@@ -222,14 +222,6 @@ class Chunker:
                 f"{text[start : start + size]!r:.60}, character {start}, has as many, not {self._size}"
             )
         return end
-
-    def _overlap(self, start: int, end: int, kind: Kind, overlap: int) -> int:
-        """Return where the part after one begins."""
-        text = self._text
-        begin = self._places.first(kind, self._suffix(start + 1, end, overlap), end)
-        while begin < end and self._grower.count(text[begin:end]) > overlap:
-            begin = self._places.first(kind, begin + 1, end)
-        return begin
 
     # ------------------------------------------------------------------ beginnings
 
@@ -371,10 +363,25 @@ class Chunker:
 
     def shortest_start(self) -> int:
         """Return the start of the longest end that has at most `size` ids."""
-        return self._suffix(0, len(self._text), self._size)
+        return self._start(0, len(self._text), self._size, "token")
 
-    def _suffix(self, first: int, end: int, most: int) -> int:
-        """Return the start of the longest part that ends at `end` with at most `most` ids; not before `first`."""
+    def _start(self, first: int, end: int, most: int, kind: Kind) -> int:
+        """Return the first place of a kind from `first` on with at most `most` ids up to `end`; `end` if none has."""
+        start = self._least_start(first, end, most)
+        while True:
+            whole = kind == "token" and self._graphemes
+            start = self._border(start, end) if whole else self._places.first(kind, start, end)
+            if start >= end or self._grower.count(self._text[start:end]) <= most:
+                return start
+            start += 1
+
+    def _border(self, start: int, end: int) -> int:
+        """Return the first border of graphemes from `start` on."""
+        begin = self._text.rfind("\n", 0, start) + 1
+        return next((place for place in [begin, *self._borders(begin, end)] if place >= start), end)
+
+    def _least_start(self, first: int, end: int, most: int) -> int:
+        """Return the first character from `first` on with at most `most` ids up to `end`; `end` if none has."""
         text, grower = self._text, self._grower
 
         def fits(size: int) -> bool:
@@ -382,8 +389,7 @@ class Chunker:
 
         low, high, step = 0, end - first + 1, max(8, int(most * self._ratio))
         if end - first <= FEW:
-            size = self._greatest(first, end - first, fits)
-            return self._whole(first, end - size, end)
+            return end - self._greatest(first, end - first, fits)
         while low + 1 < high:
             at = min(low + step, end - first) if high == end - first + 1 else (low + high) // 2
             if fits(at):
@@ -393,21 +399,15 @@ class Chunker:
         start = end - low
         cut = grower.cuts.last(text, first, start) if start > first else first
         if cut > first and (after := grower.count_from(text, cut, end)) is not None and after > most:
-            start = next((at for at in range(cut + 1, start) if fits(end - at)), start)
+            # The text from `LOOK` characters before the cut on has as many ids after it.
+            start = next((at for at in range(max(first, cut - LOOK + 1), start) if fits(end - at)), start)
         else:
             at = start
             while at > first and at > start - grower.reach(text[start - 1]):
                 at -= 1
                 if fits(end - at):
                     start = at
-        return self._whole(first, start, end)
-
-    def _whole(self, first: int, start: int, end: int) -> int:
-        """Return the first border of graphemes from `start` on, if they are kept whole."""
-        if not self._graphemes or start == first:
-            return start
-        begin = self._text.rfind("\n", 0, start) + 1
-        return next((place for place in [begin, *self._borders(begin, end)] if place >= start), end)
+        return start
 
 
 def chunks(

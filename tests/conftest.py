@@ -61,6 +61,12 @@ def pytest_configure(config: pytest.Config) -> None:
         memory = live_markers()
         config.pluginmanager.register(memory.__enter__(), "markers")
         config.add_cleanup(lambda: memory.__exit__(None, None, None))
+    if os.environ.get("SUBWORDS_GUARDS"):
+        from guards import guarded_memory
+
+        guarded = guarded_memory(before=os.environ["SUBWORDS_GUARDS"] == "before")
+        guarded.__enter__()
+        config.add_cleanup(lambda: guarded.__exit__(None, None, None))
     # A shell starts what runs in the background with Ctrl-C ignored, and so would be the programs that tests interrupt.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)

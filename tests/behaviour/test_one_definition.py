@@ -95,7 +95,7 @@ def test_counts_know_the_bytes_of_their_text(tmp_path: Path, name: str, threads:
     how: dict[str, Any] = {"splitter": "bert", "normalizer": "bert-uncased", "special_tokens": ["<s>"]}
     counts = subwords.count(texts, threads=threads, **how)
     assert counts.text_bytes == size
-    assert subwords.count(texts, memory="4GB", threads=threads, **how).text_bytes == size
+    assert subwords.count(texts, memory="64GB", threads=threads, **how).text_bytes == size
     assert subwords.count(texts, document_frequencies=True, **how).text_bytes == size
     counts.save(tmp_path / name)
     assert subwords.WordCounts.load(tmp_path / name).text_bytes == size

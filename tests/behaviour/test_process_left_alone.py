@@ -7,8 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import subwords
+import pytest
 
+import subwords
+from inside import MODE
+
+from_disk = pytest.mark.skipif(MODE != "compiled", reason="Numba is imported, or the sources of kernels")
 MOST_MODULES = 56  # of a file that is too small for a table: with its reader
 MOST_OF_GPT2 = 45  # whose content is in a table
 SEEN = """
@@ -68,6 +72,7 @@ def test_importing_leaves_the_process_alone() -> None:
     assert left_alone("") == "[] []"
 
 
+@from_disk
 def test_loading_and_encoding_leave_the_process_alone(tmp_path: Path) -> None:
     tok = subwords.train(["low lower lowest"] * 9, vocab_size=263)
     file = str(tmp_path / "own.json")
@@ -91,6 +96,7 @@ def modules_of_a_line(file: str) -> list[str]:
     return ours
 
 
+@from_disk
 def test_encoding_a_line_imports_few_modules_and_no_source_of_a_kernel(tmp_path: Path) -> None:
     tok = subwords.train(["low lower lowest"] * 9, vocab_size=263)
     file = str(tmp_path / "tokenizer.json")
@@ -99,6 +105,7 @@ def test_encoding_a_line_imports_few_modules_and_no_source_of_a_kernel(tmp_path:
     assert len(ours) <= MOST_MODULES, ours
 
 
+@from_disk
 def test_encoding_a_line_by_gpt2_imports_few_modules(shared_data: Path) -> None:
     ours = modules_of_a_line(str(shared_data / "tokenizers/gpt2/tokenizer.json"))
     assert len(ours) <= MOST_OF_GPT2, ours

@@ -1,8 +1,7 @@
-"""Built-in functions made of machine code: their results, calls from threads and the collector, and their memory."""
+"""Built-in functions made of machine code: their results, and calls from threads and the collector; see test_leaks.py."""
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import os
 import pickle
@@ -81,26 +80,6 @@ def test_each_list_is_of_its_call(tok: subwords.Tokenizer) -> None:
     assert tok.encode(TEXT) == ids[:-1]
 
 
-def test_references_are_given_back(tok: subwords.Tokenizer) -> None:
-    objects = [TEXT, "héé 文", "", "\ud800x", "a" * 5000, b"ab", None, False, True]
-    lists = [[TEXT, "é", b"low", ""], ["a", "\ud800"]]
-
-    def run() -> None:
-        for one in objects:
-            engine_of(tok).fast_paths["text"].encode(one)
-            engine_of(tok).fast_paths["text"].count_ids(one)
-        for many in lists:
-            with contextlib.suppress(InputError):
-                tok.encode_batch(many).to_lists()
-
-    run()
-    before = [sys.getrefcount(one) for one in [*objects, *lists[0], str, tok]]
-    for _ in range(200):
-        run()
-    after = [sys.getrefcount(one) for one in [*objects, *lists[0], str, tok]]
-    assert all(abs(a - b) < 100 for a, b in zip(after, before, strict=True))
-
-
 def test_a_collector_may_encode_meanwhile(tok: subwords.Tokenizer, collected: list[object]) -> None:
     expected, other = tok.encode(TEXT), "é 文字 low " * 4
     inner, found = tok.encode(other), []
@@ -164,22 +143,6 @@ def test_functions_outlive_their_tokenizer(tok: subwords.Tokenizer) -> None:
 
 def memory() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-
-
-def loop(tok: subwords.Tokenizer, calls: int) -> None:
-    lines = [TEXT, "héé 文 low", "", "\ud800x", "é" * 3000]
-    quick, count = engine_of(tok).fast_paths["text"].encode, engine_of(tok).fast_paths["text"].count_ids
-    for i in range(calls):
-        quick(lines[i % 5])
-        count(lines[i % 3])
-
-
-@pytest.mark.parametrize("calls", [40_000, pytest.param(1_000_000, marks=pytest.mark.sweep)])
-def test_memory_stays(tok: subwords.Tokenizer, calls: int) -> None:
-    loop(tok, 20_000)
-    before = memory()
-    loop(tok, calls)
-    assert memory() - before < 2000  # KB: one reference lost in a call would be more
 
 
 def test_lists_do_not_grow_memory(tok: subwords.Tokenizer) -> None:

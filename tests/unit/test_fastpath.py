@@ -1,4 +1,4 @@
-"""Built-in functions made of machine code: their results, and calls from threads and the collector; see test_leaks.py."""
+"""Built-in functions made of machine code: results, and calls from threads and the collector. See test_leaks.py too."""
 
 from __future__ import annotations
 

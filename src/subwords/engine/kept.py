@@ -123,7 +123,7 @@ def kept_at(path: object) -> tuple[str | None, dict[str, tuple[bytes, bytes]]]:
     Also return what was read: the content of each file, with its SHA-256.
     """
     contents: dict[str, tuple[bytes, bytes]] = {}
-    if os.environ.get(SWITCH) == "off" or not available():
+    if not available() or os.environ.get(SWITCH) == "off":
         return None, contents
     try:
         place, state = os.fspath(path), hashlib.sha256()  # type: ignore[call-overload]

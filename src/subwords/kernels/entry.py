@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import Any
 
 from subwords.kernels.modes import ASKED, MODE, NOTICES
-from subwords.support.errors import SubwordsError
+from subwords.support.errors import SubwordsError, in_main_interpreter
 
 # The type of an array, "Int", or the fields of a named tuple.
 Parameter = str | dict[str, "Parameter"]
@@ -225,7 +225,8 @@ def available() -> bool:
     """Whether the fast path works in this process."""
     gil = getattr(sys, "_is_gil_enabled", lambda: True)()
     usual = object.__basicsize__ == HEAD and sys.byteorder == "little"
-    return MODE == "compiled" and sys.implementation.name == "cpython" and gil and usual and _lists_as_expected()
+    known = MODE == "compiled" and sys.implementation.name == "cpython" and gil and usual and _lists_as_expected()
+    return known and in_main_interpreter()
 
 
 def _lists_as_expected() -> bool:

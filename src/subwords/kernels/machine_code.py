@@ -33,7 +33,7 @@ from subwords.kernels.stored import (
     stored,
     version_mark,
 )
-from subwords.support.errors import SubwordsError
+from subwords.support.errors import SubwordsError, in_main_interpreter
 
 if TYPE_CHECKING:
     from subwords.kernels.entry import Bound, Kernel
@@ -236,6 +236,11 @@ def _compile(kernel: Kernel) -> bytes:
         # What a version with other private interfaces raises: see compile.py.
         from importlib.metadata import version
 
+        if not in_main_interpreter():
+            raise SubwordsError(
+                "expected the main interpreter: Numba, which compiles kernels, cannot be used in this sub-interpreter. "
+                "Use threads or processes instead"
+            ) from error
         raise SubwordsError(
             f"numba {version('numba')} cannot compile kernels; tested are {TESTED} ({type(error).__name__}: {error}). "
             "Install one of these, or set SUBWORDS_KERNELS=checked, which is slower"

@@ -5,6 +5,9 @@ A message states what was expected, what came, where, and what to do if that is 
 
 from __future__ import annotations
 
+import _thread
+import sys
+
 
 class SubwordsError(Exception):
     """Base class of all errors of this package."""
@@ -62,3 +65,25 @@ class FailedError(InputError, RuntimeError):
 # Tracebacks and pickles say `subwords.InputError`, the name that users import.
 for _public in (SubwordsError, InputError, CorpusError, FormatError, TrainingError, SubwordsWarning):
     _public.__module__ = "subwords"
+
+
+def in_main_interpreter() -> bool:
+    """Return whether this is the main interpreter of the process; ImportError in another one that NumPy refuses."""
+    if sys.implementation.name != "cpython":
+        return True
+    known = getattr(_thread, "_is_main_interpreter", None)  # since Python 3.12
+    if known is None:
+        from ctypes import c_int64, c_void_p, pythonapi
+
+        current, number = pythonapi["PyInterpreterState_Get"], pythonapi["PyInterpreterState_GetID"]
+        current.restype, number.argtypes, number.restype = c_void_p, (c_void_p,), c_int64
+    main: bool = known() if known else number(current()) == 0
+    if not main:
+        try:
+            import numpy  # noqa: F401
+        except ImportError as error:
+            raise ImportError(
+                "expected the main interpreter: NumPy, which subwords needs, cannot be imported in this "
+                "sub-interpreter. Use threads or processes instead"
+            ) from error
+    return main

@@ -27,7 +27,13 @@ def attach(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], 
         if name not in homes:
             raise _missing(package, name, names)
         home = homes[name]
-        value = import_module(f"{home}.{name}") if home == "subwords" else getattr(import_module(home), name)
+        try:
+            value = import_module(f"{home}.{name}") if home == "subwords" else getattr(import_module(home), name)
+        except ImportError:
+            from subwords.support.errors import in_main_interpreter
+
+            in_main_interpreter()  # says why in another one
+            raise
         setattr(import_module(package), name, value)
         return value
 

@@ -9,6 +9,7 @@ import resource
 import sys
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -94,6 +95,35 @@ def test_a_collector_may_encode_meanwhile(tok: subwords.Tokenizer, collected: li
     assert all(one == (inner, len(expected), inner) for one in found)
 
 
+class Counted:
+    """An object that counts for the collector as soon as it is made."""
+
+
+@pytest.mark.parametrize("after", range(3))
+def test_a_collector_may_change_the_lists_that_are_decoded(tok: subwords.Tokenizer, after: int) -> None:
+    """An error within the call collects garbage too (before Python 3.12): here it is the first or a later one."""
+    odd = tok.token_to_id(b"\xff")
+    assert odd is not None and tok.decode_batch([[odd]]) == ["\ufffd"]
+    lists, others, size = [[odd, odd] for _ in range(400)], list[bytes](), 8 * 400
+
+    def change(phase: str, info: dict[str, int]) -> None:
+        if lists:
+            lists.clear()
+            others.extend(b"\xff" * (size - 33 - k) for k in range(40))  # where its items were
+
+    before, decode = gc.get_threshold(), fast_paths(tok)
+    gc.collect(0)
+    kept = [Counted() for _ in range(20)]
+    gc.callbacks.append(change)
+    gc.set_threshold(gc.get_count()[0] + after)
+    try:
+        found = decode(lists)
+    finally:
+        gc.set_threshold(*before)
+        gc.callbacks.remove(change)
+    assert kept and found in (None, [], [None] * 400)
+
+
 def test_a_thread_may_switch_while_garbage_is_collected(tok: subwords.Tokenizer, collected: list[object]) -> None:
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
@@ -139,6 +169,12 @@ def test_functions_outlive_their_tokenizer(tok: subwords.Tokenizer) -> None:
     del tok, copy
     gc.collect()
     assert quick(TEXT) == expected
+
+
+def fast_paths(tok: subwords.Tokenizer) -> Any:
+    decoder = tok._id_decoder
+    assert decoder._joined is not None
+    return decoder._joined.fast_paths
 
 
 def memory() -> int:

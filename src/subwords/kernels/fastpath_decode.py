@@ -166,12 +166,12 @@ def decode_lists(carried: Int, lists: Int) -> Int:
     made = call_at(api_of(carried, LIST_NEW), n)
     if made == 0:
         return I64(0)
-    if call_at(api_of(carried, LIST_SIZE), lists) != n:  # garbage was collected, and Python code changed the list
-        call_at(api_of(carried, RELEASE), made)
-        return nothing(carried)
-    items = load_at(lists + LIST_ITEMS)
     for k in range(n):
-        set_item(made, k, text_of(carried, load_at(items + 8 * k)))
+        # A new list, and an error of the text before, may collect garbage: Python code may then change `lists`.
+        if call_at(api_of(carried, LIST_SIZE), lists) != n:
+            call_at(api_of(carried, RELEASE), made)
+            return nothing(carried)
+        set_item(made, k, text_of(carried, load_at(load_at(lists + LIST_ITEMS) + 8 * k)))
     return made
 
 

@@ -154,8 +154,8 @@ def test_long_words_before_short_ones(tok: Tokenizer, documents: list[bytes], ex
     assert ids_of(used, documents) == expected
 
 
-def test_eight_threads_share_one_tokenizer(tok: Tokenizer, documents: list[bytes], expected: list[list[int]]) -> None:
-    shared, start = fresh(tok), Barrier(8)
+def test_sixteen_threads_share_one_tokenizer(tok: Tokenizer, documents: list[bytes], expected: list[list[int]]) -> None:
+    shared, start = fresh(tok), Barrier(16)
 
     def work(seed: int) -> bool:
         start.wait()
@@ -163,8 +163,8 @@ def test_eight_threads_share_one_tokenizer(tok: Tokenizer, documents: list[bytes
         same = [shared.encode(documents[n]) == expected[n] for n in order]
         return all(same) and shared.encode_batch(documents, threads=2).to_lists() == expected
 
-    with ThreadPoolExecutor(8) as pool:
-        assert all(pool.map(work, range(8)))
+    with ThreadPoolExecutor(16) as pool:
+        assert all(pool.map(work, range(16)))
 
 
 def test_short_texts_on_many_threads(tok: Tokenizer, opticks: str) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -142,6 +144,19 @@ def test_two_processes_fill_one_cache(tmp_path: Path) -> None:
     assert [finished(process)[0] for process in processes] == ["compiled", "compiled"]
     assert [path.suffix for path in tmp_path.rglob("*") if path.is_file()] == [".o"]
     assert run([ONE_KERNEL], tmp_path) == ("compiled", False)
+
+
+def test_two_processes_of_sixteen_threads_fill_one_cache(tmp_path: Path) -> None:
+    tok, words = subwords.load("demo"), ["low", " lower", "é", " 文字", "\n\n", "  2024", "'s", "<|x|>", "q" * 40]
+    rng = random.Random(3)
+    texts = ["", *("".join(rng.choices(words, k=k)) for k in (1, 2, 5, 20, 200, 5000) for _ in range(5))]
+    (tmp_path / "expected.json").write_text(json.dumps({text: tok.encode(text) for text in texts}), "utf-8")
+    program, cache = ["sixteen_threads"], tmp_path / "cache"
+    variables = {"SUBWORDS_EXPECTED": str(tmp_path / "expected.json")}
+    processes = [started(program, cache, **variables) for _ in range(2)]
+    assert [finished(process)[0] for process in processes] == ["compiled", "compiled"]
+    assert {path.suffix for path in cache.rglob("*") if path.is_file()} == {".o"}
+    assert run(program, cache, **variables) == ("compiled", False)
 
 
 # ------------------------------------------------------------------ the other modes

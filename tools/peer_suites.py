@@ -203,9 +203,9 @@ def sentencepiece(ours: bool) -> None:
 
         def __init__(self, model_file: Any = None, model_proto: Any = None) -> None:
             if model_file or model_proto:
-                self.Load(model_file, model_proto)
+                self.load(model_file, model_proto)
 
-        def Load(self, model_file: Any = None, model_proto: Any = None) -> bool:
+        def load(self, model_file: Any = None, model_proto: Any = None) -> bool:
             if model_proto is None:
                 model_proto = Path(os.fsdecode(model_file)).read_bytes()
             with tempfile.TemporaryDirectory() as folder:
@@ -213,8 +213,8 @@ def sentencepiece(ours: bool) -> None:
                 vars(self).update(vars(subwords.load(Path(folder, "a.model")).as_sentencepiece()))
             return True
 
-        def LoadFromSerializedProto(self, serialized: bytes) -> bool:
-            return self.Load(model_proto=serialized)
+        def load_from_serialized_proto(self, serialized: bytes) -> bool:
+            return self.load(model_proto=serialized)
 
         @classmethod
         def from_file(cls, model_file: Any) -> Any:
@@ -224,8 +224,8 @@ def sentencepiece(ours: bool) -> None:
         def from_proto(cls, model_proto: bytes) -> Any:
             return cls(model_proto=model_proto)
 
-        load = LoadFromFile = load_from_file = Load
-        load_from_serialized_proto = LoadFromSerializedProto
+        Load = LoadFromFile = load_from_file = load
+        LoadFromSerializedProto = load_from_serialized_proto
 
     SentencePieceProcessor.__module__, SentencePieceProcessor.__qualname__ = "sentencepiece", "SentencePieceProcessor"
     library.SentencePieceProcessor = SentencePieceProcessor

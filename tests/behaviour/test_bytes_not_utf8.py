@@ -45,3 +45,13 @@ def test_words_are_those_around_a_character_without_a_class(tok: subwords.Tokeni
         other += peer._encode_bytes(data) != tok.encode(data)
     assert other
     assert peer._encode_bytes(b"\xff'sa") != tok.encode(b"\xff'sa") == [255, ord("'"), RANKS[b"sa"]]
+
+
+def test_the_door_splits_bytes_as_tiktoken_does(tok: subwords.Tokenizer) -> None:
+    peer = tiktoken.Encoding("small", pat_str=PATTERN, mergeable_ranks=RANKS, special_tokens={})
+    rng, ours = random.Random(2), tok.as_tiktoken()
+    for _ in range(300):
+        text = "".join(rng.choices(["a", "b", " ", "'s", "\n", "\t", "\udcff", "\udce3\udc81", "1", "é"], k=8))
+        data = text.encode("utf-8", "surrogateescape")
+        assert ours._encode_bytes(data) == peer._encode_bytes(data), data
+    assert ours._encode_bytes(b"a\n\n\xff'sa") == [ord("a"), RANKS[b"\n\n"], 255, RANKS[b"'s"], ord("a")]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from asyncio import to_thread
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import takewhile
@@ -242,6 +243,32 @@ class HFShape:
     def decode_batch(self, sequences: Sequence[Sequence[int]], skip_special_tokens: bool = True) -> list[str]:
         """Return the text of each list of ids."""
         return [self.decode(ids, skip_special_tokens) for ids in as_items(sequences, "lists of ids")]
+
+    # ------------------------------------------------------------------ the same in a thread, for `await`
+
+    def async_encode(
+        self, sequence: str, pair: str | None = None, is_pretokenized: bool = False, add_special_tokens: bool = True
+    ) -> Coroutine[Any, Any, HFEncoding]:
+        """Return `encode`, run in a thread."""
+        return to_thread(self.encode, sequence, pair, is_pretokenized, add_special_tokens)
+
+    def async_encode_batch(
+        self, input: Sequence[Any], is_pretokenized: bool = False, add_special_tokens: bool = True
+    ) -> Coroutine[Any, Any, list[HFEncoding]]:
+        """Return `encode_batch`, run in a thread."""
+        return to_thread(self.encode_batch, input, is_pretokenized, add_special_tokens)
+
+    def async_encode_batch_fast(
+        self, input: Sequence[Any], is_pretokenized: bool = False, add_special_tokens: bool = True
+    ) -> Coroutine[Any, Any, list[HFEncoding]]:
+        """Return `encode_batch_fast`, run in a thread."""
+        return to_thread(self.encode_batch_fast, input, is_pretokenized, add_special_tokens)
+
+    def async_decode_batch(
+        self, sequences: Sequence[Sequence[int]], skip_special_tokens: bool = True
+    ) -> Coroutine[Any, Any, list[str]]:
+        """Return `decode_batch`, run in a thread."""
+        return to_thread(self.decode_batch, sequences, skip_special_tokens)
 
     # ------------------------------------------------------------------ vocabulary
 

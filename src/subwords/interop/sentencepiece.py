@@ -183,7 +183,7 @@ class SentencePieceShape:
     def encode_as_numpy(self, input: Texts, **options: Any) -> list[NDArray[np.int32]]: ...
 
     def encode_as_numpy(self, input: Text | Texts, **options: Any) -> Any:
-        """Return `encode` with out_type="numpy": int32 arrays."""
+        """Return `encode` with out_type="numpy": int32 arrays, which are read-only."""
         return self.encode(input, return_type="numpy", **options)
 
     @overload
@@ -229,6 +229,23 @@ class SentencePieceShape:
         """Return the pieces of a segmentation drawn at random; Unigram only; see `nbest_encode` for unknown ones."""
         options |= {"enable_sampling": True, "nbest_size": nbest_size, "alpha": alpha}
         return self.encode(input, return_type=str, **options)
+
+    @overload
+    def sample_encode_as_numpy(
+        self, input: Text, nbest_size: int = -1, alpha: float = 0.1, **options: Any
+    ) -> NDArray[np.int32]: ...
+
+    @overload
+    def sample_encode_as_numpy(
+        self, input: Texts, nbest_size: int = -1, alpha: float = 0.1, **options: Any
+    ) -> list[NDArray[np.int32]]: ...
+
+    def sample_encode_as_numpy(
+        self, input: Text | Texts, nbest_size: int = -1, alpha: float = 0.1, **options: Any
+    ) -> Any:
+        """Return `sample_encode_as_ids` as read-only int32 arrays."""
+        options |= {"enable_sampling": True, "nbest_size": nbest_size, "alpha": alpha}
+        return self.encode(input, return_type="numpy", **options)
 
     def nbest_encode(
         self,
@@ -279,6 +296,18 @@ class SentencePieceShape:
         return self.nbest_encode(input, nbest_size=nbest_size, return_type=str, **options)
 
     @overload
+    def nbest_encode_as_numpy(self, input: Text, nbest_size: int = 1, **options: Any) -> list[NDArray[np.int32]]: ...
+
+    @overload
+    def nbest_encode_as_numpy(
+        self, input: Texts, nbest_size: int = 1, **options: Any
+    ) -> list[list[NDArray[np.int32]]]: ...
+
+    def nbest_encode_as_numpy(self, input: Text | Texts, nbest_size: int = 1, **options: Any) -> Any:
+        """Return `nbest_encode` with out_type="numpy": read-only int32 arrays."""
+        return self.nbest_encode(input, nbest_size=nbest_size, return_type="numpy", **options)
+
+    @overload
     def normalize(self, input: Text) -> str: ...
 
     @overload
@@ -311,7 +340,7 @@ class SentencePieceShape:
             return ids
         if kind in (str, bytes) and not emit_unk and self.unk_id() in ids:
             raise InputError("unknown characters in sampled or n-best pieces: emit_unk_piece=True shows them")
-        return np.array(ids, np.int32) if kind == "numpy" else _encoded(kind, [*map(self._pieces.name, ids)])
+        return _read_only(ids) if kind == "numpy" else _encoded(kind, [*map(self._pieces.name, ids)])
 
     def _ends(self, add_bos: bool, add_eos: bool) -> tuple[int, int]:
         """Return the ids to add, -1 for none; ValueError if the model lacks one."""
@@ -506,9 +535,11 @@ class SentencePieceShape:
     EncodeAsOffsetMapping = encode_as_offset_mapping
     SampleEncodeAsIds = sample_encode_as_ids
     SampleEncodeAsPieces = sample_encode_as_pieces
+    SampleEncodeAsNumpy = sample_encode_as_numpy
     NBestEncode = nbest_encode
     NBestEncodeAsIds = nbest_encode_as_ids
     NBestEncodeAsPieces = nbest_encode_as_pieces
+    NBestEncodeAsNumpy = nbest_encode_as_numpy
     Decode = decode
     detokenize = decode
     Detokenize = decode
@@ -553,6 +584,12 @@ def _output_type(return_type: Any, out_type: Any, default: Any, known: tuple[Any
 
 def _encoded(kind: Any, pieces: list[str]) -> list[Any]:
     return [piece.encode() for piece in pieces] if kind is bytes else pieces
+
+
+def _read_only(ids: list[int]) -> NDArray[np.int32]:
+    found = np.array(ids, np.int32)
+    found.setflags(write=False)
+    return found
 
 
 def _check_int(name: str, value: object) -> None:

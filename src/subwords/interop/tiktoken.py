@@ -111,10 +111,30 @@ class TiktokenShape:
         return found
 
     def _encode_bytes(self, text: bytes) -> list[int]:
-        """Return the ids of bytes, which need not be UTF-8."""
+        """Return the ids of bytes; if they are not UTF-8, the last word before the first such byte takes all after it.
+
+        `Tokenizer.encode` splits these bytes. Source: tiktoken 0.14, CoreBPE._encode_bytes.
+        """
         if not isinstance(text, bytes):
             raise WrongTypeError(f"expected bytes, not {type(text).__name__}")
-        return self._tok.encode(text)
+        try:
+            return self._tok.encode(text.decode())
+        except UnicodeDecodeError as error:
+            head, rest = text[: error.start].decode(), text[error.start :]
+        ids, words = self._tok.encode(head), self._tok.splitter.split(head)
+        kept = len(ids) - (len(self._unsplit.encode(words[-1])) if words else 0)
+        if kept < len(ids) and self._is_space(ids[kept]):
+            while kept and self._is_space(ids[kept - 1]):
+                kept -= 1
+        return ids[:kept] + self._unsplit.encode(self.decode_bytes(ids[kept:]) + rest)
+
+    @cached_property
+    def _unsplit(self) -> Tokenizer:
+        """The tokenizer that takes a text as one word."""
+        return self._tok.with_(splitter=None)
+
+    def _is_space(self, token: int) -> bool:
+        return not self.decode_single_token_bytes(token).strip(b" \n\t")
 
     # ------------------------------------------------------------------ parts, with which tiktoken makes an encoding
 

@@ -7,8 +7,8 @@ Routes encode, count, chat, stream the ids of an answer as text, and encode prom
 file is replaced by those of two others, now and then by half a file; all workers but the first are replaced by new
 forks (`--start spawn`: new processes); clients go away in the middle of an answer, and send what must be refused.
 
-Expected ids are those of HF tokenizers, and of transformers for chats, computed before. It fails if an answer differs, a
-status is 5xx, a refusal is missing, a worker dies, or the first worker's memory grows after a warm-up.
+Expected ids are those of HF tokenizers, and of transformers for chats, computed before. It fails if an answer differs,
+a status is 5xx, a refusal is missing, a worker dies, or the first worker's memory grows after a warm-up.
 """
 
 from __future__ import annotations
@@ -437,7 +437,7 @@ def memory_of(pid: int) -> dict[str, float]:
     """MB of a process, its threads and its open files."""
     lines = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines() if ":" in line)
     mb = int(lines["VmRSS"].split()[0]) / 1024
-    return {"MB": mb, "threads": int(lines["Threads"]), "files": len(os.listdir(f"/proc/{pid}/fd"))}
+    return {"MB": mb, "threads": int(lines["Threads"]), "files": len([*Path(f"/proc/{pid}/fd").iterdir()])}
 
 
 def put(data: bytes, path: Path) -> None:

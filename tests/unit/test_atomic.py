@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import stat
 import subprocess
 import sys
@@ -223,10 +224,33 @@ def test_many_writers_of_one_folder(tmp_path: Path) -> None:
 @posix
 def test_other_files_and_links_are_not_swept(tmp_path: Path) -> None:
     (tmp_path / "kept").write_bytes(b"kept")
-    (tmp_path / ".subwords-x.tmp").symlink_to(tmp_path / "kept")
-    (tmp_path / ".subwords-y").write_bytes(b"")
-    (tmp_path / ".subwords-z.tmp").mkdir()
+    link, other, folder = f".subwords-{'0' * 16}.tmp", f".subwords-{'1' * 16}", ".subwords-z.tmp"
+    (tmp_path / link).symlink_to(tmp_path)
+    (tmp_path / other).write_bytes(b"")
+    (tmp_path / folder).mkdir()
     with atomic_write(tmp_path / "a"):
         pass
-    assert listing(tmp_path) == [".subwords-x.tmp", ".subwords-y", ".subwords-z.tmp", "a", "kept"]
+    assert listing(tmp_path) == [link, other, folder, "a", "kept"]
     assert (tmp_path / "kept").read_bytes() == b"kept"
+
+
+@posix
+def test_temporary_files_of_a_killed_job_are_deleted_by_the_next_one(tmp_path: Path) -> None:
+    """Of a job that adds up its shards: the folder of the shards, and the sum."""
+    (tmp_path / "a.txt").write_text("so so")
+    killed = """
+import os, signal, sys
+import subwords
+from subwords.scale import Run
+
+subwords.WordCounts.load = lambda path: os.kill(os.getpid(), signal.SIGKILL)
+subwords.count(sys.argv[1], run=Run())
+"""
+    place = tmp_path / "tmp"
+    place.mkdir()
+    count = [sys.executable, "-c", killed, tmp_path / "a.txt"]
+    assert subprocess.run(count, env={**os.environ, "TMPDIR": str(place)}, check=False).returncode == -signal.SIGKILL
+    assert len(listing(place)) == 2
+    count[2] = killed.replace("subwords.WordCounts.load", "_")
+    subprocess.run(count, env={**os.environ, "TMPDIR": str(place)}, check=True)
+    assert listing(place) == []

@@ -403,10 +403,10 @@ def check_output(path: Path | None) -> None:
 
 def check_saving(path: Path, save: Callable[[Path], object]) -> None:
     """Fail now rather than after hours of work, for example for an unsupported format or a missing package."""
-    import tempfile
+    from subwords.support.files import scratch_folder
 
-    with tempfile.TemporaryDirectory() as folder:
-        save(Path(folder, path.name))
+    with scratch_folder() as folder:
+        save(folder / path.name)
 
 
 def check_target(output: str, tok: Tokenizer) -> None:

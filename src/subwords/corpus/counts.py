@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -18,7 +15,7 @@ from numpy.typing import NDArray
 
 from subwords.support.checks import check_integer, check_strings
 from subwords.support.errors import CorpusError, FormatError, InputError
-from subwords.support.files import atomic_write, local_copy, place_of
+from subwords.support.files import atomic_write, local_copy, place_of, scratch_folder
 from subwords.support.memory import release
 from subwords.support.names import install_hint
 
@@ -366,15 +363,9 @@ def _added(parts: Sequence[WordCounts], numbers: Sequence[NDArray[np.uint64]]) -
 
 def mapped_counts(write: Callable[[Path], object]) -> WordCounts:
     """Return the counts that a function writes to the path it gets: a temporary file, which is mapped, not loaded."""
-    handle, name = tempfile.mkstemp(prefix="subwords-")
-    os.close(handle)
-    path = Path(name)
-    try:
-        write(path)
-        return WordCounts.load(path)
-    finally:
-        with suppress(OSError):  # Windows keeps a file that is mapped
-            path.unlink()
+    with scratch_folder() as folder:
+        write(folder / "counts")
+        return WordCounts.load(folder / "counts")
 
 
 def _check_provenance(provenance: object) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
@@ -36,7 +35,7 @@ from subwords.scale.work import (
 from subwords.spec.added_token import roles_by_name
 from subwords.support.checks import check_choice, check_instance, check_integer
 from subwords.support.errors import InputError
-from subwords.support.files import is_remote, only_one, place_of
+from subwords.support.files import is_remote, only_one, place_of, scratch_folder
 from subwords.support.threads import in_threads, thread_count
 from subwords.support.value import digest_of
 from subwords.tokens.formats import format_named, with_marks
@@ -138,9 +137,7 @@ class _ShardJob:
             return target.with_name(f"{target.name}.parts")
         if self._run.rank is not None or self._run.runner != "local":
             raise InputError("expected a folder for the shards, which all processes see: pass Run(folder=...)")
-        return Path(
-            self._held.enter_context(tempfile.TemporaryDirectory(prefix="subwords-", ignore_cleanup_errors=True))
-        )
+        return self._held.enter_context(scratch_folder())
 
     def __enter__(self) -> _ShardJob:
         if self._run.rank is None:

@@ -321,10 +321,8 @@ def local_copy(path: Path) -> Iterator[Path]:
     if not is_remote(path):
         yield path
         return
-    import tempfile  # slow to import, and no local file needs it
-
-    with tempfile.TemporaryDirectory(prefix="subwords-", ignore_cleanup_errors=True) as folder:
-        copy = Path(folder, path.name)
+    with scratch_folder() as folder:
+        copy = folder / path.name
         cast(Any, path).get(str(copy))
         yield copy
 
@@ -354,7 +352,8 @@ def _explained(error: Exception) -> tuple[int, str]:
 if sys.platform != "win32":
     import fcntl
 
-_BEGIN, _END = ".subwords-", ".tmp"
+_NAME = ".subwords-{}.tmp"  # of what is temporary, with 16 hexadecimal digits
+_OUR_NAME = re.compile(_NAME.replace(".", r"\.").format("[0-9a-f]{16}"))
 
 
 def place_of(path: str | PathLike[str], name: str = "", *, local: bool = False) -> Path:
@@ -415,25 +414,18 @@ def atomic_write(path: str | PathLike[str], mode: Literal["wb", "w"] = "wb") -> 
 
 @contextmanager
 def _upload(place: Any, mode: str, options: dict[str, Any]) -> Iterator[IO[Any]]:
-    import tempfile  # slow to import, and no local file needs it
-
     try:
         place.check_bucket()
-        handle, name = tempfile.mkstemp(prefix="subwords-")
-        try:
-            with open(handle, mode, **options) as file:
+        with scratch_folder() as folder:
+            with (folder / "object").open(mode, **options) as file:
                 yield file
-            place.put(name)
-        finally:
-            with suppress(OSError):
-                Path(name).unlink()
+            place.put(str(folder / "object"))
     except OSError as error:
         if str(error.filename) == str(place):
             raise InputError(f"cannot write {place}: {error.strerror}") from error
         if error.filename is not None:  # an error of the caller's block
             raise
-        folder = tempfile.gettempdir()
-        raise InputError(f"cannot write a temporary file for {place} to {folder}: {error.strerror}") from None
+        raise InputError(f"cannot write a temporary file for {place} to {_temporary()}: {error.strerror}") from None
 
 
 @contextmanager
@@ -448,7 +440,7 @@ def _write_stream(path: Path, mode: str, options: dict[str, Any]) -> Iterator[IO
         _sweep(target.parent)
         # A short name, independent of the target's: names are limited to 255 bytes.
         while lock < 0:
-            temporary = target.with_name(f"{_BEGIN}{os.urandom(8).hex()}{_END}")
+            temporary = target.with_name(_NAME.format(os.urandom(8).hex()))
             temporary.open("xb").close()
             lock = _locked(temporary)
         assert temporary is not None
@@ -482,12 +474,41 @@ def _target(path: Path) -> Path:
 
 # ------------------------------------------------------------------ files of killed processes
 
-# The writer of a temporary file holds a lock on it, which the system releases when the process is killed. So a file
-# without a lock is abandoned. A new file has no lock for a moment: if it is deleted then, it is created again.
+# The writer of a temporary file or folder holds a lock on it, which the system releases when the process is killed. So
+# one without a lock is abandoned. A new one has no lock for a moment: if it is deleted then, it is created again.
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """Make a folder among the temporary files (TMPDIR) and delete it at the end.
+
+    A killed process leaves it; the next call deletes it (not on Windows).
+    """
+    place, folder, lock = _temporary(), None, -1
+    _sweep(place)
+    while lock < 0:
+        folder = place / _NAME.format(os.urandom(8).hex())
+        folder.mkdir(0o700)
+        lock = _locked(folder)
+    assert folder is not None
+    try:
+        yield folder
+    finally:
+        import shutil
+
+        shutil.rmtree(folder, ignore_errors=True)  # Windows keeps a file that is mapped
+        if lock > 0:
+            os.close(lock)
+
+
+def _temporary() -> Path:
+    import tempfile  # slow to import, and no local file needs it
+
+    return Path(tempfile.gettempdir())
 
 
 def _locked(temporary: Path) -> int:
-    """Lock a new file; return the descriptor that holds the lock, 0 without locks (Windows), -1 if it was deleted."""
+    """Lock a new file or folder; return the descriptor of the lock, 0 without locks (Windows), -1 if it was deleted."""
     if sys.platform == "win32":
         return 0
     try:
@@ -498,19 +519,19 @@ def _locked(temporary: Path) -> int:
         fcntl.flock(lock, fcntl.LOCK_EX)
     except OSError:  # a file system without locks, where no file is deleted either
         return lock
-    if os.fstat(lock).st_nlink:
+    if temporary.exists():
         return lock
     os.close(lock)
     return -1
 
 
 def _sweep(folder: Path) -> None:
-    """Delete the temporary files of killed processes in a folder; files that cannot be deleted stay."""
+    """Delete what killed processes left in a folder; what cannot be deleted stays."""
     if sys.platform == "win32":
         return
     with suppress(OSError):
         for file in folder.iterdir():
-            if file.name.startswith(_BEGIN) and file.name.endswith(_END):
+            if _OUR_NAME.fullmatch(file.name):
                 with suppress(OSError):
                     _delete_unlocked(file)
 
@@ -521,7 +542,12 @@ def _delete_unlocked(file: Path) -> None:
     lock = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        file.unlink()
+        if file.is_dir():
+            import shutil
+
+            shutil.rmtree(file)
+        else:
+            file.unlink()
     finally:
         os.close(lock)
 

@@ -324,7 +324,8 @@ def hostile() -> list[Ask]:
         *(("chat", {"messages": what}) for what in ([], [{}], [7], "fine", [{"content": "no role"}], [{"role": 7}])),
         ("chat", {"messages": [{"role": "user", "content": "fine", bad: bad}, {"role": "user", "content": bad}]}),
         ("prompt", {"text": ["fine"]}),
-        *(("stream", {"ids": ids}) for ids in ([-1], [10**6], [10**30], [-(2**63)], [1.5], ["x"], [None], "1", [[1]])),
+        ("encode", {"text": {bad: bad}}),
+        *(("stream", {"ids": ids}) for ids in ([-1], [10**6], [10**30], [-(2**63)], [1.5], [bad], [None], "1", [[1]])),
         *(("stream", {"ids": [1], "prompt": ids}) for ids in ([-1], [10**6], [10**30])),
         *(("stream", {"ids": [1], "stop": stop}) for stop in ([bad], [""], [7])),
     ]
@@ -342,7 +343,7 @@ class Record:
     def __init__(self) -> None:
         self.times: dict[str, list[float]] = {}
         self.counts, self.faults = Counter[str](), list[str]()
-        self.replacing, self.recent = 0.0, list[float]()
+        self.replacing, self.recent, self.latest = 0.0, list[float](), 0  # the tokenizer of the latest answer
 
     def fault(self, text: str) -> None:
         self.counts["faults"] += 1
@@ -393,7 +394,7 @@ async def _once(http: httpx.AsyncClient, ask: Ask, record: Record, rng: random.R
             record.fault(f"stream {ask.body[:300]!r}: expected {expected!r}, not {answer!r}")
     else:
         found = json.loads(answer)
-        name = found.pop("tokenizer")
+        record.latest = name = found.pop("tokenizer")
         record.counts[f"answers of tokenizer {name}"] += 1
         if found != ask.answers.get(name):
             record.fault(f"{ask.route} of {name} {ask.body[:300]!r}: {answer[:300]}")
@@ -406,7 +407,8 @@ async def client(
     while time.monotonic() < end:
         await asyncio.sleep(rng.expovariate(1 / pause))
         bad = rng.random() < 0.05
-        ask = rng.choice(refused if bad else rng.choices(kinds, (30, 20, 15, 20, 15))[0])
+        some = refused if bad else rng.choices(kinds, (30, 20, 15, 20, 15))[0]
+        ask = rng.choice([one for one in rng.sample(some, 9) if record.latest in one.answers] or some)
         cancel = rng.random() < 0.05
         began = time.monotonic()
         try:

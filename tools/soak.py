@@ -189,8 +189,8 @@ def serve(path: Path, workers: int, start: Any, listening: socket.socket) -> int
         made.start()
         return made
 
-    running = [worker() for _ in range(workers)]
-    while not flags["end"]:
+    running, parent = [worker() for _ in range(workers)], os.getppid()
+    while not flags["end"] and os.getppid() == parent:
         time.sleep(0.2)
         if flags["replace"]:
             flags["replace"] = False
@@ -559,6 +559,7 @@ def main() -> int:
             [sys.executable, __file__, "--serve", path, str(listening.fileno()), "--workers", str(options.workers),
              "--start", options.start],
             pass_fds=[listening.fileno()],
+            env={"MALLOC_ARENA_MAX": "2", **os.environ},  # as docs/serving.md says
         )  # fmt: skip
         port = listening.getsockname()[1]
         try:

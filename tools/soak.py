@@ -21,6 +21,7 @@ import os
 import random
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -337,6 +338,9 @@ def hostile() -> list[Ask]:
 # Clients.
 
 
+CONTEXT = ssl.create_default_context()  # unused, but to make one takes 20 ms
+
+
 class Record:
     """What came back."""
 
@@ -400,10 +404,15 @@ async def _once(http: httpx.AsyncClient, ask: Ask, record: Record, rng: random.R
             record.fault(f"{ask.route} of {name} {ask.body[:300]!r}: {answer[:300]}")
 
 
-async def client(
-    http: httpx.AsyncClient, kinds: list[list[Ask]], record: Record, seed: str, end: float, pause: float
-) -> None:
-    rng, refused = random.Random(seed), hostile()
+def connect(port: int) -> httpx.AsyncClient:
+    headers = {"content-type": "application/json"}
+    return httpx.AsyncClient(
+        base_url=f"http://127.0.0.1:{port}", headers=headers, timeout=120, trust_env=False, verify=CONTEXT
+    )
+
+
+async def client(port: int, kinds: list[list[Ask]], record: Record, seed: str, end: float, pause: float) -> None:
+    http, rng, refused = connect(port), random.Random(seed), hostile()
     while time.monotonic() < end:
         await asyncio.sleep(rng.expovariate(1 / pause))
         bad = rng.random() < 0.05
@@ -417,6 +426,8 @@ async def client(
             if not cancel:
                 raise
             record.counts["cancelled"] += 1
+            await http.aclose()  # a shared pool loses the connection: with 64, nearly all were gone after ten minutes
+            http = connect(port)
         except httpx.TransportError as error:
             # A worker that is being replaced closes its connections, perhaps while a request is on its way.
             record.counts["connections lost"] += 1
@@ -425,6 +436,7 @@ async def client(
         else:
             record.time("hostile" if bad else ask.route, time.monotonic() - began)
         record.counts["requests"] += 1
+    await http.aclose()
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -490,30 +502,28 @@ async def watch(server: int, record: Record, series: list[tuple[float, float]], 
 
 async def run(server: int, port: int, path: Path, files: list[Path], kinds: list[list[Ask]], options: Any) -> int:
     record, series, seconds = Record(), list[tuple[float, float]](), options.minutes * 60
-    limits = httpx.Limits(max_connections=options.clients, max_keepalive_connections=options.clients)
-    base, headers = f"http://127.0.0.1:{port}", {"content-type": "application/json"}
-    async with httpx.AsyncClient(base_url=base, headers=headers, limits=limits, timeout=120, trust_env=False) as http:
+    async with connect(port) as http:
         for _ in range(300):  # until the workers listen
             with suppress(httpx.TransportError):
                 if (await http.post("/count", content=b'{"text": "a"}')).status_code == 200:
                     break
             await asyncio.sleep(0.2)
-        first, rng = children(server)[0], random.Random(options.seed)
-        others = [
-            asyncio.create_task(one)
-            for one in (
-                watch(server, record, series, first),
-                reload(path, files, min(10, seconds / 8), record, rng),
-                replace_workers(server, max(15, min(60, seconds / 5)), record),
-            )
-        ]
-        end = time.monotonic() + seconds
-        seeds = (f"{options.seed} {number}" for number in range(options.clients))
-        await asyncio.gather(*(client(http, kinds, record, seed, end, options.pause) for seed in seeds))
-        for one in others:
-            if one.done():
-                one.result()
-            one.cancel()
+    first, rng = children(server)[0], random.Random(options.seed)
+    others = [
+        asyncio.create_task(one)
+        for one in (
+            watch(server, record, series, first),
+            reload(path, files, min(10, seconds / 8), record, rng),
+            replace_workers(server, max(15, min(60, seconds / 5)), record),
+        )
+    ]
+    end = time.monotonic() + seconds
+    seeds = (f"{options.seed} {number}" for number in range(options.clients))
+    await asyncio.gather(*(client(port, kinds, record, seed, end, options.pause) for seed in seeds))
+    for one in others:
+        if one.done():
+            one.result()
+        one.cancel()
     print()
     print(f"{'route':10} {'answers':>9} {'median ms':>10} {'99 % ms':>9} {'largest':>9}")
     for route, times in sorted(record.times.items()):

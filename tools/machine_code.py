@@ -18,6 +18,7 @@ import sys
 import tempfile
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,6 +27,8 @@ SSE = "+cx16,+crc32,+popcnt,+sahf,+sse3,+ssse3,+sse4.1,+sse4.2"
 AVX2 = f"{SSE},+avx,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe,+xsave"
 AVX512 = f"{AVX2},+avx512f,+avx512bw,+avx512cd,+avx512dq,+avx512vl"
 VBMI2 = f"{AVX512},+avx512bitalg,+avx512ifma,+avx512vbmi,+avx512vbmi2,+avx512vnni,+avx512vpopcntdq"
+
+COMPILERS = ("llvmlite", "numba", "numpy", "ziglang")
 
 
 class Source(NamedTuple):
@@ -117,7 +120,8 @@ def build(folder: Path, names: list[str]) -> None:
             libraries[file.name] = hashlib.sha256(file.read_bytes()).hexdigest()
             print(f"{file.name}: {file.stat().st_size:,} bytes")
     kernels = {kernel.name: kernel.kinds for kernel in every_kernel() + every_address_kernel()}
-    content = {"sources": sources, "libraries": libraries, "kernels": kernels}
+    compilers = {name: version(name) for name in COMPILERS}
+    content = {"sources": sources, "libraries": libraries, "kernels": kernels, "compilers": compilers}
     (folder / "code.json").write_text(json.dumps(content, indent=1, sort_keys=True) + "\n", "utf-8")
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import subprocess
 import sys
 import tomllib
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tools import audit
 
 import subwords
 
@@ -111,6 +114,58 @@ def test_actionlint_accepts_the_workflows() -> None:
         pytest.skip("actionlint is not installed: pip install --group workflows")
     found = subprocess.run([program, *WORKFLOWS], capture_output=True, text=True, check=False, cwd=ROOT)
     assert found.returncode == 0, found.stdout
+
+
+# ------------------------------------------------------------------ what is in a wheel, and what it needs
+
+
+@pytest.fixture(scope="module")
+def bill(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The SBOM of a wheel with machine code, of which there is only the list."""
+    pytest.importorskip("hatchling", minversion="1.29")
+    folder = tmp_path_factory.mktemp("wheel")
+    (folder / "code").mkdir()
+    (folder / "code" / "code.json").write_text('{"compilers": {"ziglang": "0.17.1", "numba": "0.68.1"}}', "utf-8")
+    command = [sys.executable, "-m", "tools.build_wheels", str(folder), "--code", str(folder / "code")]
+    subprocess.run(command, check=True, cwd=ROOT, capture_output=True)
+    with zipfile.ZipFile(next(folder.glob("*.whl"))) as wheel:
+        names = [name for name in wheel.namelist() if "/sboms/" in name]
+        assert names == [f"subwords-{subwords.__version__}.dist-info/sboms/subwords.cdx.json"]
+        return json.loads(wheel.read(names[0]))
+
+
+def test_a_wheel_says_what_it_needs_and_what_compiled_it(bill: dict[str, Any]) -> None:
+    itself = bill["metadata"]["component"]
+    assert (itself["name"], itself["version"]) == ("subwords", subwords.__version__)
+    assert itself["licenses"] == [{"expression": PROJECT["project"]["license"]}]
+    needed = {each["name"]: each["versionRange"] for each in bill["components"] if each["scope"] == "required"}
+    assert {f"{name}{bounds.removeprefix('vers:pypi/')}" for name, bounds in needed.items()} == {
+        *PROJECT["project"]["dependencies"]
+    }
+    optional = {each["name"] for each in bill["components"] if each["scope"] == "optional"}
+    assert optional == {re.split(r"[^\w.-]", line)[0] for lines in EXTRAS.values() for line in lines}
+    assert next(each["versionRange"] for each in bill["components"] if each["name"] == "numba") == (
+        "vers:pypi/>=0.61|<0.69"
+    )
+    used = {each["name"]: each["version"] for each in bill["components"] if each["scope"] == "excluded"}
+    assert used == {"numba": "0.68.1", "ziglang": "0.17.1"}
+    assert not {"serialNumber", "timestamp"} & {*bill, *bill["metadata"]}  # two builds are equal
+
+
+def test_the_sbom_has_the_form_of_its_schema(bill: dict[str, Any]) -> None:
+    validation = pytest.importorskip("cyclonedx.validation.json")
+    schema = pytest.importorskip("cyclonedx.schema").SchemaVersion.V1_7
+    assert validation.JsonStrictValidator(schema).validate_str(json.dumps(bill)) is None
+    assert validation.JsonStrictValidator(schema).validate_str(json.dumps({**bill, "components": [{}]})) is not None
+
+
+def test_an_audit_tells_what_it_knows_nothing_about() -> None:
+    flaw = {"id": "CVE-1", "fix_versions": ["2"]}
+    assert audit.told([{"name": "a", "skip_reason": "not found"}, {"name": "b", "version": "1", "vulns": [flaw]}]) == (
+        ["skipped: no advisories about a", "1 packages have advisories to look in; 1 apply", "b 1: CVE-1, fixed in 2"],
+        1,
+    )
+    assert audit.told([{"name": "b", "version": "1", "vulns": []}])[1] == 0
 
 
 # ------------------------------------------------------------------ versions, citation, forms

@@ -159,7 +159,7 @@ NAMES = {
     "study.verification": "learned_merges one_merge_each",
     "support.arrow": "kept_structures",
     "support.checks": "bytes_of check_strings",
-    "support.files": "Remote atomic_write is_remote only_one place_of version_of",
+    "support.files": "Remote atomic_write is_remote local_copy only_one place_of version_of",
     "support.memory": "LEAST_ROOM Spare room_of zeros",
     "support.names": "distinct random_bits",
     "support.render": """

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import subwords
 from inside import MODE
-from subwords import InputError
+from subwords import CorpusError, InputError
 
 pa = pytest.importorskip("pyarrow")
 
@@ -87,3 +92,62 @@ def test_the_array_is_kept_and_given_back(tok: subwords.Tokenizer, kind: Any) ->
         tok.encode_batch(pa.array(TEXTS * 50, kind))
         tok.encode_batch(pa.chunked_array([TEXTS * 50], kind))
     assert pa.total_allocated_bytes() - before < 1_000_000
+
+
+# ------------------------------------------------------------------ hostile arrays and files
+
+
+def placed(offsets: list[int], kind: Any, data: bytes = b"abcdefghi") -> Any:
+    """An array of texts at any offsets: PyArrow looks at the first and the last only."""
+    wide = kind in (pa.large_string(), pa.large_binary())
+    numbers = np.array(offsets, np.int64 if wide else np.int32)
+    return pa.Array.from_buffers(kind, len(offsets) - 1, [None, pa.py_buffer(numbers), pa.py_buffer(data)])
+
+
+def arrow_file(path: Path, array: Any) -> Path:
+    batch = pa.record_batch([array], names=["text"])
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, batch.schema) as out:
+        out.write_batch(batch)
+    return path
+
+
+@pytest.mark.parametrize("kind", ["string", "large_string"])
+@pytest.mark.parametrize("inner", [[5, 2], [-5, 2], [5, 500], [-(2**31), 3], [2**31 - 1, 2**31 - 1]])
+def test_texts_of_an_arrow_file_lie_within_it(tmp_path: Path, kind: str, inner: list[int]) -> None:
+    array = placed([0, *inner, 9], getattr(pa, kind)())
+    path = arrow_file(tmp_path / "x.arrow", array)
+    with pytest.raises(CorpusError, match=r"x\.arrow: row 0: expected texts within their memory"):
+        subwords.count(path)
+    with pytest.raises(CorpusError, match="row 0: expected texts within their memory"):
+        subwords.count(pa.table({"text": array}))
+
+
+DAMAGED = """
+import random, sys, warnings
+import subwords
+warnings.simplefilter("ignore")
+path, tok, rng = sys.argv[1], subwords.load("demo"), random.Random(int(sys.argv[2]))
+whole, refused = open(path, "rb").read(), 0
+for _ in range(150):
+    data = bytearray(whole)
+    for _ in range(rng.randint(1, 3)):
+        data[rng.randrange(len(data))] = rng.choice([0, 1, 127, 128, 255, rng.randrange(256)])
+    open(path, "wb").write(data)
+    for call in (lambda: subwords.count(path), lambda: tok.encode_files(path, path + ".npy")):
+        try:
+            call()
+        except subwords.SubwordsError:
+            refused += 1
+print(refused)
+"""
+
+
+@pytest.mark.parametrize("kind", ["string", "dictionary", "string_view"])
+def test_damaged_arrow_files_end_no_process(tmp_path: Path, kind: str) -> None:
+    texts = pa.array(["Rays", "Light", "a text of more than twelve bytes", None, "é"] * 50)
+    array = texts.dictionary_encode() if kind == "dictionary" else texts.cast(getattr(pa, kind)())
+    path = arrow_file(tmp_path / "x.arrow", array)
+    environment = {**os.environ, "PYTHONPATH": str(Path(subwords.__file__).parents[1])}
+    command = [sys.executable, "-c", DAMAGED, str(path), str(len(kind))]
+    found = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert found.returncode == 0 and int(found.stdout) > 10, (found.returncode, found.stderr[-500:])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import tokenizers
 
 import subwords
 from building import write_json as write
+from inside import formats_read
 from small_data import file_of, is_small
 from subwords import FormatError, InputError, Tokenizer
 
@@ -149,3 +151,20 @@ def test_real_file_gives_hf_ids_and_is_written_as_hf_would(name: str, data: Path
         ids = theirs.encode(text, add_special_tokens=False).ids
         assert tok.encode(text, special="allow") == ids
         assert tok.decode(ids) == theirs.decode(ids, skip_special_tokens=False)
+
+
+def test_a_packed_file_that_is_cut_or_damaged_is_refused(tmp_path: Path) -> None:
+    """A part of a vocabulary is another tokenizer, so nothing of it is read."""
+    path = tmp_path / "vocab.txt.gz"
+    packed = gzip.compress(b"[UNK]\n" + b"".join(b"word%d\n" % n for n in range(5000)))
+    for data in (packed[: len(packed) // 2], packed[:-1], packed[:-6] + b"xx" + packed[-4:], packed + b"x" * 20):
+        path.write_bytes(data)
+        with pytest.raises(FormatError, match=r"vocab\.txt\.gz: expected a file that gzip can unpack"):
+            subwords.load(path)
+
+
+def test_a_packed_file_unpacks_to_a_bounded_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(formats_read, "_MOST_UNPACKED", 1 << 20)
+    (tmp_path / "vocab.txt.gz").write_bytes(gzip.compress(b"a\n" * (1 << 20)))
+    with pytest.raises(FormatError, match=r"expected at most 1,048,576 bytes when it is unpacked"):
+        subwords.load(tmp_path / "vocab.txt.gz")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
+from base64 import b64encode
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -198,3 +201,82 @@ def test_saving_roles_in_a_json_warns(tmp_path: Any) -> None:
         tok.save(tmp_path / "a.json")
     tok.save(f"{tmp_path}/folder/")
     assert subwords.load(tmp_path / "folder").roles == tok.roles
+
+
+# ------------------------------------------------------------------ too deep, too large, too many
+
+NAMES = ["tokenizer.json", "tekken.json", "vocab.json", "tokenizer_config.json"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("opened", [b"[", b'{"a":', b'{"type":"Sequence","normalizers":['])
+def test_json_that_is_nested_too_deeply_is_refused(tmp_path: Path, name: str, opened: bytes) -> None:
+    subwords.train(["ab ab"], vocab_size=258).save(f"{tmp_path}/")
+    begin = b'{"config": {}, "vocab": ' if name == "tekken.json" else b'{"model": '
+    path = tmp_path / name
+    path.write_bytes(begin + opened * 200_000)
+    (tmp_path / "merges.txt").write_text("a b\n")
+    with pytest.raises(FormatError, match=rf"{name}: expected"):
+        subwords.load(tmp_path if name == "tokenizer_config.json" else path)
+
+
+@pytest.mark.parametrize("number", ["2097152", "2147483648", "9223372036854775808", "9" * 5000, "1e999", "NaN", "-1"])
+def test_ids_beyond_the_largest_are_refused(tmp_path: Path, number: str) -> None:
+    """An id takes room in tables, whether it has a token or not."""
+    top = json.dumps({"model": {**MODEL, "vocab": {**VOCAB, "ab": 12345}}})
+    added = json.dumps({"model": MODEL, "added_tokens": [{"id": 12345, "content": "<s>", **ADDED}]})
+    for text in (top, added):
+        with pytest.raises(FormatError, match=r"^a\.json: "):
+            read_json(text.replace("12345", number).encode(), "a.json")
+    ranks = b"".join(b64encode(bytes([byte])) + b" %d\n" % byte for byte in range(256))
+    (tmp_path / "x.tiktoken").write_bytes(ranks + b"YWI= " + number.encode() + b"\n")
+    with pytest.raises(FormatError, match=r"x\.tiktoken: line 257"):
+        subwords.load(tmp_path / "x.tiktoken", splitter="gpt2")
+
+
+@pytest.mark.parametrize("count", [65_537, 2_000_000, 10**30])
+def test_a_tekken_of_millions_of_special_tokens_is_refused(tmp_path: Path, count: int) -> None:
+    """A file of 100 bytes for each of 256 tokens would make a name for each of millions."""
+    config = {"pattern": "a|b", "num_vocab_tokens": 256, "version": "v3"}
+    sizes = {"default_vocab_size": min(count + 256, 2_097_000), "default_num_special_tokens": count}
+    vocab = [{"rank": i, "token_bytes": b64encode(bytes([i])).decode(), "token_str": None} for i in range(256)]
+    (tmp_path / "tekken.json").write_text(json.dumps({"config": config | sizes, "vocab": vocab}))
+    started = time.perf_counter()
+    with pytest.raises(FormatError, match=r"tekken\.json: config\.default_num_special_tokens: expected"):
+        subwords.load(tmp_path / "tekken.json")
+    assert time.perf_counter() - started < 10
+
+
+@pytest.mark.parametrize(
+    ("vocab", "merges"),
+    [
+        (["a", "b", "ab", "aba"], [["ab", "a"], ["a", "b"], ["ab", "a"]]),  # one before its part, and twice
+        (["a", ""], [["a", ""], ["", "a"]]),  # a token of itself
+        (["a", "b", "ab"], [["a", "b"]] * 100_000),
+        (["a" * 2**k for k in range(15)], [["a" * 2**k] * 2 for k in range(14)]),
+        (["a" * k for k in range(1, 1000)], [["a" * k, "a"] for k in range(1, 999)]),
+    ],
+)
+def test_merges_that_go_in_circles_or_grow_end(vocab: list[str], merges: list[list[str]]) -> None:
+    model = {"type": "BPE", "vocab": {text: i for i, text in enumerate(vocab)}, "merges": merges}
+    try:
+        tok = read(model=model)
+    except FormatError:
+        return
+    started = time.perf_counter()
+    for text in ("a" * 5000, "ab" * 2500, "ba" * 2500):
+        ids = tok.encode(text)
+        assert len(ids) <= len(text) and all(0 <= each < len(vocab) for each in ids)
+    assert time.perf_counter() - started < 20
+
+
+BOMBS = ["(a+)+$", "(a|a)*b", "(?:a?){60}a{60}", "(?:(?:a{0,99}){0,99}){0,99}", r"(\w{1,1000}){1000}"]
+
+
+@pytest.mark.parametrize("pattern", [*BOMBS, "(" * 5000 + ")" * 5000, "a{99999999}"])
+def test_a_pattern_that_explodes_is_refused_or_ends(pattern: str) -> None:
+    split = {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": False}
+    started = time.perf_counter()
+    with contextlib.suppress(SubwordsError):
+        read(pre_tokenizer=split).encode("a" * 2000)
+    assert time.perf_counter() - started < 20

@@ -183,3 +183,13 @@ def test_options_are_checked(cache: Path) -> None:
         subwords.load("org/name", revision=wrong)
     with pytest.raises(InputError, match="download"):
         subwords.load("org/name", download=wrong)
+
+
+@pytest.mark.parametrize("commit", ["..", ".", "../../other", "/etc", "a/../../..", "x\0y", ""])
+def test_a_reference_leads_nowhere_but_to_a_snapshot(cache: Path, tmp_path: Path, commit: str) -> None:
+    trained().save(put(cache, "org/name", "a" * 40))
+    for place in ("", "snapshots", "other"):
+        trained().save(f"{cache}/models--org--name/{place}/")
+    (cache / "models--org--name" / "refs" / "main").write_text(commit)
+    with pytest.raises(FormatError, match="no cache has org/name"):
+        subwords.load("org/name")

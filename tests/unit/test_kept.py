@@ -193,3 +193,21 @@ def test_memory_is_given_back_in_any_order(data: Path) -> None:
             gc.collect()
         assert encode("low") == made.encode("low") and count("low") == len(encode("low"))
     gc.collect()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links and owners")
+@pytest.mark.parametrize("planted", ["link", "another owner", "writable folder"])
+def test_a_kept_file_of_others_is_left_aside(data: Path, folder: Path, tmp_path: Path, planted: str) -> None:
+    path = file_of(data, FILES[0])
+    twice(path)
+    (file,) = folder.glob("kept-*")
+    if planted == "link":
+        shutil.move(file, tmp_path / "elsewhere")
+        file.symlink_to(tmp_path / "elsewhere")
+    elif planted == "writable folder":
+        folder.chmod(0o777)
+    elif os.geteuid() == 0:
+        os.chown(file, 4711, 4711)
+    else:
+        pytest.skip("only root can give files away")
+    assert not kept_of(subwords.load(path))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import logging
 import os
@@ -17,7 +18,7 @@ from click.testing import CliRunner
 
 import subwords
 from in_shards import count_to
-from inside import Remote, atomic_write, files_and_texts, is_remote, place_of, version_of
+from inside import Remote, atomic_write, files_and_texts, is_remote, local_copy, place_of, version_of
 from subwords import CorpusError, InputError, Reading, SubwordsError, files
 from subwords.cli import main
 from subwords.scale import Run
@@ -357,6 +358,31 @@ def test_what_a_store_raises_is_an_error_of_ours(
         if name != "put_file":
             with pytest.raises(CorpusError, match=f"^memory://in/a.txt: cannot [a-z ]*: {expected}"):
                 subwords.count("memory://in/a.txt")
+
+
+class Answer(io.BytesIO):
+    """An object of which the store announces another size than it sends."""
+
+    size = 999
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.jsonl", "counts"])
+def test_an_answer_shorter_than_announced_is_an_error(memory: Any, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """A part of a corpus or of a file is never taken for the whole."""
+    memory.pipe_file(f"/in/{name}", b'{"text": "Rays of Light"}\n' * 9)
+    monkeypatch.setattr(type(memory), "open", lambda *_, **__: Answer(b'{"text": "Rays"}\n'))
+    monkeypatch.setattr(type(memory), "get_file", lambda _, key, file, **__: Path(file).write_bytes(b"{"))
+    with pytest.raises(SubwordsError, match="as the store announced, got"):
+        if name == "counts":
+            subwords.WordCounts.load(f"memory://in/{name}")
+        else:
+            subwords.count(f"memory://in/{name}")
+
+
+def test_a_name_of_a_store_is_no_path_here(memory: Any, tmp_path: Path) -> None:
+    memory.pipe_file("/in/..\\up:x", b"text")
+    with local_copy(place_of("memory://in/..\\up:x")) as copy:
+        assert copy.name == ".._up_x" and copy.read_bytes() == b"text"
 
 
 def test_a_full_disk_is_an_error_of_the_temporary_file(memory: Any) -> None:

@@ -220,3 +220,66 @@ def test_tokenizers_are_the_same_with_and_without(
     subwords.splitter(PATTERN).split("a")
     found = {file.name.partition("-")[0] for file in folder.iterdir()}
     assert found <= KINDS and {"kept", "spec", "route", "stages", "trie"} <= found
+
+
+def test_files_that_are_no_tables_are_never_deleted(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folder of tables may be one that was there before, or a link to one."""
+    others = folder.parents[1] / "documents"
+    others.mkdir()
+    folder.parent.mkdir()
+    folder.symlink_to(others)
+    for name in ("letter.txt", "spec-1", "a-" + "0" * 31, "tmpabc"):
+        (others / name).write_bytes(bytes(9000))
+        os.utime(others / name, (1, 1))
+    monkeypatch.setattr(store, "LARGEST_FOLDER", 5000)
+    stored("a", b"", lambda: bytes(1000))
+    assert len([*others.glob("a-*")]) == 2 and len([*others.iterdir()]) == 5
+
+
+@pytest.mark.skipif(os.name != "posix", reason="owners and links")
+@pytest.mark.parametrize("planted", ["writable file", "writable folder", "another owner", "link", "link to a folder"])
+def test_what_others_may_have_written_is_not_loaded(folder: Path, tmp_path: Path, planted: str) -> None:
+    """A file of the cache is a pickle: to load one of an attacker runs what he wants."""
+    stored("a", b"", lambda: "mine")
+    (file,) = folder.iterdir()
+    file.write_bytes(store.packed("planted"))
+    assert stored("a", b"", lambda: "mine") == "planted"  # if it is ours, it is loaded
+    if planted == "writable file":
+        file.chmod(0o622)
+    elif planted == "writable folder":
+        folder.chmod(0o777)
+    elif planted == "another owner":
+        if os.geteuid() != 0:
+            pytest.skip("only root can give files away")
+        os.chown(file, 4711, 4711)
+    elif planted == "link":
+        file.rename(tmp_path / "elsewhere")
+        file.symlink_to(tmp_path / "elsewhere")
+    else:
+        folder.rename(tmp_path / "theirs")
+        (tmp_path / "theirs").chmod(0o777)
+        folder.symlink_to(tmp_path / "theirs")
+    assert stored("a", b"", lambda: "mine") == "mine"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links")
+def test_a_file_that_is_exchanged_after_the_look_is_not_read(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who owns the folder above can exchange it at any time: between a look at a path and its opening too."""
+    stored("a", b"", lambda: "mine")
+    (file,) = folder.iterdir()
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    (theirs / file.name).write_bytes(store.packed("planted"))
+    (theirs / file.name).chmod(0o666)
+    looked = store._private
+
+    def exchanged(found: os.stat_result) -> bool:
+        if folder.exists() and not folder.is_symlink():
+            folder.rename(tmp_path / "mine")
+            folder.symlink_to(theirs)
+        return looked(found)
+
+    monkeypatch.setattr(store, "_private", exchanged)
+    assert store.read_private(str(file)) == (tmp_path / "mine" / file.name).read_bytes()

@@ -7,6 +7,7 @@ import random
 import struct
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -313,3 +314,87 @@ def test_a_changed_file_is_found(tmp_path: Path) -> None:
     data[-1] ^= 1
     path.write_bytes(data)
     assert files.check(manifest_path(path)) == ["x.npy"]
+
+
+def manifest(**changes: Any) -> bytes:
+    contents = {"format": "bin", "dtype": "uint16", "vocab_size": 9, "inputs": []}
+    file = {"name": "x.bin", "bytes": 2, "sha256": ""}
+    top = {"contents": contents | changes, "shards": [{"documents": 1, "tokens": 1, "files": [file | changes]}]}
+    return json.dumps({"version": 1, **top}).encode()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"[" * 100_000,
+        b"[]",
+        json.dumps({"version": 1, "contents": {"inputs": [{"name": "a", "bytes": 1e999}]}}).encode(),
+        *(manifest(name=name) for name in ("../x.bin", "..", "/etc/passwd", "", "a/../x.bin", "x\0.bin", 3, None)),
+    ],
+)
+def test_hostile_manifests_are_refused(tmp_path: Path, data: bytes) -> None:
+    """A manifest names files beside it only, whatever it says."""
+    path = tmp_path / "x.manifest.json"
+    path.write_bytes(data)
+    for call in (files.open, files.check):
+        with pytest.raises(FormatError, match=r"x\.manifest\.json: expected"):
+            call(path)
+
+
+@pytest.mark.parametrize("dtype", ["O", "V8", "float64", "uint16,uint16", 3])
+def test_a_manifest_names_types_of_ids_only(tmp_path: Path, dtype: Any) -> None:
+    """A type of objects would make addresses of the bytes of a file."""
+    (tmp_path / "x.bin").write_bytes(bytes(64))
+    (tmp_path / "x.manifest.json").write_bytes(manifest(dtype=dtype).replace(b', "dtype": ""', b""))
+    with pytest.raises((FormatError, InputError), match="expected"):
+        files.open(tmp_path / "x.manifest.json")
+
+
+@pytest.mark.filterwarnings("ignore:overflow")
+@pytest.mark.parametrize(
+    "header",
+    [
+        *(f"{{'descr': '<u2', 'fortran_order': False, 'shape': ({size},)}}" for size in (-1, 99, 2**62, 2**70, "True")),
+        *(f"{{'descr': '{kind}', 'fortran_order': False, 'shape': (4,)}}" for kind in ("|O", "<f8", "S4", "<u2,<u2")),
+        *("[" * 9000, "(" * 9000, "", "{" + " " * 60_000 + "}", "__import__('os').system('true')"),
+    ],
+)
+def test_hostile_numpy_headers_are_refused(tmp_path: Path, header: str) -> None:
+    data = header.encode() + b"\n"
+    (tmp_path / "x.npy").write_bytes(b"\x93NUMPY\x01\x00" + len(data).to_bytes(2, "little") + data + bytes(64))
+    with pytest.raises(FormatError, match=r"x\.npy: expected"):
+        files.open(tmp_path / "x.npy")
+
+
+def index(lengths: list[int], places: list[int], firsts: list[int], sequences: int, documents: int) -> bytes:
+    head = struct.pack("<9sQBQQ", b"MMIDIDX\0\0", 1, 8, sequences, documents)
+    return head + np.array(lengths, "<i4").tobytes() + np.array([*places, *firsts], "<i8").tobytes()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        index([2, 300], [0, 4], [0, 1, 2], 2, 3),  # longer than the file
+        index([2, -3], [0, 4], [0, 1, 2], 2, 3),
+        index([2, 3], [0, 2**62], [0, 1, 2], 2, 3),
+        index([2, 3], [-4, 4], [0, 1, 2], 2, 3),
+        index([2, 3], [0, 4], [0, 2, 1], 2, 3),
+        index([2, 3], [0, 4], [-1, 1, 9], 2, 3),
+        index([2], [0], [0, 1], 2**63, 2),
+        index([2], [0], [0, 1], 1, 2**64 - 1),
+        index([], [], [], 0, 0),
+    ],
+)
+def test_an_index_beyond_its_ids_is_refused(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "x.bin").write_bytes(bytes(16))
+    (tmp_path / "x.idx").write_bytes(data)
+    with pytest.raises(FormatError, match=r"x\.(bin|idx): expected"):
+        [*files.open(tmp_path / "x.bin")]
+
+
+@pytest.mark.parametrize("ends", [[9, 8], [2**64 - 1, 8], [2**64 - 1], [3, 1, 8]])
+def test_ends_of_datatrove_beyond_the_ids_are_refused(tmp_path: Path, ends: list[int]) -> None:
+    (tmp_path / "x.ds").write_bytes(bytes(16))
+    (tmp_path / "x.ds.index").write_bytes(np.array(ends, "<u8").tobytes())
+    with pytest.raises(FormatError, match=r"x\.ds: expected"):
+        [*files.open(tmp_path / "x.ds")]

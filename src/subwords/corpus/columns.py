@@ -48,6 +48,38 @@ def column_texts(array: Any, place: Place, reading: Reading, tally: Tally) -> tu
     return _valid_texts(text, ends, place, reading, tally)
 
 
+def _check_offsets(array: Any, place: Place) -> None:
+    """Raise CorpusError unless an array of texts, of which PyArrow checks nothing, lies within its own memory."""
+    arrow = need_pyarrow()
+    try:
+        array.validate()  # the sizes of what it is made of
+        if arrow.types.is_dictionary(array.type):
+            _check_offsets(array.dictionary, place)
+            arrow.DictionaryArray.from_arrays(array.indices, array.dictionary)  # which checks the indices
+        elif len(array) and not (_views if array.type == arrow.string_view() else _ascending)(array):
+            raise CorpusError(f"{place(0)}: expected texts within their memory, each behind the last, from here on")
+    except arrow.ArrowException as error:
+        raise CorpusError(f"{place(0)}: expected texts within their memory from here on: {error!s:.200}") from None
+
+
+def _ascending(array: Any) -> bool:
+    wide = array.type in (need_pyarrow().large_string(), need_pyarrow().large_binary())
+    offsets = np.frombuffer(array.buffers()[1], np.int64 if wide else np.int32)
+    found = offsets[array.offset : array.offset + len(array) + 1]
+    return bool(found[0] >= 0 and (found[1:] >= found[:-1]).all())
+
+
+def _views(array: Any) -> bool:
+    """Whether every text of a string view lies in one of its buffers: PyArrow's own check leaves out nulls."""
+    _, views, *buffers = array.buffers()
+    found = np.frombuffer(views, np.int32).reshape(-1, 4)[array.offset : array.offset + len(array)].astype(np.int64)
+    sizes = np.array([0 if buffer is None else buffer.size for buffer in buffers], np.int64)
+    lengths, _, buffer, start = found[found[:, 0] > 12].T  # shorter ones are in the view itself
+    if (found[:, 0] < 0).any() or (buffer < 0).any() or (buffer >= len(sizes)).any():
+        return False
+    return bool((start >= 0).all() and (start + lengths <= sizes[buffer]).all())
+
+
 def _is_valid(text: memoryview, ends: NDArray[np.int64]) -> bool:
     if invalid_place(text) is not None:
         return False
@@ -109,6 +141,7 @@ class _RowReader:
 
     def blocks(self, array: Any) -> Iterator[Block]:
         """Yield the blocks of the next array."""
+        _check_offsets(array, partial(self._place, self._row))
         array = _contiguous(array)
         text, ends = column_texts(array, partial(self._place, self._row), self._reading, self._tally)
         self._row += len(array)
@@ -158,6 +191,7 @@ def arrow_blocks(
         rows, before = _RowReader(str(path), reading, tally, size), 0
         batches = (reader.get_batch(i) for i in range(reader.num_record_batches)) if is_file else reader
         for batch in batches:
+            batch.validate()
             yield from rows.blocks(batch.column(batch.schema.get_field_index(reading.text_column)))
             on_bytes(batch.nbytes)
             before += batch.nbytes
@@ -201,7 +235,7 @@ def _errors(path: Path) -> Iterator[None]:
     arrow = need_pyarrow()
     try:
         yield
-    except (arrow.ArrowException, OSError) as error:
+    except (arrow.ArrowException, OSError, UnicodeDecodeError) as error:  # the last: of a column's name
         raise CorpusError(f"{path}: cannot read file: {str(error) or type(error).__name__:.200}") from error
 
 
@@ -333,7 +367,9 @@ def _batches(
         is_file = bytes(mapped.read(6)) == b"ARROW1"
         mapped.seek(0)
         reader = arrow.ipc.open_file(mapped) if is_file else arrow.ipc.open_stream(mapped)
-        yield from (reader.get_batch(i) for i in range(reader.num_record_batches)) if is_file else reader
+        for batch in (reader.get_batch(i) for i in range(reader.num_record_batches)) if is_file else reader:
+            batch.validate(full=True)  # of what is in a file, nothing is checked before
+            yield batch
     elif hasattr(source, "with_format"):
         yield from source.with_format("arrow").iter(ROWS)
     else:

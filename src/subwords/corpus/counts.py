@@ -431,7 +431,7 @@ def _read_header(raw: NDArray[np.uint8], path: Path) -> tuple[int, int, Provenan
         header = json.loads(body)
         words, size = int(header["words"]), int(header["bytes"])
         provenance, text_bytes = Provenance.from_fields(header["provenance"]), bytes_of_text(header.get("text_bytes"))
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError, OverflowError) as error:
         raise damaged(error) from None
     starts: tuple[int, ...] = starts_of(begin + length, words)
     end = starts[-1] + size

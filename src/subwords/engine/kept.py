@@ -19,7 +19,7 @@ import mmap
 import os
 
 from subwords.kernels.entry import DATA, HEADS, SIZES, address_of, api, available, built_in, entry_kernel
-from subwords.kernels.stored import SWITCH, padded, private, table_path, write_table
+from subwords.kernels.stored import SWITCH, open_private, padded, table_path, write_table
 from subwords.support.errors import SubwordsError
 
 TYPE_CHECKING = False  # `typing` takes longer to import than this module
@@ -153,9 +153,10 @@ def _files_in(folder: str) -> list[str]:
 def read_kept(path: str) -> Kept | None:
     """Return the content of a kept file; None if it is missing or damaged, or if others may have written it."""
     try:
-        if not os.path.isfile(path) or not private(path):
+        opened = open_private(path)
+        if opened is None:
             return None
-        with open(path, "rb") as file:
+        with opened as file:
             data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
         if checksum(data, HEAD_SUM) != int.from_bytes(data[:HEAD_SUM], "little"):
             return None

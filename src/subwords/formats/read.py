@@ -217,11 +217,13 @@ def _read_bytes(
 
 def _unpacked(data: bytes, file: Path) -> tuple[bytes, bytes]:
     """Return the content of a file that gzip packed, with its SHA-256; no more than a tokenizer has."""
-    from zlib import MAX_WBITS, decompressobj, error
+    from gzip import GzipFile
+    from io import BytesIO
+    from zlib import error
 
     try:
-        found = decompressobj(MAX_WBITS | 16).decompress(data, _MOST_UNPACKED + 1)
-    except error as damage:
+        found = GzipFile(fileobj=BytesIO(data)).read(_MOST_UNPACKED + 1)
+    except (error, OSError, EOFError) as damage:
         raise FormatError(f"{file}: expected a file that gzip can unpack: {damage}") from None
     if len(found) > _MOST_UNPACKED:
         raise FormatError(f"{file}: expected at most {_MOST_UNPACKED:,} bytes when it is unpacked")

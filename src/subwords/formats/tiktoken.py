@@ -271,6 +271,7 @@ _OLD = (
     *("[/TOOL_RESULTS]", "[TOOL_CALLS]", "[IMG]", "<pad>", "[IMG_BREAK]", "[IMG_END]", "[PREFIX]", "[MIDDLE]"),
     *("[SUFFIX]", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]", "[TOOL_CONTENT]"),
 )
+MOST_SPECIAL = 1 << 16  # Mistral's files have 1,000; each takes a name, though the file need not list it
 _FILLER = "<SPECIAL_{}>"
 _SPELLED = {"indent": 2, "ascii": False, "delete": False, "end": True}
 
@@ -286,7 +287,7 @@ def read_tekken(data: bytes, name: str) -> TokenizerSpec:
     top = parse_json(data, name)
     config = top["config"]
     size = config["default_vocab_size"].integer(LARGEST_ID)
-    count = config["default_num_special_tokens"].integer(min(size, LARGEST_ID))
+    count = config["default_num_special_tokens"].integer(min(size, MOST_SPECIAL))
     special = _special_of(top["special_tokens"], count)
     listed = [_token_of(entry, number) for number, entry in enumerate(top["vocab"].items())]
     if len(listed) < size - count:

@@ -21,12 +21,14 @@ import sys
 import zlib
 from functools import cache
 from importlib.machinery import PathFinder
+from stat import S_ISREG
 
 from subwords.kernels.modes import MODE
 
 TYPE_CHECKING = False  # a process that finds a kept file imports this: `typing`, `pathlib` and `pickle` take longer
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from io import BufferedReader
     from typing import TypeVar
 
     Table = TypeVar("Table")
@@ -160,18 +162,41 @@ def version_mark(package: str, file: str) -> str | bytes:
 
 def private(path: str) -> bool:
     """Whether only this user and root can have written a file: its content will run as this user."""
+    return os.name != "posix" or (_private(os.stat(path)) and _private(os.stat(os.path.dirname(path))))
+
+
+def _private(found: os.stat_result) -> bool:
+    return found.st_uid in (os.geteuid(), 0) and found.st_mode & 0o022 == 0
+
+
+def open_private(path: str) -> BufferedReader | None:
+    """Return a file opened for reading; None if others may have written it. OSError if there is none.
+
+    What is looked at is what is read: of a path, each part may be replaced in between.
+    """
     if os.name != "posix":
-        return True
-    found = (os.stat(path), os.stat(os.path.dirname(path)))
-    return all(each.st_uid in (os.geteuid(), 0) and each.st_mode & 0o022 == 0 for each in found)
+        return open(path, "rb") if os.path.isfile(path) else None
+    folder = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        # To open a pipe would wait for its writer; a link may lead to a file that others chose.
+        found = os.open(os.path.basename(path), os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW, dir_fd=folder)
+        file = os.fstat(found)
+        if S_ISREG(file.st_mode) and _private(file) and _private(os.fstat(folder)):
+            return open(found, "rb")
+        os.close(found)
+        return None
+    finally:
+        os.close(folder)
 
 
 def read_private(path: str) -> bytes:
     """Return the content of a file; b"" if there is none, or if others may have written it."""
-    if not os.path.isfile(path) or not private(path):  # to open a pipe would wait for its writer
-        return b""
-    with open(path, "rb") as file:
-        return file.read()
+    with contextlib.suppress(OSError):
+        file = open_private(path)
+        if file is not None:
+            with file:
+                return file.read()
+    return b""
 
 
 def _read_table(path: str) -> tuple[object] | None:
@@ -239,7 +264,7 @@ def write_table(path: str, content: bytes | bytearray) -> None:
         folder = Path(path).parent
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         _make_room(folder, len(content))
-        handle, temporary = tempfile.mkstemp(dir=folder)
+        handle, temporary = tempfile.mkstemp(prefix=f"{os.path.basename(path)}.", dir=folder)
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(content)
@@ -250,9 +275,16 @@ def write_table(path: str, content: bytes | bytearray) -> None:
 
 
 def _make_room(folder: str | os.PathLike[str], size: int) -> None:
-    """Delete the tables that were not used for the longest time, if another one would be too many."""
+    """Delete the tables that were not used for the longest time, if another one would be too many.
+
+    Other files are left alone: the folder may be one that was there before, or a link to one.
+    """
+    import re
+
     with os.scandir(folder) as entries:
-        files = [(found.st_mtime, found.st_size, entry.path) for entry in entries if (found := entry.stat())]
+        tables = [entry for entry in entries if re.fullmatch(r"[\w-]+-[0-9a-f]{32}(\.\w+)?", entry.name)]
+        found = [(entry.path, entry.stat(follow_symlinks=False)) for entry in tables]
+    files = [(state.st_mtime, state.st_size, name) for name, state in found]
     total = size + sum(length for _, length, _ in files)
     for _, length, name in sorted(files):
         if total <= LARGEST_FOLDER:

@@ -214,8 +214,10 @@ class Remote:
 
     def get(self, file: str) -> None:
         """Copy the object to a local file."""
+        size = self.info().get("size")
         with _as_os_error(self):
             self.fs.get_file(self.key, file)
+        _check_whole(self, Path(file).stat().st_size, size)
 
     def check_bucket(self) -> None:
         """Raise OSError if the name has no last part, or if it is known that its bucket does not exist."""
@@ -287,11 +289,23 @@ class _File(io.RawIOBase):
 
     def readinto(self, buffer: Any, /) -> int:
         with _as_os_error(self._place):
-            return int(self._file.readinto(buffer))
+            found = int(self._file.readinto(buffer))
+        if not found and len(buffer):
+            self._check_end()
+        return found
 
     def read(self, size: int = -1, /) -> bytes:
         with _as_os_error(self._place):
-            return bytes(self._file.read(size))
+            found = bytes(self._file.read(size))
+        if size < 0 or (size and not found):
+            self._check_end()
+        return found
+
+    def _check_end(self) -> None:
+        """Raise OSError unless as many bytes came as the store announced: its answers may be short."""
+        announced = getattr(self._file, "size", None)
+        if announced is not None and self.tell() < announced:  # one may also look for something behind the end
+            _check_whole(self._place, self.tell(), announced)
 
     def seek(self, offset: int, whence: int = 0, /) -> int:
         with _as_os_error(self._place):
@@ -304,6 +318,11 @@ class _File(io.RawIOBase):
         if not self.closed:
             self._file.close()
         super().close()
+
+
+def _check_whole(place: Remote, came: int, announced: int | None) -> None:
+    if announced is not None and came != announced:
+        raise OSError(EIO, f"expected {announced} bytes, as the store announced, got {came}: read it again", str(place))
 
 
 def version_of(path: Any) -> int | str:
@@ -322,7 +341,7 @@ def local_copy(path: Path) -> Iterator[Path]:
         yield path
         return
     with scratch_folder() as folder:
-        copy = folder / path.name
+        copy = folder / re.sub(r"[^\w.-]", "_", path.name)  # a store chooses names, with parts of paths in them
         cast(Any, path).get(str(copy))
         yield copy
 

@@ -317,7 +317,7 @@ def mapped_npy(path: Path) -> NDArray[Any]:
         found = np.load(path, mmap_mode="r", allow_pickle=False)
     except OSError as error:
         raise InputError(f"cannot read file {path}: {error.strerror}") from None
-    except (ValueError, EOFError) as error:
+    except Exception as error:  # NumPy evaluates a header as Python does: a hostile one raises anything
         raise FormatError(f"{path}: expected a NumPy file: {error}") from None
     if not isinstance(found, np.ndarray) or found.ndim != 1 or found.dtype.kind not in "iu":
         kind = f"{found.dtype} of shape {found.shape}" if isinstance(found, np.ndarray) else "an archive"

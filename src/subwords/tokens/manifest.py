@@ -117,7 +117,7 @@ def read_manifest(path: Path) -> Manifest:
         found: Any = json.loads(path.read_bytes())
     except OSError as error:
         raise InputError(f"cannot read file {path}: {error.strerror}") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise FormatError(f"{path}: expected the manifest of token files as JSON: {error}") from None
     try:
         if found["version"] != VERSION:
@@ -129,12 +129,16 @@ def read_manifest(path: Path) -> Manifest:
             for row in found["shards"]
         )
         manifest = Manifest(Contents(**contents, inputs=inputs), shards)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise FormatError(f"{path}: expected the manifest of token files: {error!r:.200}") from None
     for shard in shards:
-        if not shard.files or any(Path(str(file.name)).name != file.name for file in shard.files):
+        if not shard.files or not all(_is_beside(file.name) for file in shard.files):
             raise FormatError(f"{path}: expected names of files beside the manifest, found {shard.files!r:.200}")
     return manifest
+
+
+def _is_beside(name: object) -> bool:
+    return isinstance(name, str) and Path(name).name == name not in ("", "..") and "\0" not in name
 
 
 def checked_files(path: Path) -> list[str]:
@@ -167,7 +171,7 @@ def read_mark(path: Path) -> dict[str, Any] | None:
     """
     try:
         found = json.loads(path.read_bytes())
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         if is_remote(path) and isinstance(error, OSError) and not isinstance(error, FileNotFoundError):
             raise InputError(f"cannot read file {path}: {error.strerror}") from error
         return None

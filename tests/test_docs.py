@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[1]
 GUIDE = sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))
 COURSE = sorted(f"docs/course/{path.name}" for path in (ROOT / "docs" / "course").glob("*.md"))
 DOCUMENTS = ("README.md", "ALGORITHMS.md", "COMPATIBILITY.md", "CONTRIBUTING.md", *GUIDE, *COURSE)
-LINKED = (*DOCUMENTS, "CHANGELOG.md", "BENCHMARKS.md", "examples/README.md")
+LINKED = (*DOCUMENTS, "SECURITY.md", "CHANGELOG.md", "BENCHMARKS.md", "examples/README.md")
 MOST_LINES = 150  # of the README
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 DEFINITION = re.compile(r"^\*\*([A-Z]\d+)\.\*\*(.*?)^Tests: (.*?)\.$", re.MULTILINE | re.DOTALL)
@@ -179,6 +179,18 @@ def test_files_that_algorithms_names_exist() -> None:
     named = set(re.findall(r"`((?:tests|kernels|src)/[\w/]+\.py)`", (ROOT / "ALGORITHMS.md").read_text("utf-8")))
     assert len(named) > 10
     assert [name for name in named if not any((top / name).is_file() for top in (ROOT, ROOT / "src/subwords"))] == []
+
+
+def test_every_line_of_the_threat_model_has_tests_that_exist() -> None:
+    rows = re.findall(r"^\| (.*) \|$", (ROOT / "SECURITY.md").read_text("utf-8"), re.MULTILINE)
+    told = [row for row in rows if row.count(" | ") == 3][1:]
+    assert len(told) > 20
+    for row in told:
+        named = re.findall(r"`([\w/]+\.py)::(\w+)`", row)
+        assert named, row
+        for file, name in named:
+            source = (ROOT / "tests" / file).read_text("utf-8")
+            assert re.search(rf"^def {name}\(", source, re.MULTILINE), f"{file}::{name}"
 
 
 def test_guide_names_the_rules_that_are_not_compiled() -> None:

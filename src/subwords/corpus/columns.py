@@ -64,7 +64,7 @@ def _check_offsets(array: Any, place: Place) -> None:
 
 def _ascending(array: Any) -> bool:
     wide = array.type in (need_pyarrow().large_string(), need_pyarrow().large_binary())
-    offsets = np.frombuffer(array.buffers()[1], np.int64 if wide else np.int32)
+    offsets: NDArray[Any] = np.frombuffer(array.buffers()[1], np.int64 if wide else np.int32)
     found = offsets[array.offset : array.offset + len(array) + 1]
     return bool(found[0] >= 0 and (found[1:] >= found[:-1]).all())
 

@@ -442,7 +442,7 @@ def _stored_folder(name: str, revision: str | None) -> Path | None:
         with contextlib.suppress(OSError, ValueError):
             commit = ref.read_text("utf-8").strip() if ref.is_file() else commit
             found = root / "snapshots" / commit
-            if found.is_dir() and found.parent == root / "snapshots":
+            if found.is_dir() and found.parent == root / "snapshots" and found.name != "..":
                 return found
     return None
 

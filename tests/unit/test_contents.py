@@ -14,6 +14,7 @@ import struct
 import tarfile
 import zipfile
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -68,9 +69,9 @@ def array(compressed: bool) -> bytes:
 
 
 def database() -> bytes:
-    connection = sqlite3.connect(":memory:")
-    connection.execute("create table texts (text)")
-    return connection.serialize()
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute("create table texts (text)")
+        return connection.serialize()
 
 
 def safetensors() -> bytes:

@@ -106,8 +106,9 @@ class WordPieceSegmenter(Segmenter):
         model, vocab = self.model, self.model.vocab
         source = digest_of((vocab.data, vocab.offsets, model.prefix, tuple(sorted(model.special_ids)))).encode()
         found = self._tries() if len(vocab) < LARGE else stored("wordpiece", source, self._tries)
-        self._settings[layout.WORDPIECE.after] = found.settings[layout.WORDPIECE.after]
-        return found._replace(settings=self._settings)
+        settings = self._settings.copy()  # two threads may be here at first
+        settings[layout.WORDPIECE.after] = found.settings[layout.WORDPIECE.after]
+        return found._replace(settings=settings)
 
     def _tries(self) -> WordPieceModel:
         """Return the tries; of the settings only the slot of AFTER counts."""
@@ -132,12 +133,13 @@ class WordPieceSegmenter(Segmenter):
         by_node = np.empty(count, np.int64)
         by_node[order] = slots
         nodes.parents[:count] = by_node[nodes.parents[:count]]
-        self._settings[layout.WORDPIECE.after] = after = by_node[1]
+        settings = self._settings.copy()
+        settings[layout.WORDPIECE.after] = after = by_node[1]
         units[after] &= ~np.uint64(layout.UNIT_LABEL)
         fails, pops, pop_counts = (np.zeros(len(units), np.int32) for _ in range(3))
         room = 4 * count
         while True:
-            model = WordPieceModel(units, fails, pops, pop_counts, np.zeros(room, np.int32), self._settings)
+            model = WordPieceModel(units, fails, pops, pop_counts, np.zeros(room, np.int32), settings)
             room = -build_links(order, slots, ids, nodes, model)
             if room <= 0:
                 return model

@@ -166,7 +166,7 @@ NAMES = {
         ANSI_BACKGROUNDS BACKGROUNDS Chip SPECIAL chip chips colored facts printable shorten_visible uses_color
         visible
     """,
-    "support.threads": "ahead check_stopped in_threads streamed thread_count",
+    "support.threads": "_Team ahead check_stopped in_threads streamed thread_count",
     "support.value": "Value digest_of read_only",
     "tokens.formats": "FORMATS _rounded format_named",
     "tokens.manifest": "Contents manifest_path write_manifest",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import _thread
+import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
-from inside import ahead, check_stopped, in_threads, streamed, thread_count
+from inside import _Team, ahead, check_stopped, in_threads, streamed, thread_count
 from subwords import InputError
 
 
@@ -181,3 +182,51 @@ def test_nobody_is_stopped_outside() -> None:
 def test_number_of_threads_that_cannot_be_used_is_refused(threads: object) -> None:
     with pytest.raises(InputError, match="expected threads to be a positive integer up to 1024, or None"):
         thread_count(threads)  # type: ignore[arg-type]
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="needs sys.monitoring")
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda: in_threads(lambda n: time.sleep(0.0003), range(30), 2),
+        lambda: [*streamed(lambda n: time.sleep(0.0003), range(30), 2, window=4)],
+    ],
+)
+def test_an_interrupt_at_any_jump_back_ends_the_threads(run: Callable[[], object]) -> None:
+    # The handlers of `try` do not cover some of these jumps in Python 3.12 and 3.13.
+    watch, tool, interrupted = sys.monitoring, 4, True
+    codes = [method.__code__ for method in vars(_Team).values() if hasattr(method, "__code__")]
+    main, times, left = threading.get_ident(), 0, 0
+
+    def at_jump(code: object, begin: int, end: int) -> None:
+        nonlocal left
+        if end < begin and threading.get_ident() == main:
+            left -= 1
+            if left == 0:
+                raise KeyboardInterrupt
+
+    watch.use_tool_id(tool, "interrupts")
+    watch.register_callback(tool, watch.events.JUMP, at_jump)
+    before = _thread._count()
+    try:
+        while interrupted:
+            times, interrupted = times + 1, False
+            left = times
+            for code in codes:
+                watch.set_local_events(tool, code, watch.events.JUMP)
+            try:
+                run()
+            except KeyboardInterrupt:
+                interrupted = True
+            finally:
+                for code in codes:
+                    watch.set_local_events(tool, code, 0)
+            if interrupted:
+                end = time.monotonic() + 5
+                while _thread._count() > before and time.monotonic() < end:
+                    time.sleep(0.001)
+                assert _thread._count() == before, times
+    finally:
+        watch.register_callback(tool, watch.events.JUMP, None)
+        watch.free_tool_id(tool)
+    assert times > 20

@@ -153,7 +153,9 @@ class SpillFile:
                 self._file.seek(begin)
                 for array in arrays:
                     rest = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
-                    while rest:
+                    while True:
+                        if not rest:
+                            break
                         rest = rest[self._file.write(rest) :]
             except OSError as error:
                 folder = tempfile.gettempdir()
@@ -170,12 +172,13 @@ class SpillFile:
         rest = found.view(np.uint8).data
         with self._lock:
             self._file.seek(at)
-            while rest:
+            while True:
+                if not rest:
+                    return found
                 size = self._file.readinto(rest)  # type: ignore[attr-defined]
                 if not size:
                     raise CorpusError("a temporary file of words is shorter than what was written to it")
                 rest = rest[size:]
-        return found
 
     def __enter__(self) -> SpillFile:
         return self

@@ -197,7 +197,9 @@ def ray_runner(address: str | None = None, threads: int = 1, memory: int | None 
             task = ray.remote(num_cpus=threads, memory=memory, max_retries=5)(run_shard)
             shared = ray.put(work)
             waiting = [task.remote(shared, shard, folder, WorkerResources(threads, memory)) for shard in shards]
-            while waiting:
+            while True:
+                if not waiting:
+                    return
                 ready, waiting = ray.wait(waiting)
                 yield from _of_ray(ray, ready)
         finally:

@@ -458,11 +458,12 @@ def _write_stream(path: Path, mode: str, options: dict[str, Any]) -> Iterator[IO
         target = _target(path)
         _sweep(target.parent)
         # A short name, independent of the target's: names are limited to 255 bytes.
-        while lock < 0:
+        while True:
             temporary = target.with_name(_NAME.format(os.urandom(8).hex()))
             temporary.open("xb").close()
             lock = _locked(temporary)
-        assert temporary is not None
+            if lock >= 0:
+                break
         with temporary.open(mode, **options) as file:
             if target.exists():
                 temporary.chmod(target.stat().st_mode & 0o7777)

@@ -105,13 +105,15 @@ class _Team(Generic[Item, Result]):
     """A pool of threads that take items from one queue.
 
     A ThreadPoolExecutor continues to work after an interrupt, and loses an interrupt that arrives while the main thread
-    runs the callbacks of its weak references.
+    runs the callbacks of its weak references. Loops have methods of their own: in `try`, Python 3.12 and 3.13
+    run neither `except` nor `finally` for an interrupt that comes at the jump back from a condition.
     """
 
     def __init__(self, run: Callable[[Item], Result]) -> None:
         self.run = run
         self.stopped = False  # the results are no longer needed
         self._closed = False  # no further item is started
+        self._started = 0  # threads
         self._todo: SimpleQueue[tuple[int, Item] | None] = SimpleQueue()
         self._done: SimpleQueue[int | None] = SimpleQueue()  # the number of a finished item; None for a finished thread
         self._results: dict[int, Result] = {}
@@ -119,72 +121,81 @@ class _Team(Generic[Item, Result]):
 
     def work(self, items: Iterable[Item], threads: int) -> list[Result]:
         """Run all items."""
-        started = begun = ended = 0
         try:
-            for item in items:
-                self._todo.put((begun, item))
-                begun += 1
-                if started < threads:
-                    start_new_thread(self._take, ())
-                    started += 1
-                while begun - ended > (1 + AHEAD) * threads and not self._closed:
-                    self._done.get()
-                    ended += 1
-                if self._closed:
-                    break
+            begun = self._put(items, threads)
         except BaseException:
             self.stopped = self._closed = True
             raise
         finally:
-            for _ in range(threads):
-                self._todo.put(None)
-            self._wait(started)
+            self._todo.put(None)
+            self._wait(self._started)
         if self._errors:
             raise self._errors[min(self._errors)]
         return [self._results[number] for number in range(begun)]
+
+    def _put(self, items: Iterable[Item], threads: int) -> int:
+        """Start items, a few more than there are threads for; return how many."""
+        begun = ended = 0
+        for item in items:
+            self._start((begun, item), threads)
+            begun += 1
+            while begun - ended > (1 + AHEAD) * threads and not self._closed:
+                self._done.get()
+                ended += 1
+            if self._closed:
+                break
+        return begun
+
+    def _start(self, item: tuple[int, Item], threads: int) -> None:
+        self._todo.put(item)
+        if self._started < threads:
+            start_new_thread(self._take, ())
+            self._started += 1
 
     def stream(
         self, items: Iterator[Item], threads: int, window: int, patience: float | None = None
     ) -> Generator[Result, None, None]:
         """Run all items, and yield their results; at the end, wait for the threads, `patience` seconds at most."""
-        begun = yielded = started = 0
-        open_ended = True
         try:
-            while True:
-                while open_ended and begun - yielded < window and not self._closed:
-                    for item in items:
-                        self._todo.put((begun, item))
-                        begun += 1
-                        if started < threads:
-                            start_new_thread(self._take, ())
-                            started += 1
-                        break
-                    else:
-                        open_ended = False
-                if yielded == begun:
-                    return
-                while yielded not in self._results and yielded not in self._errors:
-                    self._done.get()
-                if yielded in self._errors:
-                    raise self._errors[yielded]
-                yield self._results.pop(yielded)
-                yielded += 1
+            yield from self._in_order(items, threads, window)
         finally:
             self.stopped = self._closed = True
-            for _ in range(threads):
-                self._todo.put(None)
+            self._todo.put(None)
             if not sys.is_finalizing():  # where threads no longer run
-                self._wait(started, patience)
+                self._wait(self._started, patience)
+
+    def _in_order(self, items: Iterator[Item], threads: int, window: int) -> Generator[Result, None, None]:
+        begun = yielded = 0
+        open_ended = True
+        while True:
+            while open_ended and begun - yielded < window and not self._closed:
+                for item in items:
+                    self._start((begun, item), threads)
+                    begun += 1
+                    break
+                else:
+                    open_ended = False
+            if yielded == begun:
+                return
+            while yielded not in self._results and yielded not in self._errors:
+                self._done.get()
+            if yielded in self._errors:
+                raise self._errors[yielded]
+            yield self._results.pop(yielded)
+            yielded += 1
 
     def _wait(self, threads: int, patience: float | None = None) -> None:
         try:
-            while threads:
-                threads -= self._done.get(timeout=patience) is None
+            self._count(threads, patience)
         except Empty:
             return
         except BaseException:
             self.stopped = self._closed = True
             raise
+
+    def _count(self, threads: int, patience: float | None) -> None:
+        while threads:
+            threads -= self._done.get(timeout=patience) is None
 
     def _take(self) -> None:
         _HERE.team = self
@@ -197,4 +208,5 @@ class _Team(Generic[Item, Result]):
                     self._closed = True
                     self._errors[number] = error
             self._done.put(number)
+        self._todo.put(None)  # for the next thread
         self._done.put(None)

@@ -9,6 +9,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from pathlib import Path
 from threading import Barrier
 from typing import Any
@@ -165,6 +166,72 @@ def test_sixteen_threads_share_one_tokenizer(tok: Tokenizer, documents: list[byt
 
     with ThreadPoolExecutor(16) as pool:
         assert all(pool.map(work, range(16)))
+
+
+USES: list[Callable[[Tokenizer, str], Any]] = [
+    lambda tok, text: tok.encode(text),
+    lambda tok, text: tok.encode_batch([text, text[:99]], threads=2).to_lists(),
+    lambda tok, text: tok(text[:3000]).offsets,
+    lambda tok, text: tok.decode(tok.encode(text)),
+    lambda tok, text: [*tok.chunks(text[:2000], 100)],
+    lambda tok, text: tok.growing(text[:500]).append(text[500:600]),
+    lambda tok, text: tok.token_table().special.sum(),
+    lambda tok, text: tok.count_tokens(text),
+]
+
+
+@pytest.mark.parametrize("algorithm", ["bpe", "wordpiece", "unigram", "wordlevel"])
+def test_first_uses_on_many_threads(algorithm: str, opticks: str) -> None:
+    # Since Python 3.12 a cached_property has no lock: threads that come first make a value twice.
+    data, text = pickle.dumps(subwords.train([opticks], vocab_size=500, algorithm=algorithm)), opticks[:20_000]
+    expected = [repr(use(pickle.loads(data), text)) for use in USES]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(len(USES)) as pool:
+            for _ in range(3):
+                shared, start = pickle.loads(data), Barrier(len(USES))
+
+                def used(first: int, shared: Tokenizer = shared, start: Barrier = start) -> list[str]:
+                    start.wait()
+                    return [repr(USES[n % len(USES)](shared, text)) for n in range(first, first + len(USES))]
+
+                for n, found in enumerate(pool.map(used, range(len(USES)))):
+                    assert found == [*expected[n:], *expected[:n]]
+    finally:
+        sys.setswitchinterval(interval)
+
+
+def held_by(value: Any, seen: dict[int, Any]) -> dict[int, Any]:
+    """Return all objects of this package and all arrays that a value holds, by their identity."""
+    if id(value) in seen:
+        return seen
+    if isinstance(value, list | tuple | dict) and len(value) < 1000:
+        seen[id(value)] = value
+        for part in list(value.values() if isinstance(value, dict) else value):
+            held_by(part, seen)
+    elif isinstance(value, np.ndarray):
+        seen[id(value)] = value
+    elif type(value).__module__.startswith("subwords.") and hasattr(value, "__dict__"):
+        seen[id(value)] = value
+        held_by(vars(value), seen)
+    return seen
+
+
+@pytest.mark.parametrize("algorithm", ["bpe", "wordpiece", "unigram", "wordlevel"])
+def test_a_value_that_is_made_twice_leaves_the_first_as_it_was(algorithm: str, opticks: str) -> None:
+    tok, made = subwords.train([opticks], vocab_size=500, algorithm=algorithm), 0
+    for use in USES:
+        use(tok, opticks[:20_000])
+    for owner in list(held_by(tok, {}).values()):
+        for name, member in [item for kind in type(owner).__mro__ for item in vars(kind).items()]:
+            if isinstance(member, cached_property) and name in getattr(owner, "__dict__", {}) and name != "spec":
+                arrays = [each for each in held_by(vars(owner)[name], {}).values() if isinstance(each, np.ndarray)]
+                before = [array.tobytes() for array in arrays]
+                member.func(owner)  # as a second thread does
+                assert before == [array.tobytes() for array in arrays], (type(owner), name)
+                made += bool(arrays)
+    assert made > 10
 
 
 def test_short_texts_on_many_threads(tok: Tokenizer, opticks: str) -> None:

@@ -444,7 +444,9 @@ async def client(port: int, kinds: list[list[Ask]], record: Record, seed: str, e
 
 
 def children(pid: int) -> list[int]:
-    return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    """Return the workers, the oldest first; spawn has another child, the tracker of resources."""
+    found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [int(one) for one in found if b"resource_tracker" not in Path(f"/proc/{one}/cmdline").read_bytes()]
 
 
 def memory_of(pid: int) -> dict[str, float]:

@@ -1220,8 +1220,8 @@ def unwritten(line: str) -> bytes:
 # ------------------------------------------------------------------ running
 
 
-def fuzz(name: str, folder: Path, arguments: Sequence[str]) -> None:
-    """Run libFuzzer on a target, in this process, which it ends."""
+def fuzz(name: str, folder: Path | None, arguments: Sequence[str]) -> None:
+    """Run libFuzzer on a target, in this process, which it ends; folder: where its first inputs are written."""
     import atheris
 
     target = TARGETS[name]
@@ -1232,8 +1232,8 @@ def fuzz(name: str, folder: Path, arguments: Sequence[str]) -> None:
         for each in pkgutil.walk_packages(subwords.__path__, "subwords."):  # these are imported when first used
             if f"{each.name}.".startswith(tuple(f"{module}." for module in traced)):
                 importlib.import_module(each.name)
-    for number, seed in enumerate([*target.seeds(), *inputs(name)]):
-        if len(seed) <= target.longest:
+    for number, seed in enumerate([] if folder is None else [*target.seeds(), *inputs(name)]):
+        if folder is not None and len(seed) <= target.longest:
             (folder / f"seed-{number}").write_bytes(seed)
 
     def change(data: bytes, most: int, seed: int) -> bytes:
@@ -1246,7 +1246,7 @@ def fuzz(name: str, folder: Path, arguments: Sequence[str]) -> None:
     gc.freeze()  # collections then take a third of the time
     limits = ["-rss_limit_mb=2048", "-timeout=60", f"-max_len={target.longest}", "-print_final_stats=1"]
     atheris.Setup(
-        [str(Path(__file__)), *limits, *arguments], target.run, custom_mutator=change if target.change else None
+        [f"{sys.executable} {__file__} {name} --", *limits, *arguments], target.run, custom_mutator=change if target.change else None
     )
     atheris.Fuzz()
 
@@ -1347,7 +1347,8 @@ def main() -> None:
     if "--" in arguments:  # a process of this program: a target and the options of libFuzzer
         own = arguments[arguments.index("--") + 1 :]
         warnings.simplefilter("ignore")
-        fuzz(arguments[0], Path(own[-1] if own[0] == "-merge=1" else own[0]), own)
+        merges = any(each.startswith("-merge") for each in own)
+        fuzz(arguments[0], None if merges else Path(own[0]), own)
         return
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("target", nargs="?", choices=[*TARGETS, "campaign"])

@@ -108,7 +108,7 @@ def _rule_of_text(text: str) -> splitters.Rule:
     if text == "null" or text.startswith('{"'):
         try:
             return _rule(json.loads(text))
-        except json.JSONDecodeError:
+        except (json.JSONDecodeError, RecursionError):
             pass
     if looks_like_name(text):
         # As a regex it would only split at this literal word: probably a misspelled name.
@@ -155,7 +155,7 @@ def _steps_of_rule(rule: Any) -> normalizers.Steps:
         if rule == "null" or rule.startswith('{"'):
             try:
                 return _steps_of_rule(json.loads(rule))
-            except json.JSONDecodeError:
+            except (json.JSONDecodeError, RecursionError):
                 pass
         raise InputError(f"expected a normalizer's name ({', '.join(names)}), not {rule!r:.80}{nearest(rule, names)}")
     if isinstance(rule, Mapping):

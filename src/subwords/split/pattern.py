@@ -273,6 +273,8 @@ def _known_to_regex(name: str) -> Members | None:
     """Return the characters with a property that only the `regex` package has; None if it has not."""
     import regex
 
+    if not re.fullmatch(r"[\w\s:=&./-]+", name):  # for the package, `\p` is then a letter
+        return None
     try:
         found = regex.compile(rf"\p{{{name}}}+")
     except regex.error:

@@ -106,7 +106,7 @@ class _ParquetFile(TokenFile):
     """The documents of a Parquet file: a row group is decompressed when one of its documents is asked for."""
 
     def __init__(self, path: Path, file: Any, dtype: np.dtype[Any] | None) -> None:
-        column = _column(path, file.schema_arrow)
+        pyarrow, column = _pyarrow(), _column(path, file.schema_arrow)
         kind = np.dtype(column.type.value_type.to_pandas_dtype())
         if dtype is not None and dtype != kind:
             raise InputError(f"{path}: expected {dtype}, found {kind}")
@@ -115,7 +115,10 @@ class _ParquetFile(TokenFile):
         self.path, self.format, self.dtype = path, "parquet", kind
 
         def read(group: int) -> tuple[NDArray[Any], NDArray[Any]]:
-            rows = file.read_row_group(group, columns=[column.name]).column(0).combine_chunks()
+            try:
+                rows = file.read_row_group(group, columns=[column.name]).column(0).combine_chunks()
+            except (OSError, pyarrow.ArrowException) as error:
+                raise FormatError(f"{path}: damaged row group {group} of a Parquet file: {error}") from None
             if rows.null_count or rows.values.null_count:
                 raise FormatError(f"{path}: expected lists of ids, found nulls in row group {group}")
             return rows.values.to_numpy(), rows.offsets.to_numpy()

@@ -94,6 +94,8 @@ def pattern_of(data: bytes) -> None:
     except SubwordsError:
         return
     check("".join(found) == text, f"{pattern!r} makes {found!r} of {text!r}")
+    if "[:" in pattern:
+        return  # [[:alpha:]] is ASCII here, as for tiktoken
     try:
         wanted = [text[start:stop] for start, stop, _ in segments(text, pattern, "isolated", False, 0.5)]
     except (regex.error, TimeoutError, RecursionError, OverflowError):

@@ -147,7 +147,7 @@ def test_calls_keep_nothing(kind: str, count: int, tmp_path: Path) -> None:
         taken = (time.perf_counter() - begin) / calls * 1e6
         print(f"{kind} {name:40} {calls:8} calls {taken:7.2f} us {references:3} refs {blocks:5} blocks {size:8} bytes")
         assert references < 9, name
-        assert blocks < 200, name
+        assert blocks < 500, name  # of NumPy: it takes tens, and no more for a million calls
         assert size < 1 << 20, name
 
 

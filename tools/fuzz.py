@@ -222,7 +222,7 @@ def run(name: str, folder: Path, seconds: float, *, checked: bool = False) -> di
     place.mkdir(parents=True, exist_ok=True)
     found = dict.fromkeys(("executions", "seconds", "edges", "findings"), 0)
     began = time.monotonic()
-    while (left := seconds - (time.monotonic() - began)) > 5 and found["findings"] < 3:
+    while (left := seconds - (time.monotonic() - began)) >= 1 and found["findings"] < 3:
         options = [f"-max_total_time={int(left)}", f"-artifact_prefix={folder}/finding-{name}-"]
         started = time.monotonic()
         code, said = _process(name, [str(place), *options], checked=checked)

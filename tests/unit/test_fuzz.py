@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow
 import pytest
 from tools import fuzz
 
 import subwords
+from inside import engine_kept as kept
 
 MOST = 300_000  # bytes of all kept inputs
 
@@ -48,7 +51,6 @@ def test_a_property_with_other_signs_is_refused_as_peers_refuse_it(pattern: str)
 
 
 def test_a_damaged_row_group_of_a_token_file_is_a_format_error(tmp_path: Path) -> None:
-    import pyarrow
     from pyarrow import parquet
 
     path = tmp_path / "ids.parquet"
@@ -66,3 +68,39 @@ def test_deeply_nested_json_is_no_rule() -> None:
     subwords.splitter('{"a":' * 1_500)  # a pattern, as other text that is not JSON
     with pytest.raises(subwords.InputError, match="normalizer"):
         subwords.normalizer('{"a":' * 100_000)
+
+
+def test_a_row_group_with_fewer_documents_than_it_says_is_a_format_error(tmp_path: Path, monkeypatch: Any) -> None:
+    from pyarrow import parquet
+
+    path = tmp_path / "ids.parquet"
+    parquet.write_table(pyarrow.table({"input_ids": [[1, 2], [3]]}), path)
+    opened = subwords.files.open(path)
+    read = parquet.ParquetFile.read_row_group
+    monkeypatch.setattr(parquet.ParquetFile, "read_row_group", lambda *args, **how: read(*args, **how).slice(0, 1))
+    with pytest.raises(subwords.FormatError, match="expected 2 documents in row group 0, found 1"):
+        opened[1]
+
+
+def test_a_column_whose_name_is_not_utf8_is_an_error(tmp_path: Path) -> None:
+    from pyarrow import parquet
+
+    path = tmp_path / "ids.parquet"
+    parquet.write_table(pyarrow.table({"input_ids": [[1, 2], [3]], "text": ["a", "b"]}), path, store_schema=False)
+    path.write_bytes(path.read_bytes().replace(b"input_ids", b"input\xff\xeb\xfes"))
+    for read in (subwords.files.open, subwords.count, subwords.WordCounts.load):
+        with pytest.raises((subwords.FormatError, subwords.CorpusError), match="parquet"):
+            read(path)
+
+
+def test_a_manifest_names_no_file_with_a_lone_surrogate(tmp_path: Path) -> None:
+    subwords.load("demo").encode_files(["low"], tmp_path / "ids.npy")
+    (path,) = tmp_path.glob("*.manifest.json")
+    path.write_text(path.read_text("utf-8").replace('"ids.npy"', r'"\ud800.npy"'), "utf-8")
+    with pytest.raises(subwords.FormatError, match="names of files beside the manifest"):
+        subwords.files.check(path)
+
+
+def test_a_kept_file_without_the_zeros_at_its_end_is_not_used() -> None:
+    content = bytes(range(64)) + bytes(16)
+    assert kept.checksum(bytearray(content), 8) != kept.checksum(bytearray(content[:-4]), 8)

@@ -506,7 +506,7 @@ def read_parquet(
             has_documents = "documents" in table.schema_arrow.names
             provenance, text_bytes = _metadata(table.schema_arrow, _schema(pa, has_documents), path)
             data, offsets, counts, documents = _arrays(table, path)
-    except pa.ArrowException as error:
+    except (pa.ArrowException, UnicodeDecodeError) as error:
         raise FormatError(f"{path}: invalid Parquet file of word counts: {error}") from None
     except OSError as error:
         if error.filename is None:  # from Parquet, not from the file system

@@ -167,11 +167,14 @@ def read_kept(path: str) -> Kept | None:
 
 
 def checksum(content: bytearray | mmap.mmap, start: int) -> int:
-    """Return the sum of the whole words after `start`; see `sum_words`, which reads 23 MB in 0.5 ms (CRC-32: 6 ms)."""
+    """Return the sum of the size and of the whole words after `start`.
+
+    See `sum_words`, which reads 23 MB in 0.5 ms (CRC-32: 6 ms). The size: zeros at the end may be cut off.
+    """
     # By its address: what binds a kernel for arrays imports NumPy.
     call = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.py_object, ctypes.c_int64)(address_of(entry_kernel("sum_words")))
     total: int = call((ctypes.c_uint32 * 0).from_buffer(content, start), (len(content) - start) // 4)
-    return total % (1 << 64)
+    return (total + len(content)) % (1 << 64)
 
 
 # ------------------------------------------------------------------ making one

@@ -97,7 +97,7 @@ def _read_parquet(path: Path, dtype: np.dtype[Any] | None) -> TokenFile:
         file = pyarrow.parquet.ParquetFile(path, memory_map=True)
     except OSError as error:
         raise InputError(f"cannot read file {path}: {error.strerror or error}") from None
-    except pyarrow.ArrowException as error:
+    except (pyarrow.ArrowException, UnicodeDecodeError) as error:  # of the names of columns
         raise FormatError(f"{path}: expected a Parquet file: {error}") from None
     return _ParquetFile(path, file, dtype)
 
@@ -119,6 +119,8 @@ class _ParquetFile(TokenFile):
                 rows = file.read_row_group(group, columns=[column.name]).column(0).combine_chunks()
             except (OSError, pyarrow.ArrowException) as error:
                 raise FormatError(f"{path}: damaged row group {group} of a Parquet file: {error}") from None
+            if len(rows) != groups[group]:
+                raise FormatError(f"{path}: expected {groups[group]} documents in row group {group}, found {len(rows)}")
             if rows.null_count or rows.values.null_count:
                 raise FormatError(f"{path}: expected lists of ids, found nulls in row group {group}")
             return rows.values.to_numpy(), rows.offsets.to_numpy()

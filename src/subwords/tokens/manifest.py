@@ -138,7 +138,9 @@ def read_manifest(path: Path) -> Manifest:
 
 
 def _is_beside(name: object) -> bool:
-    return isinstance(name, str) and Path(name).name == name not in ("", "..") and "\0" not in name
+    if not isinstance(name, str) or name.encode("utf-8", "ignore").decode() != name:  # a lone surrogate
+        return False
+    return Path(name).name == name not in ("", "..") and "\0" not in name
 
 
 def checked_files(path: Path) -> list[str]:

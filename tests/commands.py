@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from typing import Any
 
@@ -13,8 +14,12 @@ from subwords.cli import main
 TEXT = "it's a low, lower, lowest price <s> 中文 😀\n\n" * 9
 
 
+# Click 8.1 keeps standard error apart only if it is told to; later versions always do.
+APART = {"mix_stderr": False} if "mix_stderr" in inspect.signature(CliRunner).parameters else {}
+
+
 def run(*arguments: object, stdin: bytes = b"", code: int = 0) -> Result:
-    result = CliRunner().invoke(main, [*map(str, arguments)], input=stdin, prog_name="subwords")
+    result = CliRunner(**APART).invoke(main, [*map(str, arguments)], input=stdin, prog_name="subwords")
     assert result.exit_code == code, (result.output, result.exception)
     if code == 1:
         assert result.stderr.startswith("subwords: error: ")

@@ -66,6 +66,7 @@ def test_a_short_file_has_the_counts_of_a_corpus(tmp_path: Path, content: str) -
 
 
 def test_files_that_are_no_corpus(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
     table = tmp_path / "a.parquet"
     table.write_text(TEXT, encoding="utf-8")
     with pytest.raises(subwords.CorpusError, match="expected a Parquet or Arrow file, as its name says"):

@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import subwords
-from commands import all_commands
+from commands import APART, all_commands
 from subwords.cli import main
 
 TEXT = "low lower lowest, a low price\n" * 9 + "the quick brown fox\n"
@@ -75,7 +75,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def call(arguments: list[str]) -> Result:
-    result = CliRunner().invoke(main, arguments, prog_name="subwords")
+    result = CliRunner(**APART).invoke(main, arguments, prog_name="subwords")
     assert result.exception is None or isinstance(result.exception, SystemExit), (arguments, result.exception)
     return result
 

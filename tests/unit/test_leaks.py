@@ -31,7 +31,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "bpe": {"vocab_size": 400, "special_tokens": ["<s>", "<|user|>", "<|assistant|>", "<|end|>"]},
     "wordpiece": {"algorithm": "wordpiece", "vocab_size": 90, "normalizer": "bert-uncased", "splitter": "bert"},
 }
-FEW, MANY = 20_000, 1_000_000
+FEW, MANY = 5_000, 1_000_000
 
 
 def made(kind: str) -> subwords.Tokenizer:

@@ -1,4 +1,4 @@
-"""Print the lower bounds of what the package needs, and of its small extras, for pip: numpy==2.0 regex==2024.5.15 ..."""
+"""Print the lower bounds of dependencies and of small extras, for pip: numpy==2.0 regex==2024.5.15 ..."""
 
 import re
 import tomllib

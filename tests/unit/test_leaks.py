@@ -12,6 +12,7 @@ import sys
 import time
 from array import array
 from collections.abc import Callable
+from mmap import mmap
 from pathlib import Path
 from typing import Any
 
@@ -159,4 +160,9 @@ def test_a_planted_leak_is_found() -> None:
     increase.argtypes = [ctypes.py_object]
     assert drift(tok, increase, TEXT, 1000)[0] >= 1000
     assert drift(tok, lambda text: kept.append(tok.encode(text)), TEXT, 1000)[1] >= 1000
-    assert drift(tok, lambda text: kept.append(np.ones(1 << 13)), TEXT, 1000)[2] >= 1 << 20
+
+    def keep(_: str) -> None:
+        kept.append(mmap(-1, 1 << 14))  # never memory that the process had before
+        kept[-1].write(bytes(1 << 14))
+
+    assert drift(tok, keep, TEXT, 1000)[2] >= 1 << 20

@@ -6,6 +6,7 @@ import gc
 import os
 import pickle
 import resource
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -220,3 +221,16 @@ def test_texts_of_any_length_and_script_are_read_in_place(text: str | bytes) -> 
     places = engine_batch.read_places([text], marked=False)
     assert places is not None
     assert places.lengths.tolist() == [len(text.encode() if isinstance(text, str) else text)]
+
+
+def test_a_free_threaded_python_takes_the_general_path(tok: subwords.Tokenizer) -> None:
+    # A stand-in: the kernels of the fast path rely on the GIL, and read objects as builds with a GIL lay them out.
+    program = (
+        "import pickle, sys; sys._is_gil_enabled = lambda: False\n"
+        "from subwords.kernels.entry import available\n"
+        "tok, text = pickle.loads(sys.stdin.buffer.read())\n"
+        "ids = tok.encode(text); print(available(), ids, tok.encode_batch([text]).to_lists(), tok.decode(ids) == text)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], input=pickle.dumps((tok, TEXT)), stdout=subprocess.PIPE)
+    ids = tok.encode(TEXT)
+    assert done.stdout.decode().strip() == f"False {ids} {[ids]} True"

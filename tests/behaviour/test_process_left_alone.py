@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import subwords
-from inside import MODE
+from inside import available
 
-from_disk = pytest.mark.skipif(MODE != "compiled", reason="Numba is imported, or the sources of kernels")
+from_disk = pytest.mark.skipif(not available(), reason="Numba, the sources of kernels, or the engine are imported")
 MOST_MODULES = 56  # of a file that is too small for a table: with its reader
 MOST_OF_GPT2 = 45  # whose content is in a table
 SEEN = """

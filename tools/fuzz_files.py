@@ -188,7 +188,7 @@ FOLDER = (
 
 
 def folder_of(data: bytes) -> None:
-    """A folder: a JSON object of its files, of which those of JSON are values."""
+    """A folder, given as a JSON object of its files; JSON files are values in it."""
     import subwords
 
     try:
@@ -349,7 +349,7 @@ TOKEN_FILES = ("a.npy", "a.bin", "a.bin", "a.ds", "a.parquet", "m.bin", "d.ds")
 
 
 def tokens_of(data: bytes) -> None:
-    """A token file, of which some have an index beside; a matrix of a model."""
+    """A token file, some with an index file; or a matrix of a model."""
     import numpy as np
 
     import subwords

@@ -121,7 +121,7 @@ def test_actionlint_accepts_the_workflows() -> None:
 
 @pytest.fixture(scope="module")
 def bill(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """The SBOM of a wheel with machine code, of which there is only the list."""
+    """The SBOM of a wheel with machine code: only the list of the code exists."""
     pytest.importorskip("hatchling")
     folder = tmp_path_factory.mktemp("wheel")
     (folder / "code").mkdir()

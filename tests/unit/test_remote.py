@@ -361,7 +361,7 @@ def test_what_a_store_raises_is_an_error_of_ours(
 
 
 class Answer(io.BytesIO):
-    """An object of which the store announces another size than it sends."""
+    """The store announces another size of an object than it sends."""
 
     size = 999
 

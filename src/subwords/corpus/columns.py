@@ -49,7 +49,7 @@ def column_texts(array: Any, place: Place, reading: Reading, tally: Tally) -> tu
 
 
 def _check_offsets(array: Any, place: Place) -> None:
-    """Raise CorpusError unless an array of texts, of which PyArrow checks nothing, lies within its own memory."""
+    """Raise CorpusError unless an array of texts lies within its own memory: PyArrow does not check it."""
     arrow = need_pyarrow()
     try:
         array.validate()  # the sizes of what it is made of

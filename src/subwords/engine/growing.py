@@ -415,7 +415,7 @@ class Grower:
     def ends(self, text: str) -> NDArray[np.int64] | None:
         """Return how many characters of a text have begun up to the end of each id; None if it takes longer to know.
 
-        Known are texts whose ids have the bytes of the text, one after another, with proved cuts of texts of their own.
+        Known are texts whose ids have each character of the text, one after another, perhaps after an inserted prefix.
         """
         inserted = self._inserted(text)
         if not self.cuts.known or self.cuts.running or inserted is None:

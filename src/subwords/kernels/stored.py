@@ -170,7 +170,7 @@ def _private(found: os.stat_result) -> bool:
 
 
 def open_private(path: str) -> BufferedReader | None:
-    """Return a file opened for reading; None if others may have written it. OSError if there is none.
+    """Return a file opened for reading; None if other users may have written it. Raises OSError if it is missing.
 
     What is looked at is what is read: of a path, each part may be replaced in between.
     """

@@ -304,7 +304,7 @@ class _File(io.RawIOBase):
     def _check_end(self) -> None:
         """Raise OSError unless as many bytes came as the store announced: its answers may be short."""
         announced = getattr(self._file, "size", None)
-        if announced is not None and self.tell() < announced:  # one may also look for something behind the end
+        if announced is not None and self.tell() < announced:  # to seek beyond the end is no error
             _check_whole(self._place, self.tell(), announced)
 
     def seek(self, offset: int, whence: int = 0, /) -> int:

@@ -24,7 +24,8 @@ KINDS: dict[str, tuple[Kind, ...]] = {  # what is tried where no place of a kind
     "word": ("word", "token"),
     "token": ("token",),
 }
-FEW = 32  # places that are tried one by one, the best first
+FEW = 32  # places that are all tried
+MANY = 256  # places that are not tried one by one, the best first
 FIRST = 0.9  # of the expected characters of a part are counted first: a part that is too long is counted in vain
 NEARLY = 6  # ids that a part may still have when one cut after another is tried
 MOST_SIZE = 1 << 40
@@ -117,12 +118,16 @@ class EndPlaces:
 
 
 class KnownFit(NamedTuple):
-    """A text from a start on: up to `place`, a proved cut, it has `total` ids, and no place from `over` on fits."""
+    """A text from a start on: up to `place`, a proved cut, it has `total` ids, and no place from `over` on fits.
+
+    ids: how many of the whole text there are up to `place`; -1 if they are not known.
+    """
 
     place: int
     before: Before
     total: int
     over: int
+    ids: int = -1
 
 
 class Chunks(Sequence[str]):
@@ -161,7 +166,7 @@ class Chunks(Sequence[str]):
 
 
 class Chunker:
-    """Cuts one text. reach: after so many places in a row that do not fit, none does."""
+    """Cuts one text."""
 
     def __init__(self, grower: Grower, text: object, size: object, *, graphemes: object) -> None:
         check_integer("size", size, 1, MOST_SIZE)
@@ -174,6 +179,7 @@ class Chunker:
         self._places = EndPlaces(text)
         self._ends: memoryview | None = None  # of the ids of the whole text, where they tell those of its parts
         self._known = 0  # how many of these are before the next part
+        self._cut = 0  # a proved cut after the last part, or 0
         assert isinstance(size, int)
         self._size = size
         self._ratio = 4.0  # characters of an id
@@ -205,7 +211,7 @@ class Chunker:
         if filled.place == len(text):
             return len(text)
         most = min(filled.over - 1, len(text))
-        if most > filled.place + FEW and len(kinds) > 1:
+        if most > filled.place + MANY and len(kinds) > 1:
             most = self._longest(start, filled)  # many places are beyond it
         for kind in kinds[:-1]:
             end = self._places.last(kind, start, most)
@@ -236,7 +242,7 @@ class Chunker:
             return None
         at, count, before = start, 0, self._before(start)
         if start and not (self._grower.cuts.fresh and proves(text, 0, start)):
-            at = self._grower.cuts.next(text, start, start + 1)
+            at = self._cut if self._cut >= start + LOOK else self._grower.cuts.next(text, start, start + 1)
             if at == len(text):
                 return None
             count, before = self._grower.count(text[start:at]), self._before(at)  # ids before the cut
@@ -248,11 +254,12 @@ class Chunker:
         limit = ends[target - 1] if target > before else at
         if limit > at and ends[target] > limit and proves(text, at, limit):
             self._known = target
-            return KnownFit(limit, self._grower.before(text, start, limit), self._size, limit + 1)
+            return KnownFit(limit, self._grower.before(text, start, limit), self._size, limit + 1, target)
         place = self._grower.cuts.last(text, at, limit)
         first = self._grower.cuts.next(text, at, limit)
-        self._known = before if place == at else bisect_right(ends, place, before, target)
-        return KnownFit(place, self._grower.before(text, start, place), count + self._known - before, first)
+        self._cut = first if first < len(text) else 0
+        self._known = known = before if place == at else bisect_right(ends, place, before, target)
+        return KnownFit(place, self._grower.before(text, start, place), count + known - before, first, known)
 
     def _before(self, place: int) -> int:
         """Return how many ids of the whole text end at a place or before it; the last part began near it."""
@@ -309,7 +316,10 @@ class Chunker:
             after = None if cut == start else self._grower.count_from(self._text, cut, end)
             if after is None:
                 return self._grower.count(self._text[start:end]) <= self._size
-            between = self._grower.count_from(self._text, cut, filled.place)
+            if filled.ids >= 0 and cut > start:
+                between: int | None = filled.ids - self._before(cut)
+            else:
+                between = self._grower.count_from(self._text, cut, filled.place)
             assert between is not None, "the ids after this cut are known"
             return filled.total - between + after <= self._size
         rest = self._grower.count_after(filled.before, self._text[filled.place : end])
@@ -325,9 +335,11 @@ class Chunker:
                 places = [*reversed([*self._borders(start, last)])]
                 return next((place for place in places if self._fits(start, place, filled)), start)
             return next((place for place in reversed(places) if self._fits(start, place, filled)), start)
-        text, before, most, count = self._text, filled.before, self._size - filled.total, self._grower.count_after
+        text, before, most, counts = self._text, filled.before, self._size - filled.total, self._grower.counts_after
         return first + self._greatest(
-            first, last - first, lambda size: count(before, text[first : first + size]) <= most
+            first,
+            last - first,
+            lambda sizes: [count <= most for count in counts(before, [text[first : first + size] for size in sizes])],
         )
 
     def _borders(self, start: int, stop: int) -> list[int]:
@@ -339,24 +351,23 @@ class Chunker:
             found.append(match.end())
         return found
 
-    def _greatest(self, first: int, most: int, fits: Callable[[int], bool]) -> int:
+    def _greatest(self, first: int, most: int, fit: Callable[[Sequence[int]], list[bool]]) -> int:
         """Return the greatest number of characters after `first` that fits, up to `most`; 0 does."""
-        if most <= FEW:
-            return next((size for size in range(most, 0, -1) if fits(size)), 0)
         low, high, step = 0, most + 1, FEW // 2  # low fits, high does not
-        while low + 1 < high:
+        while most > FEW and low + 1 < high:
             at = min(low + step, most) if high > most else (low + high) // 2
-            if fits(at):
+            if fit((at,))[0]:
                 low, step = at, 2 * step
             else:
                 high = at
         at = low
-        stop = min(most, low + self._grower.reach(self._text[first + low])) if low < most else low
-        while at < stop:
-            at += 1
-            if fits(at):
-                low = at
-                stop = min(most, low + self._grower.reach(self._text[first + low])) if low < most else low
+        while at < most:
+            stop = most if most <= FEW else min(most, low + self._grower.reach(self._text[first + low]))
+            if at >= stop:
+                break
+            sizes = range(at + 1, stop + 1)
+            low = max((size for size, fits in zip(sizes, fit(sizes), strict=True) if fits), default=low)
+            at = stop
         return low
 
     # ------------------------------------------------------------------ ends
@@ -389,7 +400,7 @@ class Chunker:
 
         low, high, step = 0, end - first + 1, max(8, int(most * self._ratio))
         if end - first <= FEW:
-            return end - self._greatest(first, end - first, fits)
+            return next((at for at in range(first, end) if fits(end - at)), end)
         while low + 1 < high:
             at = min(low + step, end - first) if high == end - first + 1 else (low + high) // 2
             if fits(at):

@@ -102,9 +102,12 @@ class ProvedCuts:
         self._near: dict[str, bool] = {}  # whether a place is proved by those around it
         self._flags = None if engine.normalizer is None else engine.normalizer.flags.data
         self._apart = lru_cache(MOST_KNOWN)(self._is_apart)
-        self._right = lru_cache(MOST_KNOWN)(partial(self._changed, ends=False))
+        self.inside = lru_cache(MOST_KNOWN)(partial(self._changed, ends=False))  # a part of a text, normalized
         sees_ends = engine.normalizer is not None and engine.normalizer.sees_ends
-        self._left = lru_cache(MOST_KNOWN)(self._left_of) if sees_ends else self._right
+        self._left = lru_cache(MOST_KNOWN)(self._left_of) if sees_ends else self.inside
+        # The first and last letter of a range within which cuts are rare, beside a to z: ideographs, or none.
+        apart = not self.known or self._proved(2 * self._width * "\u4e00")
+        self._letters = ("", "") if apart else ("\u4e00", "\u9fff")
 
     def last(self, text: str, start: int, stop: int) -> int:
         """Return the last proved cut c of text[start:stop], start < c < stop, or `start`; whatever follows text[:stop].
@@ -113,12 +116,14 @@ class ProvedCuts:
         """
         if not self.known:
             return start
-        near, width, (before, after) = self._near, self._width, self._key
+        near, width, (before, after), (low, high) = self._near, self._width, self._key, self._letters
         first = max(start, stop - (NEAR if self._normalizer is not None else min(FEW, NEAR)))
-        for in_word in (False, True):  # between small letters cuts are rare: these are tried if there are no others
+        for in_word in (False, True):  # between such letters cuts are rare: these are tried if there are no others
             tried = ""
             for place in range(stop - width, max(start + width, first) - 1, -1):
-                if ("a" <= text[place - 1] <= "z" and "a" <= text[place] <= "z") is not in_word:
+                was, now = text[place - 1], text[place]
+                is_rare = ("a" <= was <= "z" and "a" <= now <= "z") or (low <= was <= high and low <= now <= high)
+                if is_rare is not in_word:
                     continue
                 key = text[place - before : place + after]
                 if key == tried:  # as in a run of one character
@@ -133,12 +138,15 @@ class ProvedCuts:
     def next(self, text: str, start: int, place: int) -> int:
         """Return a proved cut of the text from `start` on, soon after a place or there; its end if none is near.
 
-        None is sought between small letters, where cuts are rare.
+        None is sought between letters where cuts are rare.
         """
         near, width, (before, after), whole, tried = self._near, self._width, self._key, len(text), ""
+        low, high = self._letters
         for cut in range(max(place, start + width), min(place + NEAR, whole - width + 1) if self.known else 0):
             key = text[cut - before : cut + after]
-            if key == tried or ("a" <= text[cut] <= "z" and "a" <= text[cut - 1] <= "z"):
+            if key == tried or ("a" <= (now := text[cut]) <= "z" and "a" <= text[cut - 1] <= "z"):
+                continue
+            if low <= now <= high and low <= text[cut - 1] <= high:
                 continue
             found, tried = near.get(key), key
             if found is None:
@@ -185,7 +193,7 @@ class ProvedCuts:
         if self._normalizer is None:
             return self._apart(before, after)
         if alone:
-            left, right = self._left(before[-1]), self._right(after[0])
+            left, right = self._left(before[-1]), self.inside(after[0])
         else:
             left, right = self._sides(before, after)
         return bool(left and right) and self._apart(left[-1], right[0])
@@ -215,11 +223,11 @@ class ProvedCuts:
                 return "", ""
             if not self._literal.singles.isdisjoint(text[first:last]):
                 return "", ""
-        return self._left(text[first:place]), self._right(text[place:last])
+        return self._left(text[first:place]), self.inside(text[place:last])
 
     def _left_of(self, text: str) -> str:
         """Return a normalized text, the same whether a text ends there or not; empty if it is not."""
-        found = self._right(text)
+        found = self.inside(text)
         return found if found == self._changed(text, ends=True) else ""
 
     def _changed(self, text: str, *, ends: bool) -> str:
@@ -372,6 +380,15 @@ class Grower:
             return len(self.after(before, text))
         return self.count(before.text + text) - before.skip
 
+    def counts_after(self, before: Before, texts: list[str]) -> list[int]:
+        """Return how many ids texts that continue another have."""
+        if len(texts) > 1 and before.total is None and not before.word and not before.inside:
+            found = self._fast.rows([before.text + text for text in texts] if before.text else texts)
+            if found is not None:
+                skip = before.skip
+                return [stop - start - skip for start, stop in pairwise(found[1].tolist())]
+        return [self.count_after(before, text) for text in texts]
+
     def count_upto(self, before: Before, text: str, start: int, place: int) -> tuple[int, Before]:
         """Return the same as `upto`, but how many ids there are."""
         if self.cuts.running:
@@ -400,9 +417,11 @@ class Grower:
 
         A text has as many ids as one of those that end with the token over this character, or more.
         """
-        if self._engine.normalizer is not None or self._engine.model.max_chars:
-            return LOOK + int(np.diff(self._engine.model.vocab.offsets).max()) + (self._engine.model.max_chars or 0)
-        return LOOK + int(self._longest[_bytes(char)[0]])
+        normalizer, model = self._engine.normalizer, self._engine.model
+        if model.max_chars or (normalizer is not None and normalizer.inserted is None):
+            return LOOK + int(np.diff(model.vocab.offsets).max()) + (model.max_chars or 0)
+        seen = char if normalizer is None else self.cuts.inside(char)
+        return LOOK + int(self._longest[_bytes(seen)[0]])
 
     @cached_property
     def _longest(self) -> NDArray[np.int64]:
@@ -412,7 +431,7 @@ class Grower:
         np.maximum.at(found, vocab.data[: vocab.offsets[-1]], np.repeat(self._begins.astype(np.int64) + 1, lengths))
         return found
 
-    def ends(self, text: str) -> NDArray[np.int64] | None:
+    def ends(self, text: str) -> NDArray[np.int32] | NDArray[np.int64] | None:
         """Return how many characters of a text have begun up to the end of each id; None if it takes longer to know.
 
         Known are texts whose ids have each character of the text, one after another, perhaps after an inserted prefix.
@@ -420,8 +439,10 @@ class Grower:
         inserted = self._inserted(text)
         if not self.cuts.known or self.cuts.running or inserted is None:
             return None
-        found = np.cumsum(self._begins[self.encode(text)], dtype=np.int64)
-        found -= inserted
+        size = np.int32 if len(text) < 1 << 31 else np.int64
+        found: NDArray[Any] = np.cumsum(self._begins[self.encode(text)], dtype=size)
+        if inserted:
+            found -= inserted
         return found if len(found) and found[-1] == len(text) else None  # others strip whitespace beside a token
 
     def _inserted(self, text: str) -> int | None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow
 import pytest
-from tools import fuzz
+from tools import fuzz, fuzz_volume
 
 import subwords
 from inside import engine_kept as kept
@@ -39,6 +39,37 @@ def test_a_target_sees_a_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subwords.Tokenizer, "decode", lambda *_, **__: "another text")
     with pytest.raises(AssertionError, match="a stream"):
         fuzz.TARGETS["streams"].run(data)
+
+
+@pytest.mark.parametrize("name", fuzz_volume.KINDS)
+def test_hostile_texts_have_the_ids_of_peers(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for peer in ("tiktoken", "tokenizers"):
+        pytest.importorskip(peer)
+    monkeypatch.setattr(fuzz_volume, "FEW", 300)
+    assert next(fuzz_volume.KINDS[name](len(name))) == 300
+
+
+def test_hostile_texts_are_many_and_differ() -> None:
+    maker = fuzz_volume.Maker(fuzz_volume.GROUPS, 3)
+    texts = maker.texts(3000, 5)
+    assert len(texts) == 3000
+    assert len({*texts}) > 2500
+    assert "" in texts and len({*"".join(texts)}) > 500
+    assert maker.texts(3000, 5) != texts
+    assert fuzz_volume.Maker(fuzz_volume.GROUPS, 3).texts(3000, 5) == texts
+
+
+def test_a_difference_from_peers_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("tiktoken")
+    monkeypatch.setattr(fuzz_volume, "FEW", 300)
+    batches = fuzz_volume.KINDS["gpt2"](1)
+    next(batches)
+    encode = subwords.Tokenizer.encode_batch
+    monkeypatch.setattr(
+        subwords.Tokenizer, "encode_batch", lambda self, texts, **_: encode(self, [*texts[:-1], "another"])
+    )
+    with pytest.raises(AssertionError, match="not .* of"):
+        next(batches)
 
 
 # ------------------------------------------------------------------ findings

@@ -54,7 +54,7 @@ def test_hostile_texts_are_many_and_differ() -> None:
     texts = maker.texts(3000, 5)
     assert len(texts) == 3000
     assert len({*texts}) > 2500
-    assert "" in texts and len({*"".join(texts)}) > 500
+    assert "" in texts and len({*"".join(texts)}) > 300
     assert maker.texts(3000, 5) != texts
     assert fuzz_volume.Maker(fuzz_volume.GROUPS, 3).texts(3000, 5) == texts
 
@@ -68,7 +68,7 @@ def test_a_difference_from_peers_is_named(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(
         subwords.Tokenizer, "encode_batch", lambda self, texts, **_: encode(self, [*texts[:-1], "another"])
     )
-    with pytest.raises(AssertionError, match="not .* of"):
+    with pytest.raises(AssertionError, match=r"not .* of"):
         next(batches)
 
 

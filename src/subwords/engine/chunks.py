@@ -120,7 +120,8 @@ class EndPlaces:
 class KnownFit(NamedTuple):
     """A text from a start on: up to `place`, a proved cut, it has `total` ids, and no place from `over` on fits.
 
-    ids: how many of the whole text there are up to `place`; -1 if they are not known.
+    ids: how many of the whole text there are up to `place`; -1 if they are not known. likely: a place up to which the
+    text has as many ids as may be, going by those of the whole text; 0 if it is not known.
     """
 
     place: int
@@ -128,6 +129,7 @@ class KnownFit(NamedTuple):
     total: int
     over: int
     ids: int = -1
+    likely: int = 0
 
 
 class Chunks(Sequence[str]):
@@ -259,7 +261,7 @@ class Chunker:
         first = self._grower.cuts.next(text, at, limit)
         self._cut = first if first < len(text) else 0
         self._known = known = before if place == at else bisect_right(ends, place, before, target)
-        return KnownFit(place, self._grower.before(text, start, place), count + known - before, first, known)
+        return KnownFit(place, self._grower.before(text, start, place), count + known - before, first, known, limit)
 
     def _before(self, place: int) -> int:
         """Return how many ids of the whole text end at a place or before it; the last part began near it."""
@@ -340,6 +342,7 @@ class Chunker:
             first,
             last - first,
             lambda sizes: [count <= most for count in counts(before, [text[first : first + size] for size in sizes])],
+            filled.likely - first,
         )
 
     def _borders(self, start: int, stop: int) -> list[int]:
@@ -351,10 +354,11 @@ class Chunker:
             found.append(match.end())
         return found
 
-    def _greatest(self, first: int, most: int, fit: Callable[[Sequence[int]], list[bool]]) -> int:
-        """Return the greatest number of characters after `first` that fits, up to `most`; 0 does."""
-        low, high, step = 0, most + 1, FEW // 2  # low fits, high does not
-        while most > FEW and low + 1 < high:
+    def _greatest(self, first: int, most: int, fit: Callable[[Sequence[int]], list[bool]], likely: int) -> int:
+        """Return the greatest number of characters after `first` that fits, up to `most`; 0 does, `likely` may."""
+        low = likely if 0 < likely < most and fit((likely,))[0] else 0
+        high, step = (low + 1 if low or most <= FEW else most + 1), FEW // 2
+        while low + 1 < high:  # low fits, high does not
             at = min(low + step, most) if high > most else (low + high) // 2
             if fit((at,))[0]:
                 low, step = at, 2 * step
@@ -362,7 +366,7 @@ class Chunker:
                 high = at
         at = low
         while at < most:
-            stop = most if most <= FEW else min(most, low + self._grower.reach(self._text[first + low]))
+            stop = min(most, low + self._grower.reach(self._text[first + low])) if low or most > FEW else most
             if at >= stop:
                 break
             sizes = range(at + 1, stop + 1)

@@ -1,4 +1,4 @@
-"""Every fast path and its errors, called again and again: references and memory stay as they are.
+"""Every fast path and its errors, called thousands of times: they keep no memory and no references.
 
 `pytest -s tests/unit/test_leaks.py::test_calls_keep_nothing` also makes a million calls of each, and prints figures.
 """

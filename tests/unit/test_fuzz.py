@@ -11,6 +11,7 @@ import pytest
 from tools import fuzz, fuzz_volume
 
 import subwords
+from inside import Kind, PieceType, model_class
 from inside import engine_kept as kept
 
 MOST = 300_000  # bytes of all kept inputs
@@ -135,3 +136,14 @@ def test_a_manifest_names_no_file_with_a_lone_surrogate(tmp_path: Path) -> None:
 def test_a_kept_file_without_the_zeros_at_its_end_is_not_used() -> None:
     content = bytes(range(64)) + bytes(16)
     assert kept.checksum(bytearray(content), 8) != kept.checksum(bytearray(content[:-4]), 8)
+
+
+def test_an_unreachable_token_of_a_character_without_a_token_is_told(tmp_path: Path) -> None:
+    made = model_class()()
+    made.trainer_spec.model_type = Kind.BPE
+    made.pieces.add(piece=b"<unk>", type=PieceType.UNKNOWN)
+    for at, piece in enumerate(("▁low", "▁lower", "l", "o", "w", "r", "▁lowe")):
+        made.pieces.add(piece=piece.encode(), score=-at)
+    (tmp_path / "a.model").write_bytes(made.SerializeToString())
+    found = [each.message for each in subwords.study.audit(subwords.load(tmp_path / "a.model")).findings]
+    assert any("('▁low' + 'e') makes it" in message for message in found)

@@ -49,11 +49,7 @@ class Subject:
 
     def quoted(self, index: int) -> str:
         """Return a token for messages: as Python writes a str, or bytes if it is not text."""
-        token = self.tokens[index]
-        try:
-            return repr(token.decode())
-        except UnicodeDecodeError:
-            return repr(token)
+        return _quoted(self.tokens[index])
 
     @cached_property
     def ordinary(self) -> NDArray[np.int64]:
@@ -68,6 +64,13 @@ class Subject:
     def reachable(self) -> NDArray[np.bool_]:
         """Which ids the model makes of any word; True for all that are not ordinary."""
         return segmenter_of(self.model).reachable(self.tokens, self.ordinary, self.word_ids)
+
+
+def _quoted(token: bytes) -> str:
+    try:
+        return repr(token.decode())
+    except UnicodeDecodeError:
+        return repr(token)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -273,7 +276,7 @@ def bpe_unreached(subject: Subject, index: int) -> str:
     if not len(made):
         return f"{token}: no merge makes it; its text gives {got}"
     left, right, _ = model.merges[int(made[0])].tolist()
-    pair = f"{subject.quoted(left)} + {subject.quoted(right)}"
+    pair = f"{_quoted(model.symbols[left])} + {_quoted(model.symbols[right])}"  # characters may have no token
     return f"{token}: merge {int(made[0])} ({pair}) makes it, but earlier merges leave {got}"
 
 

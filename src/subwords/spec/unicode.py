@@ -161,7 +161,7 @@ def _spellings(table: str) -> dict[str, str]:
     return {_loose(spelling): names[0] for names in entries for spelling in names}
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=16)  # 1 MB each
 def _members(table: str, name: str) -> NDArray[np.bool_]:
     if table is GENERAL_CATEGORIES:
         parts = ("Lu", "Ll", "Lt") if name == "LC" else tuple(c for c in CATEGORIES if c.startswith(name))

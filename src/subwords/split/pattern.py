@@ -63,7 +63,7 @@ class Outside(Exception):  # noqa: N818
     """The reason why a pattern has no automaton."""
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=16)  # 1 MB each
 def one(code: int, fold: bool) -> Members:
     """Return the set of one character; if `fold`, also of the characters that differ from it only in case."""
     members = np.zeros(INVALID + 1, np.bool_)
@@ -78,7 +78,7 @@ def _ascii(ranges: str) -> Members:
     return members
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=16)  # 1 MB each
 def _property(name: str, fold: bool) -> Members:
     if name == "ASCII_Hex_Digit":
         return _ascii(ASCII_SETS["xdigit"])

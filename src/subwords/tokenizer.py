@@ -1118,7 +1118,7 @@ def tokenizer_of(
     """
     if isinstance(value, Tokenizer):
         if splitter is not None or special_ids is not None:
-            raise InputError(f"splitter and special_tokens are those of the {name}: leave them out")
+            raise InputError(f"splitter and special_ids are those of the {name}: leave them out")
         return value
     if isinstance(value, str | PathLike):
         return load(value, splitter=splitter, special_ids=special_ids)

@@ -338,7 +338,9 @@ def test_hostile_manifests_are_refused(tmp_path: Path, data: bytes) -> None:
             call(path)
 
 
-@pytest.mark.parametrize("name", ["../x.bin", "..", "", "a/../x.bin", "a/x.bin", "x\0.bin", "/x.bin", "\ud800", 3, None])
+@pytest.mark.parametrize(
+    "name", ["../x.bin", "..", "", "a/../x.bin", "a/x.bin", "x\0.bin", "/x.bin", "\ud800", 3, None]
+)
 def test_a_manifest_names_files_beside_it_only(tmp_path: Path, name: Any) -> None:
     folder = tmp_path / "a"
     folder.mkdir()

@@ -95,7 +95,7 @@ def merge_bpe(spec: TokenizerSpec, other: BPE, threads: int | None) -> tuple[Tok
     model = need(spec.model, BPE, "merge")
     for one in (model, other):
         if one.words_only or one.parts or one.unused_ids or one.marked:
-            raise InputError("merge does not support BPE with a prefix, a suffix, words only, parts or unused")
+            raise InputError("merge does not support BPE models with prefix, suffix, words_only, parts or unused_ids")
     symbols, wanted = _new_tokens(model, other)
     base = [*model.vocab, *symbols]
     start = replace(model, vocab=Vocab(base), whole_words=False, ranks=None if model.is_ranked else model.ranks)

@@ -65,7 +65,7 @@ def replace(
     learn = family_of(model).tool("extend", "replace")
     removal = removal_of(tokenizer.spec)
     if (count is None) + (drop is None) + (scripts is None) != 2:
-        raise InputError("expected one of count, drop and scripts: which tokens make room")
+        raise InputError("expected one of count, drop and scripts, which choose the tokens to replace")
     if keep is not None and count is None:
         raise InputError("keep is an option for count: the tokens to drop are named")
     if count is not None:

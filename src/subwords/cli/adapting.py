@@ -202,7 +202,12 @@ def extend(
     help="Remove the tokens that this corpus, or file of counts, uses least. May be repeated.",
 )
 @click.option("--vocab-size", type=SIZE, metavar="N", help="With --source: leave N tokens.")
-@click.option("--min-count", type=click.IntRange(min=1), metavar="N", help="With --source: leave tokens used so often.")
+@click.option(
+    "--min-count",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="With --source: remove tokens that it uses less than N times.",
+)
 @click.option("--compact", is_flag=True, help="New ids without gaps.  [default: tokens keep their ids]")
 @click.option("--allow-unknown", is_flag=True, help="Also remove pieces without which text becomes unknown.")
 @reading_options
@@ -323,7 +328,7 @@ def replace(
     from subwords.adapt.replacing import replace as replaced
 
     if (count is not None) + bool(drop or drop_file) + bool(scripts) != 1:
-        raise click.UsageError("expected one of --count, --drop and --script: which tokens make room")
+        raise click.UsageError("expected one of --count, --drop and --script, which choose the tokens to replace")
     if (keep or keep_file) and count is None:
         raise click.UsageError("--keep is for --count: the tokens to remove are named")
     started, tok = time.perf_counter(), load_tokenizer(tokenizer)

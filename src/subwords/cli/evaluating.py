@@ -158,7 +158,9 @@ def compare(tokenizers: tuple[str, ...], sources: tuple[str, ...], plot: Path | 
     multiple=True,
     help="A package to compare with; may be repeated.  [default: those that are installed and read TOKENIZER]",
 )
-@click.option("--limit", type=utf8_argument, default="2MB", show_default=True, help="Use this much text.")
+@click.option(
+    "--limit", type=utf8_argument, default="2MB", show_default=True, metavar="AMOUNT", help="Use this much text."
+)
 @click.option("--rounds", type=click.IntRange(1, 1000), default=5, show_default=True, help="New processes of each.")
 @reading_options
 @LACKING[0]

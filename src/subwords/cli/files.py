@@ -247,7 +247,7 @@ def inspect(
       subwords inspect tok.json --token " the"
     """
     if vocab + merges + (token is not None) + (sample is not None) > 1:
-        raise click.UsageError("expected one of --vocab, --merges, --token and --source")
+        raise click.UsageError("expected one of --vocab, --merges, --token and --source, not several")
     if limit and not (vocab or merges or token is not None):
         raise click.UsageError("--limit needs --vocab, --merges or --token")
     tok = load_tokenizer(tokenizer)

@@ -79,7 +79,7 @@ def audit(
     accepted = {*check_strings("baseline", baseline)}
     model = embeddings is not None or output is not None
     if rules is not None and not model and (needing := sorted(chosen & {*OF_A_MODEL})):
-        raise InputError(f"no model was given: the rule {needing[0]} needs embeddings or output, its matrices")
+        raise InputError(f"no model was given: the rule {needing[0]} needs a matrix: `embeddings` or `output`")
     subject, found = Subject(tokenizer, threads), list[Finding]()
     texts = list[str]()
     if source is not None:

@@ -385,7 +385,9 @@ def train(
     if min_documents is not None:
         counts = counts.at_least(documents=min_documents)
         if not len(counts):
-            raise TrainingError(f"no word is in {min_documents} documents: ask for fewer, or see what a document is")
+            raise TrainingError(
+                f"no word is in {min_documents} documents: lower min_documents, or split the text into more documents"
+            )
     if most is not None:
         check_memory(counts, most)
     with progress_line(None, "indexing", unit=family.unit, enabled=progress) as bar:

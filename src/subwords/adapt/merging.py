@@ -31,7 +31,7 @@ def merge(tokenizer: TokenizerLike, other: TokenizerLike, *, threads: int | None
     ranks after all others: of the two tokens that all earlier merges leave of its text. So text yields each new token.
     A token is left out if earlier merges leave more than two parts of it: no text could produce it
     (`Adapted.left_out`), unless words that are tokens are looked up. A text keeps its ids unless the two sides of a new
-    merge are neighbours in them, or it has a character or a whole word that only `other` knows. Special and added
+    merge are neighbours in these ids, or it has a character or a whole word that only `other` knows. Special and added
     tokens of `other` come last, with their flags. `id_map` says which old ids make up the new ones;
     `subwords.adapt.id_map(second, merged.tokenizer)` does so for the second tokenizer.
 

@@ -300,7 +300,7 @@ def _given(options: dict[str, Any]) -> dict[str, Any]:
     help="Of the documents; may be repeated.  [default: 1/64, 1/32, 1/16, 1/8, 1/4, 1/2 and 1]",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the samples.")
-@click.option("--held-out", type=SOURCE, metavar="SOURCE", help="Text to measure on.  [default: the largest sample]")
+@click.option("--held-out", type=SOURCE, metavar="SOURCE", help="Text to measure on.  [default: the whole SOURCE]")
 @_algorithm
 @click.option("--splitter", type=utf8_argument, metavar="NAME|REGEX", help="How to split text into words.")
 @click.option("--normalizer", type=utf8_argument, metavar="NAME", help="How to normalize text first.")

@@ -253,8 +253,8 @@ def prune(
     came = [option for option, value in modes.items() if value]
     if came not in (["--drop"], ["--keep"], ["--script"], ["--source"], ["--keep", "--source"]):
         raise click.UsageError(
-            "expected one of --drop, --keep, --script and --source, or --keep with --source; not "
-            + (" and ".join(came) or "none")
+            "expected one of --drop, --keep, --script and --source, or --keep with --source; "
+            + (f"not {' and '.join(came)}" if came else "none was given")
         )
     if bool(sources) != ((vocab_size is None) != (min_count is None)) or (not sources and (vocab_size or min_count)):
         raise click.UsageError("--source needs --vocab-size or --min-count, and these need --source")

@@ -304,7 +304,7 @@ def _find(tok: Tokenizer, wanted: str) -> int:
     content = unshown(wanted)
     index = tok.model.vocab.ids.get(content) if content else None
     if index is None:
-        raise InputError(f"token {print_token(content)!r} is not in the vocabulary")
+        raise InputError(f"token {print_token(content)!r} is not in the vocabulary; --vocab lists all")
     return index
 
 

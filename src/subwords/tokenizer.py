@@ -233,7 +233,7 @@ class Tokenizer:
         return self._id_decoder.token_bytes(index)
 
     def token_table(self) -> TokenTable:
-        """Return the bytes of all ids as arrays, with flags and a trie: what grammar engines ask for (D8).
+        """Return the bytes of all ids as arrays, with flags and a trie: what grammar engines ask for (D11).
 
         >>> import subwords
         >>> table = subwords.train(["ab ab"], vocab_size=258, special_tokens=["<s>"]).token_table()

@@ -400,7 +400,7 @@ def train(
 
 def _warn_of_whitespace(counts: WordCounts) -> None:
     if len(counts.data) < FEW and not counts.data.tobytes().decode("utf-8", "replace").replace("\u2581", " ").strip():
-        warnings.warn("the corpus has whitespace only", SubwordsWarning, stacklevel=3)
+        warnings.warn("the corpus has whitespace only: check the source", SubwordsWarning, stacklevel=3)
 
 
 def _finished(tok: Tokenizer, template: TemplateLike | Literal["auto"], roles: Mapping[str, str] | None) -> Tokenizer:

@@ -448,6 +448,7 @@ def id_map(tokenizer: str, other: str, output: Path, as_json: bool) -> None:
 @click.option(
     "--window-share",
     type=float,
+    metavar="X",
     default=2.0,
     show_default=True,
     help="A language may choose this share of the window, divided by the number of languages.",

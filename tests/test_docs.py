@@ -139,6 +139,7 @@ def test_every_definition_has_tests_that_carry_its_number() -> None:
     text = (ROOT / "ALGORITHMS.md").read_text("utf-8")
     definitions = DEFINITION.findall(text)
     assert len(definitions) == len(re.findall(r"^\*\*[A-Z]\d+\.\*\*", text, re.MULTILINE)) >= 20
+    assert len({number for number, _, _ in definitions}) == len(definitions)
     lacking = [
         (number, name)
         for number, _, tests in definitions

@@ -180,7 +180,7 @@ def unigram_lattice(model: Unigram) -> WordLattice:
 def bpe_lattice(model: BPE) -> WordLattice:
     """Return the tokens of a model that merge; InputError if its words are not sequences of tokens."""
     if model.marked or model.words_only or model.parts:
-        raise InputError("encode_with does not support BPE with a prefix, a suffix, words only or parts")
+        raise InputError("encode_with does not support BPE models with prefix, suffix, words_only or parts")
     return _word_lattice(model, {*model.user_ids, *model.unused_ids})
 
 

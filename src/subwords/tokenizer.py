@@ -233,7 +233,7 @@ class Tokenizer:
         return self._id_decoder.token_bytes(index)
 
     def token_table(self) -> TokenTable:
-        """Return the bytes of all ids as arrays, with flags and a trie: what grammar engines ask for (D8).
+        """Return the bytes of all ids as arrays, with flags and a trie: what grammar engines ask for (D11).
 
         >>> import subwords
         >>> table = subwords.train(["ab ab"], vocab_size=258, special_tokens=["<s>"]).token_table()
@@ -1060,10 +1060,11 @@ def load(
     vocab.txt does not name its normalizer: BERT's is used, cased if any token has a capital letter. A rank file of
     tiktoken has no splitter and no special tokens: pass both; OpenAI's files need neither. vocab.json with merges.txt
     has none either: its tokens decide whether the default is GPT-2's, CLIP's or GPT-1's. Other formats refuse these
-    options. "o200k_base" or "gpt-4o" finds OpenAI's file in this folder or in tiktoken's cache. "org/name" that is not
-    a file or folder is a repository in the Hugging Face cache, at `revision`, a branch, tag or commit; `download=True`
-    downloads its tokenizer files. Nothing else is downloaded. Raises FormatError, with the place, for missing, damaged
-    and unsupported files, InputError if `path` is not a path.
+    options. "o200k_base" or "gpt-4o" finds OpenAI's file in this folder, in those of SUBWORDS_VOCABULARIES or in
+    tiktoken's caches. "org/name" that is not a file or folder is a repository in the Hugging Face cache or in those
+    folders, at `revision`, a branch, tag or commit; `download=True` downloads its tokenizer files. Nothing else is
+    downloaded. Raises FormatError, with the place, for missing, damaged and unsupported files, InputError if `path` is
+    not a path.
 
     >>> import subwords
     >>> subwords.load("demo").tokenize("Rays of Light")
@@ -1118,7 +1119,7 @@ def tokenizer_of(
     """
     if isinstance(value, Tokenizer):
         if splitter is not None or special_ids is not None:
-            raise InputError(f"splitter and special_tokens are those of the {name}: leave them out")
+            raise InputError(f"splitter and special_ids are those of the {name}: leave them out")
         return value
     if isinstance(value, str | PathLike):
         return load(value, splitter=splitter, special_ids=special_ids)

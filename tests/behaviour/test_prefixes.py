@@ -185,7 +185,7 @@ def test_wrong_arguments() -> None:
         tok.continuations(b"\xff")
     with pytest.raises(InputError, match="unknown"):
         unigram.is_prefix([unigram.model.unk_id or 0])
-    with pytest.raises(InputError, match="more than to escape spaces"):
+    with pytest.raises(InputError, match="more than escape spaces"):
         unigram.heal("ab")
     with pytest.raises(InputError, match="WordPiece"):
         small("wordpiece").tok.continuations(b"a")

@@ -190,7 +190,7 @@ def test_ids_that_stop() -> None:
     stream = tok.stream(stop=[end, "x"], skip_special_tokens=True)
     assert "".join(map(stream.step, ids)) == "Rays \ufffd"
     assert as_tuple(stream.stopped) == (end, 6, len(ids) - 1)
-    with pytest.raises(InputError, match="leaves out of the text: pass its id"):
+    with pytest.raises(InputError, match="leaves out of the text: add its id"):
         tok.stream(stop="<|end|>", skip_special_tokens=True)
     assert tok.stream(stop=["<|end|>", end], skip_special_tokens=True).stopped is None
 

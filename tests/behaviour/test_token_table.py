@@ -1,4 +1,4 @@
-"""The bytes of all tokens as arrays, their trie, and what grammar engines make of them (D7, D8)."""
+"""The bytes of all tokens as arrays, their trie, and what grammar engines make of them (D7, D11)."""
 
 from __future__ import annotations
 

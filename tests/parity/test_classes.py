@@ -163,7 +163,7 @@ def test_marian_s_two_files(shared_data: Path, tmp_path: Path) -> None:
         (tmp_path / name).write_bytes((shared_data / "tokenizers" / "marian-en-mg" / name).read_bytes())
     (tmp_path / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "MarianTokenizer"}))
     with pytest.warns(
-        SubwordsWarning, match=r"target\.spm is not read, .* 93 pieces of source\.spm have no id in vocab"
+        SubwordsWarning, match=r"target\.spm is not read: .* 93 pieces of source\.spm have no id in vocab"
     ):
         ours = subwords.load(tmp_path)
     theirs = transformers.AutoTokenizer.from_pretrained(str(tmp_path))

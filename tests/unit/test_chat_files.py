@@ -359,7 +359,7 @@ def test_bad_rows_of_tables_and_of_text(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"pack": 8}, "pack is for conversations, with chat=True"),
+        ({"pack": 8}, "pack needs chat=True"),
         ({"chat": True, "pack": 0}, "expected pack"),
         ({"chat": True, "eos": "</s>"}, "eos does not apply to conversations"),
         ({"chat": True, "special": "allow"}, "special does not apply to conversations"),

@@ -207,7 +207,7 @@ def test_clear_errors() -> None:
         ({}, "expected one of keep, drop, scripts and source"),
         ({"drop": ["low"], "keep": ["low"]}, "not keep and drop"),
         ({"source": ["low"]}, "needs one of vocab_size and min_count"),
-        ({"source": ["low"], "vocab_size": 260, "min_count": 2}, "not vocab_size and min_count"),
+        ({"source": ["low"], "vocab_size": 260, "min_count": 2}, "vocab_size and min_count; not both"),
         ({"drop": ["low"], "vocab_size": 260}, "vocab_size needs source"),
         ({"source": ["low"], "vocab_size": 200}, "cannot prune to 200 tokens: 257 tokens cannot be removed"),
         ({"source": ["low"], "vocab_size": 300}, "at most 263"),

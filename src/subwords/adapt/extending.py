@@ -253,7 +253,7 @@ def extend(
 
     The words, as the tokenizer encodes them, are merged further. All old ids keep their tokens, the new tokens get the
     next ids, and each of them is reached. In BPE, a text keeps its ids unless the two sides of a new merge are
-    neighbours in them; in WordPiece and Unigram, unless a word of it holds the string of a new token. Warns
+    neighbours in these ids; in WordPiece and Unigram, unless a word of it holds the string of a new token. Warns
     (SubwordsWarning) if there are fewer than `count` new tokens. Raises InputError for a tokenizer of whole words and
     for counts of another splitter, TrainingError if the corpus has nothing to merge.
 

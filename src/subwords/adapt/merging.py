@@ -31,7 +31,7 @@ def merge(tokenizer: TokenizerLike, other: TokenizerLike, *, threads: int | None
     ranks after all others: of the two tokens that all earlier merges leave of its text. So text yields each new token.
     A token is left out if earlier merges leave more than two parts of it: no text could produce it
     (`Adapted.left_out`), unless words that are tokens are looked up. A text keeps its ids unless the two sides of a new
-    merge are neighbours in them, or it has a character or a whole word that only `other` knows. Special and added
+    merge are neighbours in these ids, or it has a character or a whole word that only `other` knows. Special and added
     tokens of `other` come last, with their flags. `id_map` says which old ids make up the new ones;
     `subwords.adapt.id_map(second, merged.tokenizer)` does so for the second tokenizer.
 
@@ -95,7 +95,7 @@ def merge_bpe(spec: TokenizerSpec, other: BPE, threads: int | None) -> tuple[Tok
     model = need(spec.model, BPE, "merge")
     for one in (model, other):
         if one.words_only or one.parts or one.unused_ids or one.marked:
-            raise InputError("merge does not support BPE with a prefix, a suffix, words only, parts or unused")
+            raise InputError("merge does not support BPE models with prefix, suffix, words_only, parts or unused_ids")
     symbols, wanted = _new_tokens(model, other)
     base = [*model.vocab, *symbols]
     start = replace(model, vocab=Vocab(base), whole_words=False, ranks=None if model.is_ranked else model.ranks)

@@ -403,11 +403,12 @@ def chosen_ids(
 def _check_options(**given: object) -> None:
     modes = [name for name in ("keep", "drop", "scripts", "source") if given[name] is not None]
     if modes not in (["keep"], ["drop"], ["scripts"], ["source"], ["keep", "source"]):
-        came = " and ".join(modes) or "none"
-        raise InputError(f"expected one of keep, drop, scripts and source, or keep with source; not {came}")
+        came = f"not {' and '.join(modes)}" if modes else "none was given"
+        raise InputError(f"expected one of keep, drop, scripts and source, or keep with source; {came}")
     limits = [name for name in ("vocab_size", "min_count") if given[name] is not None]
     if "source" in modes and len(limits) != 1:
-        raise InputError(f"source needs one of vocab_size and min_count, not {' and '.join(limits) or 'none'}")
+        came = "not both" if limits else "none was given"
+        raise InputError(f"source needs one of vocab_size and min_count; {came}")
     if "source" not in modes and limits:
         raise InputError(f"{limits[0]} needs source: word counts, or a corpus")
 

@@ -48,9 +48,9 @@ def replace(
     The new tokens are learned from a corpus (see `count`) or from word counts. Those that make room are the `count`
     tokens that the corpus uses least, except those in `keep`; or the tokens `drop`; or those of `scripts`: see `prune`.
     All other ids keep their tokens. A removed token is not learned again. In BPE, a text keeps its ids if none of them
-    is removed and the two sides of a new merge are not neighbours in them; in WordPiece and Unigram, if none is removed
-    and no word of it holds the string of a new token. The other options are those of `extend`. Raises InputError as
-    `prune` and `extend`, TrainingError if the corpus has fewer new tokens than are removed.
+    is removed and the two sides of a new merge are not neighbours in its ids; in WordPiece and Unigram, if none is
+    removed and no word of it holds the string of a new token. The other options are those of `extend`. Raises
+    InputError as `prune` and `extend`, TrainingError if the corpus has fewer new tokens than are removed.
 
     Hazard: the rows of the new ids in a model's embeddings are those of other tokens until `Adapted.id_map` is applied.
 
@@ -65,7 +65,7 @@ def replace(
     learn = family_of(model).tool("extend", "replace")
     removal = removal_of(tokenizer.spec)
     if (count is None) + (drop is None) + (scripts is None) != 2:
-        raise InputError("expected one of count, drop and scripts: which tokens make room")
+        raise InputError("expected one of count, drop and scripts, which choose the tokens to replace")
     if keep is not None and count is None:
         raise InputError("keep is an option for count: the tokens to drop are named")
     if count is not None:

@@ -202,7 +202,12 @@ def extend(
     help="Remove the tokens that this corpus, or file of counts, uses least. May be repeated.",
 )
 @click.option("--vocab-size", type=SIZE, metavar="N", help="With --source: leave N tokens.")
-@click.option("--min-count", type=click.IntRange(min=1), metavar="N", help="With --source: leave tokens used so often.")
+@click.option(
+    "--min-count",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="With --source: remove tokens that it uses less than N times.",
+)
 @click.option("--compact", is_flag=True, help="New ids without gaps.  [default: tokens keep their ids]")
 @click.option("--allow-unknown", is_flag=True, help="Also remove pieces without which text becomes unknown.")
 @reading_options
@@ -248,8 +253,8 @@ def prune(
     came = [option for option, value in modes.items() if value]
     if came not in (["--drop"], ["--keep"], ["--script"], ["--source"], ["--keep", "--source"]):
         raise click.UsageError(
-            "expected one of --drop, --keep, --script and --source, or --keep with --source; not "
-            + (" and ".join(came) or "none")
+            "expected one of --drop, --keep, --script and --source, or --keep with --source; "
+            + (f"not {' and '.join(came)}" if came else "none was given")
         )
     if bool(sources) != ((vocab_size is None) != (min_count is None)) or (not sources and (vocab_size or min_count)):
         raise click.UsageError("--source needs --vocab-size or --min-count, and these need --source")
@@ -323,7 +328,7 @@ def replace(
     from subwords.adapt.replacing import replace as replaced
 
     if (count is not None) + bool(drop or drop_file) + bool(scripts) != 1:
-        raise click.UsageError("expected one of --count, --drop and --script: which tokens make room")
+        raise click.UsageError("expected one of --count, --drop and --script, which choose the tokens to replace")
     if (keep or keep_file) and count is None:
         raise click.UsageError("--keep is for --count: the tokens to remove are named")
     started, tok = time.perf_counter(), load_tokenizer(tokenizer)
@@ -443,6 +448,7 @@ def id_map(tokenizer: str, other: str, output: Path, as_json: bool) -> None:
 @click.option(
     "--window-share",
     type=float,
+    metavar="X",
     default=2.0,
     show_default=True,
     help="A language may choose this share of the window, divided by the number of languages.",

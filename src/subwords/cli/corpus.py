@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -156,15 +157,15 @@ _special_tokens = click.option(
 )
 
 
-def _corpus_options(command: _Command) -> _Command:
-    """Add the options that `train` and `count` share."""
+def _corpus_options(command: _Command, splitter: str = "gpt2", normalizer: str = "none") -> _Command:
+    """Add the options that `train` and `count` share; their help names the defaults."""
     options: list[Callable[[Any], Any]] = [
         click.option(
             "--splitter",
             type=utf8_argument,
             metavar="NAME|REGEX",
             help="How to split text into words: a name (gpt2, cl100k, o200k, bert, ...) or a regex.  "
-            "[default: gpt2; bert for wordpiece; sentencepiece for unigram, mingram; whitespace for wordlevel]",
+            f"[default: {splitter}]",
         ),
         click.option(
             "--digits",
@@ -176,7 +177,7 @@ def _corpus_options(command: _Command) -> _Command:
             type=utf8_argument,
             metavar="NAME",
             help="How to normalize text first: bert-uncased, bert-cased, nfc, nfkc, lowercase, ..., or none.  "
-            "[default: none; bert-uncased for wordpiece; sentencepiece for unigram, mingram]",
+            f"[default: {normalizer}]",
         ),
         _special_tokens,
         reading_options,
@@ -186,6 +187,13 @@ def _corpus_options(command: _Command) -> _Command:
         json_option,
     ]
     return add_options(command, options)
+
+
+_training_options = partial(
+    _corpus_options,
+    splitter="gpt2; bert for wordpiece; sentencepiece for unigram, mingram; whitespace for wordlevel",
+    normalizer="none; bert-uncased for wordpiece; sentencepiece for unigram, mingram",
+)
 
 
 def _roles(context: click.Context, option: click.Parameter, pairs: tuple[str, ...]) -> dict[str, str] | None:
@@ -240,7 +248,7 @@ def _roles(context: click.Context, option: click.Parameter, pairs: tuple[str, ..
     help="The role of a special token: pad=<fill>, kept in folders, .model and .gguf. Usual names need none. "
     "May be repeated.",
 )
-@_corpus_options
+@_training_options
 @click.pass_context
 def train(
     context: click.Context,

@@ -235,11 +235,14 @@ def read_offsets(path: Path, total: int) -> NDArray[np.int64]:
 @click.option(
     "--temperature",
     type=click.FloatRange(min=0, min_open=True),
+    metavar="X",
     default=10.0,
     show_default=True,
     help="With --draw: small values favour the best segmentation, inf draws all equally.",
 )
-@click.option("--seed", type=click.IntRange(min=0), help="With --draw or --method: seed for reproducible results.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), metavar="N", help="With --draw or --method: seed for reproducible results."
+)
 @click.option(
     "--method",
     type=choice(["bpe-dropout", "fewest", "longest", "maxmatch-dropout", "uniform"]),

@@ -56,10 +56,28 @@ def _options(function: _Command) -> _Command:
         click.option(
             "--reference", type=utf8_argument, metavar="GROUP", help="Costs are relative to it.  [default: the first]"
         ),
-        click.option("--order", type=float, default=2.5, show_default=True, help="The order of Renyi's entropy."),
-        click.option("--confidence", type=float, default=0.95, show_default=True, help="The level of the intervals."),
-        click.option("--resamples", type=click.IntRange(min=0), default=1000, show_default=True, help="For intervals."),
-        click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the resamples."),
+        click.option(
+            "--order", type=float, default=2.5, metavar="X", show_default=True, help="The order of Renyi's entropy."
+        ),
+        click.option(
+            "--confidence", type=float, default=0.95, metavar="X", show_default=True, help="The level of the intervals."
+        ),
+        click.option(
+            "--resamples",
+            type=click.IntRange(min=0),
+            default=1000,
+            metavar="N",
+            show_default=True,
+            help="Samples of the documents, drawn for the intervals.",
+        ),
+        click.option(
+            "--seed",
+            type=click.IntRange(min=0),
+            default=0,
+            metavar="N",
+            show_default=True,
+            help="The seed of these samples.",
+        ),
         reading_options,
     ]
     return add_options(function, options)
@@ -124,7 +142,9 @@ def evaluate(tokenizer: str, sources: tuple[str, ...], plot: Path | None, **opti
     metavar="[NAME=]SOURCE",
     help="The corpus; may be repeated. With names, each is a group.",
 )
-@click.option("--limit", type=click.IntRange(min=0), default=20, show_default=True, help="Disagreeing words to list.")
+@click.option(
+    "--limit", type=click.IntRange(min=0), default=20, metavar="N", show_default=True, help="Disagreeing words to list."
+)
 @_options
 @_plot
 @table_options
@@ -150,7 +170,13 @@ def compare(tokenizers: tuple[str, ...], sources: tuple[str, ...], plot: Path | 
 @command()
 @tokenizer_argument
 @click.option(
-    "--texts", "sources", type=utf8_argument, multiple=True, required=True, metavar="CORPUS", help="May be repeated."
+    "--texts",
+    "sources",
+    type=utf8_argument,
+    multiple=True,
+    required=True,
+    metavar="CORPUS",
+    help="The texts: a file, folder or quoted glob. May be repeated.",
 )
 @click.option(
     "--against",
@@ -158,8 +184,17 @@ def compare(tokenizers: tuple[str, ...], sources: tuple[str, ...], plot: Path | 
     multiple=True,
     help="A package to compare with; may be repeated.  [default: those that are installed and read TOKENIZER]",
 )
-@click.option("--limit", type=utf8_argument, default="2MB", show_default=True, help="Use this much text.")
-@click.option("--rounds", type=click.IntRange(1, 1000), default=5, show_default=True, help="New processes of each.")
+@click.option(
+    "--limit", type=utf8_argument, default="2MB", show_default=True, metavar="AMOUNT", help="Use this much text."
+)
+@click.option(
+    "--rounds",
+    type=click.IntRange(1, 1000),
+    default=5,
+    metavar="N",
+    show_default=True,
+    help="Rounds: each runs every library in a new process.",
+)
 @reading_options
 @LACKING[0]
 @LACKING[1]
@@ -297,8 +332,10 @@ def _given(options: dict[str, Any]) -> dict[str, Any]:
     metavar="SHARE",
     help="Of the documents; may be repeated.  [default: 1/64, 1/32, 1/16, 1/8, 1/4, 1/2 and 1]",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the samples.")
-@click.option("--held-out", type=SOURCE, metavar="SOURCE", help="Text to measure on.  [default: the largest sample]")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, metavar="N", show_default=True, help="The seed of the samples."
+)
+@click.option("--held-out", type=SOURCE, metavar="SOURCE", help="Text to measure on.  [default: the whole SOURCE]")
 @_algorithm
 @click.option("--splitter", type=utf8_argument, metavar="NAME|REGEX", help="How to split text into words.")
 @click.option("--normalizer", type=utf8_argument, metavar="NAME", help="How to normalize text first.")
@@ -381,7 +418,12 @@ def _finding_options(command: Callable[..., Findings]) -> Callable[..., None]:
         click.option("--sarif", type=INPUT, metavar="FILE", help="Also write SARIF, for code scanners."),
         click.option("--markdown", type=INPUT, metavar="FILE", help="Also write all findings in Markdown."),
         click.option(
-            "--limit", type=click.IntRange(min=0), default=5, show_default=True, help="Findings to print for a rule."
+            "--limit",
+            type=click.IntRange(min=0),
+            default=5,
+            metavar="N",
+            show_default=True,
+            help="Findings to print for a rule.",
         ),
         quiet_option,
         json_option,

@@ -43,7 +43,7 @@ html_option = click.option("--html", type=INPUT, metavar="FILE", help="Write a p
 def print_explained(found: Report, html: Path | None, as_json: bool, title: str) -> None:
     """Print an explanation, or write it to a file: a page of that title, in the style of the local page."""
     if html is not None and as_json:
-        raise click.UsageError("expected one of --html and --json")
+        raise click.UsageError("expected one of --html and --json, not both")
     if html is None:
         click.echo(json.dumps(found.to_dict()) if as_json else str(found))
         return

@@ -247,7 +247,7 @@ def inspect(
       subwords inspect tok.json --token " the"
     """
     if vocab + merges + (token is not None) + (sample is not None) > 1:
-        raise click.UsageError("expected one of --vocab, --merges, --token and --source")
+        raise click.UsageError("expected one of --vocab, --merges, --token and --source, not several")
     if limit and not (vocab or merges or token is not None):
         raise click.UsageError("--limit needs --vocab, --merges or --token")
     tok = load_tokenizer(tokenizer)
@@ -304,7 +304,7 @@ def _find(tok: Tokenizer, wanted: str) -> int:
     content = unshown(wanted)
     index = tok.model.vocab.ids.get(content) if content else None
     if index is None:
-        raise InputError(f"token {print_token(content)!r} is not in the vocabulary")
+        raise InputError(f"token {print_token(content)!r} is not in the vocabulary; --vocab lists all")
     return index
 
 

@@ -57,9 +57,10 @@ def _check_offsets(array: Any, place: Place) -> None:
             _check_offsets(array.dictionary, place)
             arrow.DictionaryArray.from_arrays(array.indices, array.dictionary)  # which checks the indices
         elif len(array) and not (_views if array.type == arrow.string_view() else _ascending)(array):
-            raise CorpusError(f"{place(0)}: expected texts within their memory, each behind the last, from here on")
+            why = "a text ends before it begins, or outside its buffer"
+            raise CorpusError(f"{place(0)}: damaged Arrow column from here on: {why}")
     except arrow.ArrowException as error:
-        raise CorpusError(f"{place(0)}: expected texts within their memory from here on: {error!s:.200}") from None
+        raise CorpusError(f"{place(0)}: damaged Arrow column from here on: {error!s:.200}") from None
 
 
 def _ascending(array: Any) -> bool:

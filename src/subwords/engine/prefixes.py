@@ -134,7 +134,8 @@ class Prefixes:
         self._added = {token.id: text for text, token in finder.literal.tokens.items()}
         flagged = any(t.single_word or t.lstrip or t.rstrip for t in finder.literal.tokens.values())
         if finder.normalized.tokens or flagged:
-            raise InputError("prefixes are not proved with added tokens that are normalized, single words or strip")
+            flags = "normalized, single_word, lstrip or rstrip"
+            raise InputError(f"prefixes are not proved with added tokens that have {flags}")
         self._finder, model = finder, engine.model
         self.byte_level = model.byte_level
         self._vocab = [*model.vocab]
@@ -481,7 +482,9 @@ class Prefixes:
         try:
             rows = list(islice(self._leaves(self._model_bytes(prefix)), limit + 1))
         except UndecidedError:
-            raise InputError("prefixes are not proved for this one: a splitter might go on in another way") from None
+            raise InputError(
+                "continuations are not proved for this prefix: with more text, the splitter might cut it in another way"
+            ) from None
         return Continuations(tuple(rows[:limit]), len(rows) <= limit)
 
     def heal(self, text: str | Iterable[int]) -> Healing:
@@ -501,7 +504,9 @@ class Prefixes:
         try:
             kept = self._kept(prefix, last)
         except UndecidedError:
-            raise InputError("prefixes are not proved for this text: a splitter might go on in another way") from None
+            raise InputError(
+                "heal is not proved for this text: with more text, the splitter might cut it in another way"
+            ) from None
         return Healing(row[: start + kept], len(last) - kept, self._table_bytes(last[kept:]))
 
     def _table_bytes(self, row: Sequence[int]) -> bytes:
@@ -520,7 +525,7 @@ class Prefixes:
         else:
             found = escaped_prefix(engine.normalizer.steps)
             if found is None:
-                raise InputError("continuations are not proved with a normalizer that does more than to escape spaces")
+                raise InputError("continuations are not proved with a normalizer that does more than escape spaces")
             before, prefix = found, prefix.replace(SPACE.encode(), b" ")
         if not self.byte_level and _whole_characters(prefix)[1:] != (b"",):
             raise InputError("expected a prefix of whole characters for a model of characters")

@@ -38,14 +38,14 @@ def accelerate(tokenizer: HFTokenizer, *, strict: bool = False) -> HFTokenizer:
     tokenizer: any object that `AutoTokenizer.from_pretrained` returns, of transformers 5. The result has its class (a
     subclass of it, with the same name) and its state: what changes one of them changes both, and later calls see it.
     `tokenizer` itself stays as it is. Calling, `encode`, `decode`, `batch_decode`, `tokenize`, `apply_chat_template`,
-    `convert_ids_to_tokens`, `convert_tokens_to_ids` and `pad` give what they gave, many times faster; the `encodings`
+    `convert_ids_to_tokens`, `convert_tokens_to_ids` and `pad` give the same results, many times faster; the `encodings`
     of a result have the methods of `tokenizers.Encoding` that read.
     What is not done here goes to the original: the same result, slower. `fallbacks` of the result counts these calls by
     the argument that was the reason. strict: raise InputError with its name instead.
 
     Before it returns, it compares ids, spans and decoded text of some hard texts with the original's; FormatError names
     the first difference. Raises InputError for other objects, FormatError for a tokenizer that `load` cannot read.
-    Hazard: to put another model into `tokenizer.backend_tokenizer` is not noticed; call `accelerate` again.
+    Hazard: another model put into `tokenizer.backend_tokenizer` is not noticed; call `accelerate` again.
 
     >>> import subwords
     >>> original = subwords.load("demo").to_transformers()

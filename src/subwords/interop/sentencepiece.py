@@ -398,7 +398,9 @@ class SentencePieceShape:
             text = decode_tokens(self._tok.decoder, sent)
             if not count or text.count(mark) == count:
                 return text.replace(mark, "▁")
-        raise InputError("pieces that the model lacks, and all noncharacters from U+FDD0 to U+FDEF")
+        raise InputError(
+            "cannot decode unknown pieces with U+2581 beside all noncharacters from U+FDD0 to U+FDEF: leave one out"
+        )
 
     # ------------------------------------------------------------------ pieces
 

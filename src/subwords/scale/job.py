@@ -231,7 +231,7 @@ def encode_corpus(
     form = format_named(format, target)
     conversations = chat is not False
     if pack is not None and not conversations:
-        raise InputError("pack is for conversations, with chat=True: the ids of the rows that they are packed into")
+        raise InputError("pack needs chat=True: it is the number of ids in a row of conversations")
     contents = Contents(
         format=form.name,
         dtype=form.dtype_for(len(spec.model.vocab), dtype).name,

@@ -67,6 +67,7 @@ def audit(
 
     Reach is exact for BPE and Unigram at the level of the model: the segmentation of a token does not depend on its
     neighbours. For the splitter and the normalizer, a token is reported if none of some 20 texts around it yields it.
+    Hazard: it runs the chat templates of the tokenizer, within the limits of `Tokenizer.chat`.
 
     >>> import subwords
     >>> print(subwords.study.audit(subwords.train(["low lower"] * 9, vocab_size=259), rules=["unreachable-token"]))
@@ -79,7 +80,7 @@ def audit(
     accepted = {*check_strings("baseline", baseline)}
     model = embeddings is not None or output is not None
     if rules is not None and not model and (needing := sorted(chosen & {*OF_A_MODEL})):
-        raise InputError(f"no model was given: the rule {needing[0]} needs embeddings or output, its matrices")
+        raise InputError(f"no model was given: the rule {needing[0]} needs a matrix: `embeddings` or `output`")
     subject, found = Subject(tokenizer, threads), list[Finding]()
     texts = list[str]()
     if source is not None:

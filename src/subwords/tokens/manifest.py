@@ -74,7 +74,7 @@ class Contents:
 
 @dataclass(frozen=True)
 class Manifest(Report):
-    """Contents and shards."""
+    """What token files contain, and their shards with sizes and checksums."""
 
     contents: Contents
     shards: tuple[Shard, ...]

@@ -72,7 +72,7 @@ def open(
 def check(path: str | PathLike[str]) -> list[str]:
     """Compare token files with the sizes and checksums of their manifest; return the names of files that differ.
 
-    An index of Megatron beside files of another format is one of them: readers would believe it.
+    An index of Megatron beside files of another format is named too: readers would take it for an index of these files.
     """
     place = place_of(path)
     return [*checked_files(place), *(file.name for file in misleading(place, read_manifest(place)))]

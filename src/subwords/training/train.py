@@ -385,7 +385,9 @@ def train(
     if min_documents is not None:
         counts = counts.at_least(documents=min_documents)
         if not len(counts):
-            raise TrainingError(f"no word is in {min_documents} documents: ask for fewer, or see what a document is")
+            raise TrainingError(
+                f"no word is in {min_documents} documents: lower min_documents, or split the text into more documents"
+            )
     if most is not None:
         check_memory(counts, most)
     with progress_line(None, "indexing", unit=family.unit, enabled=progress) as bar:
@@ -398,7 +400,7 @@ def train(
 
 def _warn_of_whitespace(counts: WordCounts) -> None:
     if len(counts.data) < FEW and not counts.data.tobytes().decode("utf-8", "replace").replace("\u2581", " ").strip():
-        warnings.warn("the corpus has whitespace only", SubwordsWarning, stacklevel=3)
+        warnings.warn("the corpus has whitespace only: check the source", SubwordsWarning, stacklevel=3)
 
 
 def _finished(tok: Tokenizer, template: TemplateLike | Literal["auto"], roles: Mapping[str, str] | None) -> Tokenizer:

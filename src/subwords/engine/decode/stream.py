@@ -728,7 +728,7 @@ class IdDecoder:
             if text in special and special[text] not in ids:
                 raise InputError(
                     f"stop {text!r:.60} is a special token, which skip_special_tokens=True leaves out of the text: "
-                    f"pass its id, {special[text]}, too"
+                    f"add its id, {special[text]}, to stop"
                 )
 
     def with_spans(self, ids: Ids, skip_special_tokens: bool) -> tuple[str, NDArray[np.int64]]:

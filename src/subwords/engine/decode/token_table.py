@@ -1,4 +1,4 @@
-"""The bytes of all tokens as arrays, and the trie of these bytes (D8)."""
+"""The bytes of all tokens as arrays, and the trie of these bytes (D11)."""
 
 from __future__ import annotations
 

@@ -346,10 +346,10 @@ def read_marian(data: bytes, name: str, listed: Mapping[str, int], roles: Mappin
         user_ids=frozenset(ids[old[i]] for i in pieces.user_ids if old[i] in ids),
         running=True,
     )
-    said = f"{name}: target.spm is not read, and what only it knows is {roles['unk']!r} here"
+    said = f"{name}: target.spm is not read: text that only it has pieces for is {roles['unk']!r} here"
     if rest:
-        said += f"; {len(rest)} pieces of source.spm have no id in vocab.json, and get those from {size} on, in "
-        said += "transformers the unk token's"
+        said += f"; {len(rest)} pieces of source.spm have no id in vocab.json: here they get the ids from {size} on, "
+        said += "in transformers the id of the unk token"
     codes = (text for text in listed if text.startswith(">>") and text.endswith("<<"))
     special = dict.fromkeys([*roles.values(), *codes])
     end = Inserted(roles["eos"], (ids[roles["eos"]],), (roles["eos"],), 0)

@@ -53,7 +53,7 @@ def _use(tok: Any, chosen: int) -> None:
             one = tok(text)
             check_spans(one.spans, len(text))
             check(len(one.tokens) == len(one.ids), "a token for each id")
-        elif more == 4:
+        elif more == 4 and not _spells_hidden(tok, text):
             data = file_of(tok, "tokenizer.json")
             check(
                 read_as_file("tokenizer.json", data).encode(text) == ids,
@@ -66,6 +66,12 @@ def _use(tok: Any, chosen: int) -> None:
             repr(subwords.study.audit(tok))
     except SubwordsError:
         pass
+
+
+def _spells_hidden(tok: Any, text: str) -> bool:
+    """Whether a text spells a token that text never becomes here; in a tokenizer.json it does (COMPATIBILITY.md)."""
+    model = tok.spec.model
+    return any((token := model.vocab[index]) and token in text.encode() for index in model.special_ids)
 
 
 def reader(name: str) -> Callable[[bytes], None]:

@@ -524,24 +524,33 @@ def test_options_that_are_refused(options: dict[str, Any], told: str) -> None:
         "{% for a in range(99999) %}{{ messages[0].content * 99999 }}{% endfor %}",
         "{% set ns = namespace(x='') %}{% for a in range(99) %}{% set ns.x = ns.x ~ messages[0].content ~ ',' ~ ns.x %}"
         "{% endfor %}",
-        *("{{ 'a' * 999999999 }}", "{{ [1] * 999999999 }}", "{{ 9 ** (9 ** 9) }}", "{{ 'a'.center(999999999) }}"),
+        *("{{ 'a' * 999999999 }}", "{{ [1] * 99999999999 }}", "{{ 9 ** (9 ** 9) }}", "{{ 'a'.center(999999999) }}"),
         *("{{ '%999999999d' % 1 }}", "{{ '{:999999999}'.format(1) }}", "{{ '{:{}}'.format(1, 999999999) }}"),
         *(
             "{{ 'a\nb' | indent(999999999) }}",
             "{{ [1] | batch(999999999, 0) | list }}",
-            "{{ (5).to_bytes(999999999) }}",
+            "{{ ('{0}' * 99999).format('a' * 9999999) }}",
         ),
         *(
             "{{ 'a'.ljust(999999999) }}",
             "{{ 'a\tb'.expandtabs(999999999) }}",
             "{{ ('ab' * 9999999).replace('a', 'b' * 99) }}",
         ),
-        *("{{ ['a' * 99999] * 99999 | join }}", "{{ [[1] * 9999] * 99999 | sum(start=[]) }}", "{{ '*%d' % (1, 2) }}"),
+        *(
+            "{{ (['a' * 99999] * 99999) | join }}",
+            "{{ ([[1] * 9999] * 99999) | sum(start=[]) }}",
+            "{{ '%*d' % (1, 2) }}",
+        ),
     ],
 )
 def test_templates_that_make_too_much_are_stopped(template: str) -> None:  # H5
-    with pytest.raises(InputError, match=r"stopped|invalid chat template|fails|unsafe"):
+    with pytest.raises(InputError, match=r"^the chat template(, line [12],)? is stopped: "):
         TOK.chat(said("x"), template=template)
+
+
+def test_bytes_of_integers_cannot_be_made() -> None:  # H5
+    with pytest.raises(InputError, match="access to attribute 'to_bytes' of 'int' object is unsafe"):
+        TOK.chat(said("x"), template="{{ (5).to_bytes(999999999) }}")
 
 
 def no_doc(x: int) -> None: ...

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import random
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from chatting import MARKER, TEMPLATES, program
@@ -95,6 +98,7 @@ PIECES = {
     "a method of a literal, by a user's text": "{{ 'x<|end|>y'.split(u)[0] }}",
     "text put in by replace": "{{ u | replace(w, '<|end|>') }}",
     "a format": "{{ '{}<|end|>'.format(u) }}",
+    "a format of two fields": "{{ '{}<|end|>{}'.format(m.content, m.role) }}",
     "JSON": "{{ ['<|end|>', u] | tojson }}",
 }
 
@@ -131,3 +135,64 @@ def test_characters_keep_their_owner(source: str) -> None:
 def test_strings_of_python_are_not_trusted() -> None:
     assert [owner.trusted for _, owner in owner_runs(OwnedText("x"))] == [False]
     assert [owner.trusted for _, owner in owner_runs("x")] == [False]
+
+
+# Each letter of these texts tells whose it is: the template's, or that of a field of a message.
+OWNERS = {
+    "a ": Owner(-1, "", True),
+    "bcßs": Owner(0, "content", False),
+    "de": Owner(0, "role", True),
+    "f\n\t": Owner(1, "content", False),
+}
+OF_LETTER = {letter: owner for letters, owner in OWNERS.items() for letter in letters}
+SEPARATORS = ("a", "b", "ab", "d", "f", " ", None)
+PLAIN = ("strip", "lstrip", "rstrip", "split", "rsplit", "upper", "lower", "casefold", "swapcase", "capitalize")
+BY_SEPARATOR = ("removeprefix", "removesuffix", "partition", "rpartition")
+KEEPING: dict[str, Callable[[Any], Any]] = {
+    "without arguments": lambda text: [getattr(text, name)() for name in PLAIN],
+    "by characters": lambda text: [getattr(text, name)(by) for name in PLAIN[:5] for by in SEPARATORS],
+    "by a separator": lambda text: [getattr(text, name)(by) for name in BY_SEPARATOR for by in SEPARATORS[:-1]],
+    "split once": lambda text: [text.split("b", 1), text.rsplit("b", 1), text.split(None, 1)],
+    "parts": lambda text: [
+        text[1:-1],
+        text[5:1],
+        text[::-2],
+        text[-1:],
+        [*text],
+        [text[at] for at in range(len(text))],
+    ],
+    "lines": lambda text: [text.splitlines(), text.splitlines(True)],
+    "several": lambda text: [text + "x" + text, text * 3, 2 * text, text * 0, text[:2] + text[1:]],
+    "join": lambda text: [text.join(["x", text, "y"]), text[:1].join(text)],
+    "replace": lambda text: [text.replace(by, "x", most) for by in SEPARATORS[:-1] for most in (-1, 1)],
+    "format": lambda text: (text[:0] + "%s-%s%%") % (text, "x"),
+}
+CALLS = KEEPING | {
+    "title": lambda text: [text.title(), text.translate({97: "x"})],
+    "width": lambda text: [text.center(9, "x"), text.ljust(9), text.rjust(9, "x"), text.zfill(9)],
+    "tabs": lambda text: [text.expandtabs(), text.expandtabs(2)],
+    "repr": lambda text: (text[:0] + "<%r>") % text,
+}
+
+
+def strings(found: Any) -> list[Any]:
+    return [text for each in found for text in strings(each)] if isinstance(found, list | tuple) else [found]
+
+
+@pytest.mark.parametrize("name", CALLS)
+@given(letters=st.lists(st.sampled_from([*OF_LETTER]), max_size=12))
+@example(letters=[*"a bß\tdc f\nab"])
+def test_methods_are_those_of_str_and_each_letter_keeps_its_owner(name: str, letters: list[str]) -> None:
+    text = OwnedText().join([made(letter, OF_LETTER[letter]) for letter in letters])
+    assert type(text) is OwnedText
+    found, expected = strings(CALLS[name](text)), strings(CALLS[name]("".join(letters)))
+    assert found == expected
+    for each in found:
+        start = 0
+        for stop, owner in owner_runs(each):
+            for letter in str.lower(each)[start:stop]:
+                first = OF_LETTER.get(letter, owner)
+                assert first.trusted or not owner.trusted
+                assert name not in KEEPING or owner[:2] == first[:2]
+            start = stop
+        assert start == len(each)

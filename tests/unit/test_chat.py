@@ -509,6 +509,20 @@ def test_options_that_are_refused(options: dict[str, Any], told: str) -> None:
         TOK.chat(said("x"), **options)
 
 
+# Each would make 10 GB or more: no memory is taken for what is too large.
+HUGE = (
+    *(f"('a' | safe).{call}(9999999999)" for call in ("center", "ljust", "rjust", "zfill")),
+    *("('a\t' | safe).expandtabs(9999999999)", "('%9999999999d' | safe) % 1"),
+    *(f"(('a' * 99999){safe}).translate({{97: 'b' * 999999}})" for safe in ("", " | safe")),
+    *(f"(('a' * 99999){safe}).replace('a', 'b' * 999999)" for safe in ("", " | safe")),
+    *(f"(('a' * 999999){safe}).join(['b'] * 99999)" for safe in ("", " | safe")),
+    "('' | safe).join(['b' * 999999] * 99999)",
+    *("('a\n' * 99999) | indent('b' * 999999)", "('a ' * 99999) | wordwrap(1, wrapstring='b' * 999999)"),
+    *(f"[['b' * 9999] * 9999999] | {name}" for name in ("upper", "pprint", "e", "replace('x', 'y')", "wordcount")),
+    "('a' * 60000000) | list",
+)
+
+
 @pytest.mark.parametrize(
     "template",
     [
@@ -541,6 +555,7 @@ def test_options_that_are_refused(options: dict[str, Any], told: str) -> None:
             "{{ ([[1] * 9999] * 99999) | sum(start=[]) }}",
             "{{ '%*d' % (1, 2) }}",
         ),
+        *(f"{{% set x = {call} %}}" for call in HUGE),
     ],
 )
 def test_templates_that_make_too_much_are_stopped(template: str) -> None:  # H5

@@ -15,6 +15,7 @@ MOST_TEXT = 1 << 26  # characters of any string that a template makes, or elemen
 MOST_WORK = 1 << 32  # characters of all strings that a rendering makes, about a second
 LARGE = 1 << 12  # characters of a string that counts
 RUN = 256  # characters that a change of origin takes as long as
+PART = 1 << 13  # characters that a part of a text counts as: half a million of them
 MOST_RUNS = 1 << 20  # changes of origin in a string: each takes as much memory as 100 characters
 FEW_RUNS = 64  # of two strings that are added without a loop
 NODE = 64  # characters that an element of a list or dict counts as, where all of them are visited
@@ -191,11 +192,7 @@ class OwnedText(str):
 
     def replace(self, old: str, new: str, count: SupportsIndex = -1, /) -> OwnedText:
         """Replace text; what is put into text of others is no longer trusted (H2)."""
-        most = index(count)
-        str.replace("", old, new)  # raises TypeError for what is no string
-        found = str.count(self, old)
-        times = found if most < 0 else min(found, most)
-        limit(len(self) + times * max(0, len(new) - len(old)))
+        times = check_replaced(self, old, new, index(count))
         if not times:
             return self
         if not (is_trusted(self) and is_trusted(old)):
@@ -270,11 +267,12 @@ class OwnedText(str):
 
     def expandtabs(self, tabsize: SupportsIndex = 8) -> OwnedText:
         """Return the text with spaces for tabs."""
-        limit(str.count(self, "\t") * check_width(tabsize))
+        check_tabs(self, tabsize)
         return owned(str.expandtabs(self, tabsize), self)
 
     def translate(self, table: Any, /) -> OwnedText:
         """Return the text with other characters."""
+        check_table(self, table)
         return owned(str.translate(self, table), self, table)
 
 
@@ -301,6 +299,50 @@ class Safe(Markup):
 
     def __radd__(self, other: Any, /) -> Safe:
         return NotImplemented if not isinstance(other, str) else _safe_join(_escaped(other), self)
+
+    # What makes longer text, within the limits of `OwnedText`.
+
+    def __mod__(self, values: Any, /) -> Safe:
+        check_format(self, values)
+        return super().__mod__(values)
+
+    def join(self, strings: Iterable[Any], /) -> Safe:
+        """Return the strings with this text between them."""
+        pieces = [*strings]
+        limit(len(self) * len(pieces))
+        weigh(pieces)
+        return super().join(pieces)
+
+    def replace(self, old: str, new: str, count: SupportsIndex = -1, /) -> Safe:
+        """Replace text."""
+        check_replaced(self, old, self.escape(new), index(count))
+        return super().replace(old, new, count)
+
+    def center(self, width: SupportsIndex, fill: str = " ", /) -> Safe:
+        """Return the text in the middle of a width."""
+        return super().center(check_width(width), fill)
+
+    def ljust(self, width: SupportsIndex, fill: str = " ", /) -> Safe:
+        """Return the text at the left of a width."""
+        return super().ljust(check_width(width), fill)
+
+    def rjust(self, width: SupportsIndex, fill: str = " ", /) -> Safe:
+        """Return the text at the right of a width."""
+        return super().rjust(check_width(width), fill)
+
+    def zfill(self, width: SupportsIndex, /) -> Safe:
+        """Return the text after zeros."""
+        return super().zfill(check_width(width))
+
+    def expandtabs(self, tabsize: SupportsIndex = 8) -> Safe:
+        """Return the text with spaces for tabs."""
+        check_tabs(self, tabsize)
+        return super().expandtabs(tabsize)
+
+    def translate(self, table: Any, /) -> str:
+        """Return the text with other characters."""
+        check_table(self, table)
+        return super().translate(table)
 
 
 for _type, _name in ((OwnedText, "str"), (Record, "dict"), (Safe, "Markup")):  # so templates and their errors call them
@@ -376,8 +418,8 @@ def owner_runs(text: str) -> Runs:
 
 def cut(text: OwnedText, start: int, stop: int) -> OwnedText:
     """Return text[start:stop], with start <= stop."""
-    if len(text._runs) > FEW_RUNS or stop - start > LARGE:
-        spend(min(stop, len(text)) - start + RUN * len(text._runs))
+    large = len(text._runs) > FEW_RUNS or stop - start > LARGE
+    spend(PART + (min(stop, len(text)) - start + RUN * len(text._runs) if large else 0))
     found, runs = str.__new__(OwnedText, str.__getitem__(text, slice(start, stop))), text._runs
     size = len(found)
     if not size:
@@ -572,6 +614,26 @@ def check_width(width: SupportsIndex) -> int:
     if (number := index(width)) > MOST_WIDTH:
         raise LimitError(f"it asks for a width of {number:,}, more than {MOST_WIDTH:,}")
     return number
+
+
+def check_tabs(text: str, tabsize: SupportsIndex) -> None:
+    """Raise LimitError for tabs that become too much."""
+    limit(str.count(text, "\t") * check_width(tabsize))
+
+
+def check_replaced(text: str, old: str, new: str, most: int) -> int:
+    """Return how often text is replaced, at most `most` times unless that is negative; LimitError for too much."""
+    str.replace("", old, new)  # raises TypeError for what is no string
+    found = str.count(text, old)
+    times = found if most < 0 else min(found, most)
+    limit(len(text) + times * max(0, len(new) - len(old)))
+    return times
+
+
+def check_table(text: str, table: Any) -> None:
+    """Raise LimitError for a table whose longest entry, for each character, is too much."""
+    entries = table.values() if isinstance(table, Mapping) else table if isinstance(table, list | tuple) else ()
+    limit(len(text) * max((len(entry) for entry in entries if isinstance(entry, str)), default=1))
 
 
 def check_format(text: str, values: object) -> None:

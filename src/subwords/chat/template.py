@@ -463,7 +463,7 @@ def _tojson(
 
 def _owned(name: str) -> Callable[..., Any]:
     """Return a filter whose text has the only owner among its arguments, and is not trusted."""
-    plain = _bounded(name) if name in ("indent", "center", "truncate", "wordwrap") else DEFAULT_FILTERS[name]
+    plain = _bounded(name)
 
     @wraps(plain)
     def filtered(*args: Any, **options: Any) -> Any:
@@ -480,17 +480,22 @@ _OWNED = (
     *("title", "indent", "center", "truncate", "wordwrap", "escape", "e", "forceescape", "urlencode", "xmlattr"),
     *("striptags", "urlize", "pprint", "filesizeformat"),
 )
+_BOUNDED = ("batch", "slice", "round", "upper", "lower", "trim", "capitalize", "wordcount")
+_REPEATING = frozenset({"indent", "wordwrap", "urlize"})  # their other texts are put in for a line, or a word
 
 
 def _bounded(name: str) -> Callable[..., Any]:
-    """Return a filter that refuses large numbers after its value."""
+    """Return a filter that refuses a large value, large numbers after it, and text that it may put in too often."""
     plain = DEFAULT_FILTERS[name]
 
     @wraps(plain)
     def filtered(*args: Any, **options: Any) -> Any:
+        room = owned_text.weigh(args)
         for value in (*args[1:], *options.values()):
             if type(value) is int:
                 owned_text.check_width(value)
+            elif isinstance(value, str) and name in _REPEATING:
+                owned_text.limit(len(value) * (owned_text.MOST_TEXT - room))
         return plain(*args, **options)
 
     return filtered
@@ -499,6 +504,13 @@ def _bounded(name: str) -> Callable[..., Any]:
 @wraps(DEFAULT_FILTERS["join"])
 def _join(eval_ctx: nodes.EvalContext, value: Any, d: str = "", attribute: Any = None) -> Any:
     return DEFAULT_FILTERS["join"](eval_ctx, value, OwnedText(printed(d)), attribute)
+
+
+@wraps(DEFAULT_FILTERS["replace"])
+def _replace(eval_ctx: nodes.EvalContext, value: Any, *args: Any, **options: Any) -> str:
+    text = value if isinstance(value, str) else printed(value)
+    found: str = DEFAULT_FILTERS["replace"](eval_ctx, text, *args, **options)
+    return found
 
 
 @wraps(DEFAULT_FILTERS["sum"])
@@ -532,8 +544,9 @@ class Environment(ImmutableSandboxedEnvironment):
     def __init__(self) -> None:
         super().__init__(trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, loopcontrols])
         self.filters |= {name: _owned(name) for name in _OWNED}
-        self.filters |= {name: _bounded(name) for name in ("batch", "slice", "round")}
+        self.filters |= {name: _bounded(name) for name in _BOUNDED}
         self.filters |= {"tojson": _tojson, "join": _join, "sum": _sum, "format": _format, "safe": owned_text.mark_safe}
+        self.filters["replace"] = _replace
         self.filters["string"] = lambda value: value if isinstance(value, str) else OwnedText(printed(value))
         del self.globals["lipsum"]
         self.globals |= {"raise_exception": _raise_exception, "strftime_now": _strftime_now}

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import subwords
+from inside import CTC, ByteFallback, DecoderSequence, Fuse
 from subwords import InputError
 
 TEXT = "Hello world again, the naïve café says: 你好 🙂!\n\tdon't do not  stop."
@@ -43,8 +44,9 @@ def check_streams(tok: subwords.Tokenizer, ids: list[int]) -> None:
         pieces = [stream.step(index) for index in ids[at:]]
         expected = whole[same(prompt, whole) :]
         assert "".join(pieces) + stream.finish() == expected
-        at_once = tok.stream(prompt=iter(ids[:at]))
-        assert at_once.step(ids[at:]) + at_once.finish() == expected
+        for kind in (tuple, iter):
+            at_once = tok.stream(prompt=kind(ids[:at]))
+            assert at_once.step(ids[at:]) + at_once.finish() == expected
 
 
 def check_bytes(tok: subwords.Tokenizer, ids: list[int]) -> None:
@@ -103,6 +105,23 @@ def test_byte_tokens_and_special_tokens() -> None:
     assert tok.token_bytes(newline) == b"\n" and tok.token_bytes(end) == b"<end>"
     with pytest.raises(InputError, match="expected an id from 0"):
         tok.token_bytes(tok.vocab_size)
+
+
+def test_byte_tokens_of_a_decoder_of_many_steps() -> None:
+    tok = subwords.train(WORDS, vocab_size=320, byte_level=False, byte_fallback=True)
+    index = tok.token_to_id("<0xE4>")
+    assert index is not None
+    for first, data in ((ByteFallback(), b"\xe4"), (Fuse(), b"<0xE4>")):
+        other = tok.with_(decoder=DecoderSequence((first, Fuse(), CTC())))
+        assert other.token_bytes(index) == data
+        assert other.token_bytes(other.encode("Hello")[-1]) == tok.token_bytes(tok.encode("Hello")[-1])
+
+
+def test_tokens_of_normalized_text_have_that_text() -> None:
+    tok = subwords.train(WORDS, vocab_size=300, normalizer="lowercase").with_tokens(["<AB>", "<c>"], normalized=True)
+    ids = tok.encode("Hello <Ab> <C>", special="allow")
+    assert {tok.token_to_id("<AB>"), tok.token_to_id("<c>")} < {*ids}
+    assert tok.decode(ids) == "".join(tok.stream().feed(ids)) == "hello <ab> <c>"
 
 
 def test_prompts_with_special_tokens_left_out() -> None:

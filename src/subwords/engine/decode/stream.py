@@ -215,7 +215,6 @@ class DecodeStream:
         self._log: list[int] = []  # ids that it has not read
         self._is_finished = False
         self._shown = ""  # the rest of the prompt's text, which is not returned
-        self._ready = _UNKNOWN  # finds an id in the table
         self._node = 0  # the part of a stop at the end, which waits
         self._marks: deque[tuple[int, int]] = deque(
             [_START]
@@ -327,7 +326,7 @@ class DecodeStream:
     def _find_state(self) -> _State | None:
         """Return the state; use the table if it is REST."""
         state = self._state
-        self._ready = self._table.rest.get if state == REST else _UNKNOWN
+        self._ready = self._table.rest.get if state == REST else _UNKNOWN  # finds an id in the table
         return state
 
     def _new(self, text: Traced) -> Traced:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import random
 import signal
@@ -123,6 +124,23 @@ def test_a_folder_is_held_by_one(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match="cannot write to folder"), only_one(tmp_path / "file"):
         pass
+
+
+def test_a_folder_that_cannot_be_made_is_no_endless_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with pytest.raises(InputError, match="cannot write to folder x: No such file"), only_one(Path("x")):
+        pass
+
+
+def test_a_file_system_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", refused)
+    with only_one(tmp_path / "x"):
+        assert (tmp_path / "x").is_dir()
 
 
 def test_a_clock_that_jumps(tmp_path: Path) -> None:

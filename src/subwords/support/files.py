@@ -579,6 +579,7 @@ if sys.platform != "win32":
     import fcntl
 
 NAME = "lock"
+MOST_TRIES = 100  # to make it: others may delete the folder meanwhile
 
 
 @contextmanager
@@ -598,6 +599,7 @@ def only_one(folder: Path) -> Iterator[None]:
 
 def _held(folder: Path) -> int:
     """Return the descriptor that holds the folder, or -1 without locks."""
+    tries = MOST_TRIES
     while True:
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -605,7 +607,8 @@ def _held(folder: Path) -> int:
                 return -1
             lock = os.open(folder / NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         except OSError as error:
-            if isinstance(error, FileNotFoundError) and not is_remote(folder):
+            tries -= 1
+            if isinstance(error, FileNotFoundError) and tries and not is_remote(folder):
                 continue  # the process that held it has just deleted it
             raise InputError(f"cannot write to folder {folder}: {error.strerror}") from None
         try:

@@ -178,6 +178,13 @@ def test_sum_with_nothing_is_the_same() -> None:
     assert list(none + none) == []
 
 
+def test_sum_of_a_list() -> None:
+    a, b, c = (made(words) for words in ({b"x": 1}, {b"x": 2, b"y": 3}, {b"z": 4}))
+    assert list(sum([a, b, c])) == list(a + b + c)
+    with pytest.raises(InputError, match="expected word counts to add"):
+        1 + a
+
+
 def test_sum_beyond_32_bits_does_not_wrap() -> None:
     got = made({b"x": 2**62, b"y": 2**32 - 1}) + made({b"y": 2**32, b"x": 7})
     assert list(got) == [(b"x", 2**62 + 7), (b"y", 2**33 - 1)]

@@ -303,13 +303,20 @@ def test_refusals(tmp_path: Path) -> None:
     (tmp_path / "y.manifest.json").write_text(json.dumps({"version": 1}))
     with pytest.raises(FormatError, match="expected the manifest"):
         files.open(tmp_path / "y.manifest.json")
+    with pytest.raises(InputError, match=r"cannot read file .*none\.manifest\.json"):
+        files.check(tmp_path / "none.manifest.json")
+    (tmp_path / "x.manifest.json").write_bytes(manifest().replace(b'"version": 1', b'"version": 2'))
+    with pytest.raises(FormatError, match="expected a manifest of version 1, found 2"):
+        files.open(tmp_path / "x.manifest.json")
     assert shard_path(Path("a/b.bin"), 12) == Path("a/b-00012.bin")
 
 
 def test_a_changed_file_is_found(tmp_path: Path) -> None:
     path = tmp_path / "x.npy"
     shards = write_shards(path, blocks([[1, 2]]), FORMATS["npy"], np.dtype("<u2"))
-    write_manifest(manifest_path(path), Manifest(Contents("npy", "uint16", 300), tuple(shards)))
+    told = Manifest(Contents("npy", "uint16", 300), tuple(shards))
+    write_manifest(manifest_path(path), told)
+    assert told.tables()[0].rows == [("x.npy", 1, 2, sum(file.bytes for file in shards[0].files))]
     data = bytearray(path.read_bytes())
     data[-1] ^= 1
     path.write_bytes(data)

@@ -106,6 +106,9 @@ STATEFUL = {
     "{% for m in rest %}{{ loop.index }}" + _SAID + "{% endfor %}",
     "changed": "{% for m in messages %}{{ loop.changed(m.role) }}" + _SAID + "{% endfor %}",
     "joiner": "{% set comma = joiner(',') %}{% for m in messages %}{{ comma() }}" + _SAID + "{% endfor %}",
+    "cycler": "{% set turn = cycler('a', 'b', 'c') %}{% for m in messages %}{{ turn.next() }}" + _SAID + "{% endfor %}",
+    "name before a condition": "{% set ns = namespace(all='') %}{% for m in messages %}{% set text = m.content[:1] %}"
+    "{% if m.role != 'system' %}{% set ns.all = ns.all ~ text %}{% endif %}{{ ns.all }}" + _SAID + "{% endfor %}",
     "iterator": "{% set them = messages | map(attribute='role') %}{% for m in messages %}{{ them | first }}"
     + _SAID
     + "{% endfor %}",

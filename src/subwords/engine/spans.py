@@ -102,7 +102,7 @@ class SpanFinder:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._sizes = sizes = engine.segmenter.id_sizes
-        self._unknown = sizes is not None and len(sizes.kinds) > 0 and bool(np.any(sizes.sizes == layout.UNKNOWN_RUN))
+        self._unknown = sizes is not None and len(sizes.kinds) > 0
         self._words = _words_of(engine.encoder, engine.splitter)
 
     @cached_property

@@ -56,6 +56,13 @@ def test_shards_over_more_shards(tok: Tokenizer, form: Any, sizes: Any, tmp_path
     assert read(tok, tmp_path / "ids.manifest.json") == NEW
 
 
+def test_over_a_damaged_manifest(tok: Tokenizer, tmp_path: Path) -> None:
+    tok.encode_files(OLD, tmp_path / "ids.npy")
+    (tmp_path / "ids.manifest.json").write_text("{")
+    tok.encode_files(NEW, tmp_path / "ids.npy")
+    assert read(tok, tmp_path / "ids.manifest.json") == NEW
+
+
 @pytest.mark.parametrize("name", ["ids.idx", "ids.bin", "ids", "ids.data"])
 def test_files_of_megatron_have_their_suffixes(tok: Tokenizer, name: str, tmp_path: Path) -> None:
     tok.encode_files(NEW, tmp_path / name, format="megatron")

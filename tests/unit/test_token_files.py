@@ -104,6 +104,9 @@ def test_a_shuffle_depends_on_seed_and_shard_alone(tmp_path: Path) -> None:
         for size, seed in ((3, 5), (50, 5), (50, 6))
     ]
     assert sums[0] == sums[1] != sums[2]
+    kind, dtype = FORMATS["npy"], np.dtype("<u2")
+    first = write_shards(tmp_path / "x.npy", blocks(rows), kind, dtype, shuffle=5, shard_size=10**6)[0].files[0]
+    assert first.sha256 == sums[0][0].sha256  # the only shard is as the one file
 
 
 def test_numpy_reads_npy_and_raw_ids(tmp_path: Path) -> None:

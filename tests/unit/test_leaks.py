@@ -11,7 +11,7 @@ import os
 import sys
 import time
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from mmap import mmap
 from pathlib import Path
 from typing import Any
@@ -96,6 +96,15 @@ def paths(tok: subwords.Tokenizer, folder: Path) -> dict[str, tuple[Callable[[An
             for kind, argument in arguments.items():
                 found[f"{what}{name}, {kind}"] = call, argument
     return found
+
+
+@pytest.fixture(autouse=True)
+def quick_collections() -> Iterator[None]:
+    """What is there already is left out of collections, which are many: after thousands of tests each takes seconds."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 def watched(tok: subwords.Tokenizer, argument: Any) -> list[Any]:

@@ -146,6 +146,7 @@ def test_two_processes_fill_one_cache(tmp_path: Path) -> None:
     assert run([ONE_KERNEL], tmp_path) == ("compiled", False)
 
 
+@pytest.mark.sweep
 def test_two_processes_of_sixteen_threads_fill_one_cache(tmp_path: Path) -> None:
     tok, words = subwords.load("demo"), ["low", " lower", "é", " 文字", "\n\n", "  2024", "'s", "<|x|>", "q" * 40]
     rng = random.Random(3)

@@ -126,7 +126,7 @@ def test_a_second_run_does_only_what_is_missing(tmp_path: Path, monkeypatch: pyt
     count_to(source, tmp_path / "x", run=run)
     assert {mark: mark.stat().st_mtime_ns for mark in marks[1:]} == times
     assert marks[0].exists()
-    marks[0].write_bytes(marks[0].read_bytes()[:-9])  # a damaged mark is none
+    marks[0].write_bytes(marks[0].read_bytes()[:-9])  # a damaged mark counts as missing
     count_to(source, tmp_path / "x", run=run)
     assert {mark: mark.stat().st_mtime_ns for mark in marks[1:]} == times
     json.loads(marks[0].read_bytes())

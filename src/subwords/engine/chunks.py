@@ -25,7 +25,7 @@ KINDS: dict[str, tuple[Kind, ...]] = {  # what is tried where no place of a kind
     "token": ("token",),
 }
 FEW = 32  # places that are all tried
-MANY = 256  # places that are not tried one by one, the best first
+MANY = 256  # characters after the last cut that fits: with more, the longest part is sought before places of a kind
 FIRST = 0.9  # of the expected characters of a part are counted first: a part that is too long is counted in vain
 NEARLY = 6  # ids that a part may still have when one cut after another is tried
 MOST_SIZE = 1 << 40

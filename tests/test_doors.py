@@ -85,4 +85,4 @@ def test_training_loops_have_the_interface_of_the_real_package(name: str) -> Non
 def test_every_door_of_the_tables_has_a_recipe() -> None:
     named = {package for recipe in RECIPES for package in packages(recipe)}
     doors = {"pyarrow", "polars", "duckdb", "pandas", "datasets", "langchain_text_splitters", "llama_index", "litellm"}
-    assert doors | {"chonkie", "datatrove", "dolma"} <= named
+    assert doors | {"chonkie", "datatrove", "sentence_transformers"} <= named

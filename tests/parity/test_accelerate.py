@@ -312,6 +312,9 @@ def test_what_is_not_answered_is_counted_or_refused(fresh: tuple[Any, Any]) -> N
     ours("a", split_special_tokens=True)
     ours("a", split_special_tokens=True)
     assert ours.fallbacks == {"is_split_into_words": 1, "split_special_tokens": 2}
+    for copied in (copy.copy(ours), copy.deepcopy(ours)):
+        copied([["a", "b"]], is_split_into_words=True)
+    assert ours.fallbacks["is_split_into_words"] == 3
     with pytest.raises(InputError, match="`is_split_into_words` of this call"):
         strict([["a", "b"]], is_split_into_words=True)
     assert strict("a b")["input_ids"] == original("a b")["input_ids"]

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -578,7 +579,7 @@ def test_another_site_cannot_frame_or_read_the_page(
 
 def test_panels_that_exist_are_shown(browser: webdriver.Chrome, folder: Path) -> None:
     some = Panels(
-        audit=lambda tok: [PanelFinding("error", "unreachable", f"<b>1 of {tok.vocab_size}</b>", (3,))],
+        audit=lambda tok: [PanelFinding("error", "unreachable", f"<b>1 of {tok.vocab_size}</b>", (3,), "why <i>")],
         evaluate=lambda toks, text: MetricTable(
             (("characters", tuple(len(text) for _ in toks)), ("mean", (1, 0.5)), ("none", (None, "x")))
         ),
@@ -599,9 +600,9 @@ def test_panels_that_exist_are_shown(browser: webdriver.Chrome, folder: Path) ->
         assert "are read as text here" in page.one("#evaluation-body p").text
         page.one("#special").click()
         page.all("#audit button")[1].send_keys(Keys.ENTER)
-        page.wait(lambda: page.all("#audit tbody tr"))
+        page.wait(lambda: page.all("#audit li"))
         size = TOKENIZERS["unigram"].vocab_size
-        assert page.one("#audit tbody tr").text == f"error unreachable <b>1 of {size}</b>"
+        assert page.one("#audit section").text == f"error unreachable (1)\nWhy <i>.\n<b>1 of {size}</b>"
         page.select(0, 1)
         assert page.one("#steps .before").text == "<i> lower"
     browser.get("about:blank")
@@ -758,7 +759,13 @@ def test_one_text_has_one_number_of_tokens(browser: webdriver.Chrome, folder: Pa
 
 def test_a_part_of_a_character_tells_the_character_and_rows_begin_at_one_edge(page: Page) -> None:
     page.put("a 👍 b")
-    assert "👍" in page.run("return [...document.querySelectorAll('[data-of]')].map((one) => one.dataset.of)")
+    groups = (
+        "return [...document.querySelectorAll('.column:first-child [data-part]')]"
+        ".map((e) => [e.dataset.of ?? '', e.dataset.part])"
+    )
+    assert page.run(groups) == [["👍", "first part"], ["", "part"], ["", "part"], ["", "part last"]]
+    page.put("x 👩‍🚀 東 " * 3)  # an emoji of three code points is one group
+    assert [of for of, _ in page.run(groups) if of] == ["👩\\u200d🚀", "東"] * 3
     page.size(420, 800)
     page.put("low lower lowest " * 20)
     lefts = page.run(
@@ -769,4 +776,23 @@ def test_a_part_of_a_character_tells_the_character_and_rows_begin_at_one_edge(pa
     )
     assert len(lefts) > 2
     assert max(lefts) - min(lefts) < 1
+    page.size(1200, 900)
+
+
+def test_no_token_has_the_color_of_its_left_neighbour_and_the_bar_of_a_phone_shows_every_fact(page: Page) -> None:
+    colors = (
+        "return [...document.querySelectorAll('.column')].map((column) => [...column.querySelectorAll('button.chip')]"
+        ".map((e) => [e.classList.contains('special') ? '' : getComputedStyle(e).backgroundColor, e.dataset.ends]))"
+    )
+    for text in ("text ext t t t t tt", "low\nlow low lower est est " * 30):
+        page.put(text)
+        for column in page.run(colors):
+            assert all(left[0] != right[0] or not left[0] for left, right in pairwise(column) if not left[1])
+    page.size(390, 800)
+    page.run("document.querySelector('button.chip').focus()")
+    beyond = (
+        "const edge = document.documentElement.clientWidth; return [...document.querySelectorAll('#detail dd')]"
+        ".filter((e) => e.getBoundingClientRect().right > edge).length"
+    )
+    assert page.all("#detail dd") and page.run(beyond) == 0
     page.size(1200, 900)

@@ -166,6 +166,30 @@ def test_encode_shows_colors_where_they_are_wanted(tmp_path: Path, monkeypatch: 
         assert "--color shows tokens on the terminal" in run(*arguments, "--color", *more, code=2).stderr
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("study", "explain", "demo", "--text", "unhappiness 東 <|endoftext|>"),
+        ("study", "explain", "demo", "--special", "allow", "--text", "a<|endoftext|>"),
+        ("study", "why-not", "demo", "--text", " tokenizers"),
+        ("study", "explain-training", "SOURCE", "--vocab-size", "12", "--alphabet", "corpus"),
+        ("study", "explain-training", "SOURCE", "--vocab-size", "14", "--algorithm", "unigram"),
+    ],
+    ids=lambda command: " ".join(command[1:4]),
+)
+def test_explanations_show_tokens_on_colors_where_they_are_wanted(
+    command: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "small.txt").write_text("low lower lowest\n" * 9, "utf-8")
+    given = [str(tmp_path / "small.txt") if each == "SOURCE" else each for each in command]
+    plain = run(*given).stdout
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    painted = run(*given).stdout
+    assert PAINT.sub("", painted) == plain
+    assert len(PAINT.findall(painted)) >= 4
+    assert "\x1b" not in run(*given, "--json").stdout
+
+
 # --- HTML
 
 

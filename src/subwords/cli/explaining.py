@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import os
+import sys
+from collections.abc import Callable, Iterable
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 import click
 
@@ -29,10 +31,7 @@ from subwords.cli.console import (
 )
 from subwords.cli.options import add_options, command, family_options, reading_from, reading_options, refuse_reading
 from subwords.support.errors import InputError
-
-if TYPE_CHECKING:
-    from subwords.support.report import Report
-
+from subwords.support.render import painted, uses_color
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Printing of explanations: as text, as JSON, or as an HTML page.
@@ -40,12 +39,22 @@ if TYPE_CHECKING:
 html_option = click.option("--html", type=INPUT, metavar="FILE", help="Write a page of HTML instead of text.")
 
 
-def print_explained(found: Report, html: Path | None, as_json: bool, title: str) -> None:
+class _Explained(Protocol):
+    """An explanation, whose tokens are written in a way that is chosen."""
+
+    def lines(self, written: Callable[[str], str] = ...) -> Iterable[str]: ...
+    def to_dict(self) -> dict[str, Any]: ...
+    def _repr_html_(self) -> str: ...
+
+
+def print_explained(found: _Explained, html: Path | None, as_json: bool, title: str) -> None:
     """Print an explanation, or write it to a file: a page of that title, in the style of the local page."""
     if html is not None and as_json:
         raise click.UsageError("expected one of --html and --json, not both")
     if html is None:
-        click.echo(json.dumps(found.to_dict()) if as_json else str(found))
+        color = not as_json and uses_color(sys.stdout, os.environ)
+        text = json.dumps(found.to_dict()) if as_json else "\n".join(found.lines(painted if color else repr))
+        click.echo(text, color=color)
         return
     from subwords.study.page import page_files
     from subwords.support.render import page, panel

@@ -10,6 +10,7 @@ import copyreg
 from array import array
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from functools import cache, cached_property, lru_cache
 from importlib import import_module
 from itertools import chain
@@ -149,12 +150,29 @@ class Accelerated:
 
     @property
     def fallbacks(self) -> Counter[str]:
-        """How many calls went to the original's methods, by the argument that was the reason."""
+        """How many calls went to the original's methods, by the argument that was the reason; those of copies too."""
         return self._subwords.fallbacks
 
     def save_pretrained(self, *args: Any, **options: Any) -> Any:
         """Save what the original saves."""
         return _original(self).save_pretrained(*args, **options)
+
+    def __copy__(self) -> Any:
+        return self._copied(None)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return self._copied(memo)
+
+    def _copied(self, memo: dict[int, Any] | None) -> Any:
+        """Return a copy with the same `fallbacks`: vLLM answers with copies, and users ask the tokenizer they have."""
+        make, args, *state = self.__reduce__()
+        found = make(*(args if memo is None else deepcopy(args, memo)))
+        if memo is not None:
+            memo[id(self)] = found
+        for each in state:
+            found.__dict__.update(each if memo is None else deepcopy(each, memo))
+        found._subwords.fallbacks = self.fallbacks
+        return found
 
     def __reduce__(self) -> Any:
         state: Any = super().__getstate__()
@@ -496,6 +514,8 @@ _OF_DECODE = {"clean_up_tokenization_spaces", "use_source_tokenizer"}
 def _decode(self: Any, token_ids: Any, skip_special_tokens: bool = False, **options: Any) -> Any:
     """Return the text of ids, or of lists of ids, as the original does."""
     state: _State = self._subwords
+    if type(token_ids) is int:
+        token_ids = [token_ids]
     if type(token_ids) is list and (not token_ids or type(token_ids[0]) is int) and options.keys() <= _OF_DECODE:
         engine = state.engine(self)
         if engine is not None and engine.decodes:

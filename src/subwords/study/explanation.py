@@ -38,6 +38,7 @@ from subwords.study.segments import (
 )
 from subwords.support.checks import check_instance
 from subwords.support.errors import InputError
+from subwords.support.render import Written
 from subwords.support.report import Report, Table, plain
 from subwords.tokenizer import engine_of, tokenizer_of
 
@@ -82,17 +83,17 @@ class TraceLike(Protocol):
         """The text of ids."""
 
 
-def lines_of(trace: TraceLike) -> Iterator[str]:
+def lines_of(trace: TraceLike, written: Written = repr) -> Iterator[str]:
     """Yield the lines."""
     yield f"{trace.family}, {len(trace.ids)} ids: {' '.join(map(str, trace.ids))}"
     for part in trace.parts:
         if isinstance(part, Added):
-            yield f"{part.span[0]}-{part.span[1]} added token {part.text!r} = {part.id}"
+            yield f"{part.span[0]}-{part.span[1]} added token {written(part.text)} = {part.id}"
             continue
         for change in part.changes:
             yield f"{change.span[0]}-{change.span[1]} normalized: {change.before!r} to {change.after!r}"
         for word in part.words:
-            yield from _word(trace, word)
+            yield from _word(trace, word, written)
     yield from _rules(trace)
 
 
@@ -107,44 +108,44 @@ def _rules(trace: TraceLike) -> Iterator[str]:
             yield f"  alternative {number}: {alternative}"
 
 
-def _word(trace: TraceLike, word: Word) -> Iterator[str]:
+def _word(trace: TraceLike, word: Word, written: Written) -> Iterator[str]:
+    def row_of(ids: Iterable[int]) -> str:
+        return " ".join(written(trace.tokens[index]) for index in ids) or "nothing"
+
     how = "" if word.alternative is None else f" (alternative {word.alternative})"
-    yield f"{word.span[0]}-{word.span[1]} word {word.text!r}{how}: {_quoted_row(trace, word.ids)}"
+    yield f"{word.span[0]}-{word.span[1]} word {word.text!r}{how}: {row_of(word.ids)}"
     found = word.segmentation
     if isinstance(found, Known | Unknown):
         yield f"    {found.why}"
     elif isinstance(found, Merging):
         row = [*found.symbols]
-        yield f"    {_quoted_row(trace, row)}"
+        yield f"    {row_of(row)}"
         for merge in found.merges:
             row[merge.place : merge.place + 2] = [merge.result]
             count = "" if merge.count is None else f", count {merge.count}"
-            pair = f"{trace.tokens[merge.left]!r} + {trace.tokens[merge.right]!r}"
-            yield f"    rank {merge.rank}{count}: {pair}: {_quoted_row(trace, row)}"
+            pair = f"{written(trace.tokens[merge.left])} + {written(trace.tokens[merge.right])}"
+            yield f"    rank {merge.rank}{count}: {pair}: {row_of(row)}"
     elif isinstance(found, Matching):
         for match in found.matches:
             longer = f"; {match.tried} longer candidates are not in the vocabulary" if match.tried else ""
-            yield f"    at {match.start}: {trace.tokens[match.id]!r}, the longest{longer}"
+            yield f"    at {match.start}: {written(trace.tokens[match.id])}, the longest{longer}"
     else:
-        yield from _lattice(trace, word, found)
+        yield from _lattice(word, found, written)
 
 
-def _lattice(trace: TraceLike, word: Word, found: Lattice) -> Iterator[str]:
+def _lattice(word: Word, found: Lattice, written: Written) -> Iterator[str]:
     def path(places: tuple[int, ...]) -> str:
-        return " ".join(repr(word.text[found.pieces[k].start : found.pieces[k].stop]) for k in places)
+        return " ".join(written(word.text[found.pieces[k].start : found.pieces[k].stop]) for k in places)
 
     yield f"    best {found.score:.4f}: {path(found.best)}"
     if found.runner_up is not None:
         yield f"    runner-up, {found.gap:.4f} less: {path(found.runner_up)}"
     for piece in found.pieces[:MOST_PIECES]:
         name = "unknown" if piece.id is None else str(piece.id)
-        yield f"      {piece.start}-{piece.stop} {word.text[piece.start : piece.stop]!r} {name} {piece.score:.4f}"
+        text = written(word.text[piece.start : piece.stop])
+        yield f"      {piece.start}-{piece.stop} {text} {name} {piece.score:.4f}"
     if len(found.pieces) > MOST_PIECES:
         yield f"      and {len(found.pieces) - MOST_PIECES} more pieces"
-
-
-def _quoted_row(trace: TraceLike, ids: tuple[int, ...] | list[int]) -> str:
-    return " ".join(f"{trace.tokens[index]!r}" for index in ids) or "nothing"
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -217,9 +218,9 @@ class Trace(Report):
             rows.append((repr(word.text), *word.span, " ".join(map(str, ids)), shown))
         return [Table(("word", "start", "stop", "ids", "tokens"), rows, "Words and their ids", "tab:trace")]
 
-    def lines(self) -> Iterable[str]:
-        """Return every step, in order."""
-        return lines_of(self)
+    def lines(self, written: Written = repr) -> Iterable[str]:
+        """Return every step, in order. written: how a token is written."""
+        return lines_of(self, written)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from subwords.study.explanation import Trace, explain, word_explainer
 from subwords.study.segments import Added, BPEWords, Lattice, Merging, Stretch, UnigramWords, Word, WordPieceWords
 from subwords.support.checks import check_string
 from subwords.support.errors import InputError
+from subwords.support.render import Written
 from subwords.support.report import Report, Table
 from subwords.tokenizer import tokenizer_of
 
@@ -316,11 +317,11 @@ class WhyNot(Report):
         ]
         return [Table(("obstacle", "why", "without it", "ids then"), rows, "Why not one token", "tab:why-not")]
 
-    def lines(self) -> list[str]:
-        """Return the answer in words."""
+    def lines(self, written: Written = repr) -> list[str]:
+        """Return the answer in words. written: how a token is written."""
         if self.id is not None:
-            return [f"{self.text!r} is one token: {self.id} {self.tokens[0]!r}"]
-        named = " ".join(map(repr, self.tokens)) or "nothing"
+            return [f"{self.text!r} is one token: {self.id} {written(self.tokens[0])}"]
+        named = " ".join(map(written, self.tokens)) or "nothing"
         lines = [f"{self.text!r} is {self._number(self.ids)}: {named}"]
         for one in self.obstacles:
             lines.append(f"{one.kind}: {one.why}")

@@ -55,12 +55,13 @@ MOST_FINDINGS = 500
 
 @dataclass(frozen=True, slots=True)
 class PanelFinding:
-    """One finding of an audit: how bad it is, its kind, one sentence, and the ids of the tokens it is about."""
+    """One finding of an audit: severity, kind, one sentence, the ids of its tokens, and what its kind means."""
 
     severity: str
     kind: str
     message: str
     ids: tuple[int, ...] = ()
+    meaning: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +101,10 @@ def panels() -> Panels:
 def _audited(tok: Tokenizer) -> list[PanelFinding]:
     """Return the findings of `audit`, the worst first."""
     from subwords.study.auditing import audit
+    from subwords.study.findings import RULES
 
-    found = audit(tok, threads=1, progress=False).findings
-    return [PanelFinding(one.severity, one.rule, one.message, one.ids) for one in found[:MOST_FINDINGS]]
+    found = audit(tok, threads=1, progress=False).findings[:MOST_FINDINGS]
+    return [PanelFinding(one.severity, one.rule, one.message, one.ids, RULES[one.rule].summary) for one in found]
 
 
 def _evaluated(toks: Sequence[Tokenizer], text: str) -> MetricTable:

@@ -28,7 +28,7 @@ from subwords.models.wordpiece.train import first_tokens as wordpiece_tokens
 from subwords.normalize.resolve import NormalizerLike, SplitterLike
 from subwords.support.checks import check_choice, check_integer
 from subwords.support.errors import TrainingError
-from subwords.support.render import chip, page_chips, panel
+from subwords.support.render import Written, chip, page_chips, panel
 from subwords.support.report import Report, Table
 from subwords.training.count import counts_of
 from subwords.training.train import family_settings, splitting_rules
@@ -139,23 +139,23 @@ class TrainingTrace(Report):
         columns = ("left", "right", "token", "count", "tied") if merged else ("why", "pieces", "removed", "loss")
         return [Table(("step", *columns), rows, "Steps of training", "tab:training")]
 
-    def lines(self) -> Iterator[str]:
-        """Yield the words, and each step with the best candidates."""
+    def lines(self, written: Written = repr) -> Iterator[str]:
+        """Yield the words, and each step with the best candidates. written: how a token is written."""
         first = f"{len(self.alphabet)} first tokens"
         yield f"{self.algorithm}: {len(self.words)} words, {first}, {len(self.vocab)} at the end"
         for word in self.words:
-            yield f"  {word.count} x {word.word!r}: {_quoted_tokens(word.tokens)}"
+            yield f"  {word.count} x {word.word!r}: {_written_tokens(word.tokens, written)}"
         before = self.words
         for step in self.steps:
-            yield _title(step)
+            yield _title(step, written)
             if isinstance(step, MergeStep):
                 for pair in _best(step)[1:MOST_SHOWN]:
-                    yield f"    then {_quoted_tokens(pair.pair)}: {_score(self.algorithm, pair)}"
+                    yield f"    then {_written_tokens(pair.pair, written)}: {_score(self.algorithm, pair)}"
             else:
-                yield from _losses(step)
+                yield from _losses(step, written)
             for old, word in zip(before, step.words, strict=True):
                 if old.tokens != word.tokens:
-                    yield f"  {word.count} x {word.word!r}: {_quoted_tokens(word.tokens)}"
+                    yield f"  {word.count} x {word.word!r}: {_written_tokens(word.tokens, written)}"
             before = step.words
 
     def _repr_html_(self) -> str:
@@ -197,8 +197,8 @@ class TrainingTrace(Report):
         return "".join(parts)
 
 
-def _quoted_tokens(tokens: Sequence[str]) -> str:
-    return " ".join(map(repr, tokens))
+def _written_tokens(tokens: Sequence[str], written: Written) -> str:
+    return " ".join(map(written, tokens))
 
 
 def _score(algorithm: str, pair: PairScore) -> str:
@@ -211,22 +211,22 @@ def _best(step: MergeStep) -> list[PairScore]:
     return [step.chosen, *rest]
 
 
-def _title(step: MergeStep | PieceStep) -> str:
+def _title(step: MergeStep | PieceStep, written: Written = repr) -> str:
     if isinstance(step, PieceStep):
         return f"step {step.number}: {step.why}; {len(step.pieces)} pieces, loss {step.loss:.4f}"
     chosen = step.chosen
     score = _score("bpe" if chosen.score == chosen.count else "", chosen)
     tied = f"; {step.tied} pairs tied, and {step.tie}" if step.tied > 1 else ""
-    return f"step {step.number}: merge {_quoted_tokens(chosen.pair)} to {step.token!r}: {score}{tied}"
+    return f"step {step.number}: merge {_written_tokens(chosen.pair, written)} to {written(step.token)}: {score}{tied}"
 
 
-def _losses(step: PieceStep) -> Iterator[str]:
+def _losses(step: PieceStep, written: Written) -> Iterator[str]:
     if step.removed:
-        yield f"  removed {len(step.removed)}: {_quoted_tokens(step.removed)}"
+        yield f"  removed {len(step.removed)}: {_written_tokens(step.removed, written)}"
     known = [piece for piece in step.pieces if piece.loss is not None]
     for piece in sorted(known, key=lambda piece: piece.loss or 0.0)[:MOST_SHOWN]:
         kept = "kept" if piece.kept else "removed"
-        yield f"    {piece.piece!r}: score {piece.score:.4f}, loss if removed {piece.loss:.4f}, {kept}"
+        yield f"    {written(piece.piece)}: score {piece.score:.4f}, loss if removed {piece.loss:.4f}, {kept}"
 
 
 def _word_rows(words: Sequence[WordSplit]) -> str:

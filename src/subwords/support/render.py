@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TextIO
 
@@ -216,3 +216,15 @@ def colored(tokens: Iterable[str], *, color: bool) -> str:
         painted.append(f"\x1b[38;5;16;48;5;{ANSI_BACKGROUNDS[found]}m{text}\x1b[0m{chr(10) if ends else ''}")
         before = -1 if ends else found
     return "".join(painted).removesuffix("\n")
+
+
+Written = Callable[[str], str]  # how a token is written: as Python does, or on a background
+
+
+def painted(token: str) -> str:
+    r"""Return a token as Python writes it, on the background that it has on the local page.
+
+    >>> painted("a\n")
+    "\x1b[38;5;16;48;5;195m'a\\n'\x1b[0m"
+    """
+    return f"\x1b[38;5;16;48;5;{ANSI_BACKGROUNDS[color_of(token)]}m{token!r}\x1b[0m"

@@ -91,7 +91,8 @@ export class Column {
 
   // Elements before and after what changed are kept, untouched: a keystroke changes few of them.
   showChips(answer, view) {
-    const keys = keysOf(answer, view, this.actions.text());
+    const looks = looksOf(answer, view === "ids" ? null : this.actions.text());
+    const keys = keysOf(answer, view, looks);
     const old = this.keys;
     let first = 0, last = 0;
     while (first < old.length && first < keys.length && old[first] === keys[first]) first++;
@@ -99,7 +100,7 @@ export class Column {
     while (last < most && old[old.length - 1 - last] === keys[keys.length - 1 - last]) last++;
     const focused = this.chips.indexOf(document.activeElement);
     const gone = this.chips.slice(first, this.chips.length - last);
-    const fresh = keys.slice(first, keys.length - last).map((key, at) => this.button(answer, first + at, view));
+    const fresh = keys.slice(first, keys.length - last).map((key, at) => this.button(answer, first + at, view, looks[first + at]));
     const place = last ? this.chips[this.chips.length - last] : null;
     for (const chip of gone) {
       if (chip.nextSibling?.tagName === "BR") chip.nextSibling.remove();
@@ -124,16 +125,16 @@ export class Column {
     }
   }
 
-  button(answer, at, view) {
+  button(answer, at, view, look) {
     const id = answer.ids[at];
     const token = answer.vocabulary[id][TOKEN];
-    const classes = ["chip", answer.special[at] ? "special" : colorOf(token)];
+    const classes = ["chip", look.color];
     if (endsWord(answer, at)) classes.push("ends");
     if (answer.differs[at]) classes.push("differs");
     const says = `${visible(token) || "empty"}, id ${id}${answer.differs[at] ? ", tokenizers disagree" : ""}`;
     const found = element("button", {
       type: "button", class: classes.join(" "), tabindex: -1, "aria-label": says, "aria-describedby": "detail",
-      "data-ends": token.endsWith("\n") ? "yes" : null, "data-of": view === "ids" ? null : characterOf(answer, at, this.actions.text()),
+      "data-ends": token.endsWith("\n") ? "yes" : null, "data-of": look.of, "data-part": look.part,
     });
     if (view === "ids") found.textContent = id;
     else showText(found, token);
@@ -210,11 +211,44 @@ export class Column {
 // The space between words stands after a token: before one, it would indent the first of a row.
 const endsWord = (answer, at) => at + 1 < answer.words.length && answer.words[at] !== answer.words[at + 1];
 
-// The character that a token of some of its bytes is a part of; null for other tokens.
-function characterOf(answer, at, text) {
-  if (!/[\udc80-\udcff]/u.test(answer.vocabulary[answer.ids[at]][TOKEN])) return null;
-  const found = pointsOf(text).slice(answer.starts[at], answer.stops[at]).join("").trim();
-  return found ? visible(found) : null;
+// What decides how each token looks: a color that its left neighbour lacks, and for bytes their place in a character.
+function looksOf(answer, text) {
+  let before = null;
+  const looks = answer.ids.map((id, at) => {
+    const token = answer.vocabulary[id][TOKEN];
+    const color = answer.special[at] ? "special" : colorOf(token, before);
+    before = token.endsWith("\n") ? null : color;
+    return { color, of: null, part: null };
+  });
+  for (const { first, stop, of } of text === null ? [] : groupsOf(answer, text)) {
+    looks[first].of = of;
+    for (let at = first; at < stop; at++) {
+      looks[at].part = [at === first && "first", "part", at === stop - 1 && "last"].filter(Boolean).join(" ");
+    }
+  }
+  return looks;
+}
+
+const graphemes = new Intl.Segmenter("en", { granularity: "grapheme" });
+
+// Tokens of some bytes of a character, in groups of one character as readers see it: some emoji are several code points.
+function groupsOf(answer, text) {
+  const found = [], { ids, starts, stops, vocabulary } = answer;
+  const partial = (at) => at < ids.length && starts[at] < stops[at] && /[\udc80-\udcff]/u.test(vocabulary[ids[at]][TOKEN]);
+  for (let at = 0; at < ids.length; at++) {
+    if (!partial(at)) continue;
+    let stop = at + 1, end = starts[at];
+    while (partial(stop)) stop++;
+    for (const { segment } of graphemes.segment(pointsOf(text).slice(end, stops[stop - 1]).join(""))) {
+      end += [...segment].length;
+      if (!segment.trim()) continue; // a space and the first byte of what follows it may be one token
+      const first = at;
+      while (at < stop && starts[at] < end) at++;
+      if (at > first) found.push({ first, stop: at, of: visible(segment) });
+    }
+    at = stop - 1;
+  }
+  return found;
 }
 
 let pointed = { text: null, points: [] };
@@ -225,9 +259,9 @@ function pointsOf(text) {
 }
 
 // What an element looks like, one string for each token.
-function keysOf(answer, view, text) {
+function keysOf(answer, view, looks) {
   return answer.ids.map((id, at) =>
-    `${answer.version} ${id} ${answer.special[at]}${answer.differs[at]}${Number(endsWord(answer, at))}${view}${characterOf(answer, at, text) ?? ""}`);
+    `${answer.version} ${id} ${answer.differs[at]}${Number(endsWord(answer, at))}${view}${Object.values(looks[at]).join()}`);
 }
 
 const hint = byId("detail").firstElementChild;

@@ -57,12 +57,14 @@ export function showText(target, text) {
   return target;
 }
 
-// The same token has the same color everywhere, with or without the mark of a space or of a continued word.
-export function colorOf(text) {
+// A token has the same color everywhere, with or without the mark of a space or of a continued word: the next one where
+// the neighbour before it has this color.
+export function colorOf(text, before = null) {
   const bare = text.replace(/^(?: |▁|##)(?=.)/su, "");
   let hash = 7;
   for (let at = 0; at < Math.min(bare.length, 64); at++) hash = (Math.imul(hash, 31) + bare.charCodeAt(at)) >>> 0;
-  return `c${((hash ^ (hash >>> 7)) >>> 0) % 8}`;
+  const found = ((hash ^ (hash >>> 7)) >>> 0) % 8;
+  return `c${`c${found}` === before ? (found + 1) % 8 : found}`;
 }
 
 export function chip(text, more = "") {

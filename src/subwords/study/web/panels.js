@@ -3,7 +3,7 @@
 import { ask } from "./api.js";
 import { byId, element, number, visible } from "./dom.js";
 
-const FINDINGS = 12; // that are shown at first
+const FINDINGS = 5; // of a kind, that are shown at first
 
 export function showFigures(answer, names) {
   const head = ["tokenizer", "tokens", "", "bytes/token", "characters/token", "distinct tokens", "unknown"];
@@ -78,15 +78,21 @@ function evaluation(rows, names) {
     element("tbody", {}, ...rows.map(([name, ...values]) => element("tr", {}, element("th", { scope: "row" }, name), ...measures(values).map(cell)))));
 }
 
+// One block for each kind, which says once what the kind means.
 function findings(found) {
   if (!found.length) return element("p", {}, "No findings.");
-  const rows = found.map((one) => element("tr", {},
-    element("td", { class: `finding-${one.severity}` }, one.severity), element("td", {}, one.kind), element("td", {}, visible(one.message).replaceAll("␣", " "))));
-  const body = element("tbody", {}, ...rows.slice(0, FINDINGS));
-  const table = element("div", { class: "scroll", tabindex: 0 }, element("table", {},
-    element("thead", {}, element("tr", {}, ...["severity", "kind", "finding"].map((name) => element("th", { scope: "col" }, name)))), body));
-  if (rows.length <= FINDINGS) return table;
-  const more = element("button", { type: "button" }, `Show all ${number(rows.length)} findings`);
-  more.addEventListener("click", () => { body.append(...rows.slice(FINDINGS)); more.remove(); });
-  return element("div", {}, table, element("p", {}, more));
+  const kinds = Map.groupBy(found, (one) => one.kind);
+  return element("div", {}, ...[...kinds.values()].map((same) => {
+    const [{ severity, kind, meaning }] = same;
+    const items = same.map((one) => element("li", {}, visible(one.message).replaceAll("␣", " ")));
+    const list = element("ul", {}, ...items.slice(0, FINDINGS));
+    const title = element("h3", {}, element("span", { class: `finding-${severity}` }, severity), ` ${kind} (${number(same.length)})`);
+    const parts = [title, ...(meaning ? [element("p", { class: "soft" }, `${meaning[0].toUpperCase()}${meaning.slice(1)}.`)] : []), list];
+    if (items.length > FINDINGS) {
+      const more = element("button", { type: "button" }, `Show all ${number(items.length)}`);
+      more.addEventListener("click", () => { list.append(...items.slice(FINDINGS)); more.remove(); });
+      parts.push(more);
+    }
+    return element("section", {}, ...parts);
+  }));
 }

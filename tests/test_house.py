@@ -352,7 +352,6 @@ def test_functions_take_two_arguments_by_position() -> None:
 
 # Where private names of other classes are read: of libraries, and what Jupyter calls.
 FOREIGN = {
-    "cli/explaining.py": "_repr_html_",
     "interop/verify.py": "_tokenizer",
     "kernels/compile.py": "_final_module _library_class _tm _tm_features",
     "kernels/guard.py": "_is_owned",

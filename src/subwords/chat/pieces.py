@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import groupby
 from typing import NamedTuple, TypeAlias
@@ -28,44 +28,71 @@ class TextRun(NamedTuple):
     turn: int
 
 
+def masked(ranges: Iterable[tuple[int, int]], spans: Spans) -> NDArray[np.bool_]:
+    """Return which tokens share a character with a range; spans: of the tokens, int64 of shape (n, 2)."""
+    found = np.zeros(len(spans), np.bool_)
+    for start, stop in ranges:
+        if start < stop:
+            first, last = np.searchsorted(spans[:, 1], start, "right"), np.searchsorted(spans[:, 0], stop, "left")
+            found[first:last] = True
+    return found & (spans[:, 0] < spans[:, 1])
+
+
 class Control:
     """The control tokens of a tokenizer and a template (H3).
 
-    as_text: those that are not special, which `Text` would find.
+    added: all tokens that are told of where a caller spells them. refused: the ids of control tokens that a model makes
+    of text too. as_text: the control tokens that are not special, which `Text` would find.
     """
 
-    def __init__(self, tokens: Iterable[AddedToken]) -> None:
+    def __init__(
+        self, tokens: Iterable[AddedToken], added: Iterable[AddedToken] = (), refused: Iterable[int] = ()
+    ) -> None:
         self.tokens: dict[str, AddedToken] = {token.content: token for token in tokens}
+        self.added: dict[str, AddedToken] = self.tokens | {token.content: token for token in added}
+        self.refused: list[int] = [*refused]
         self._specials = {content: Special(content) for content in self.tokens}
         self.as_text: frozenset[str] = frozenset(token.content for token in self.tokens.values() if not token.special)
-        self._finder = AddedTokenFinder({token: token.content for token in self.tokens.values()}, refuse_special=False)
-        characters = {*"".join(self.tokens)}
+        self._finder = _finder(self.tokens)
+        characters = {*"".join(self.added)}
         self._hidden: str = next(chr(code) for code in range(0x110000) if chr(code) not in characters)
 
     def special(self, token: AddedToken) -> Special:
         """Return the part that is a control token."""
         return self._specials[token.content]
 
+    @cached_property
+    def _finder_of_added(self) -> AddedTokenFinder:
+        return _finder(self.added)
+
     def find(self, text: str, runs: Sequence[TextRun]) -> list[Found]:
         """Return the tokens in trusted characters, in order (H2): the leftmost, then the longest."""
+        return self._find(self._finder, text, runs)
+
+    def _find(self, finder: AddedTokenFinder, text: str, runs: Sequence[TextRun]) -> list[Found]:
         visible, start = list[str](), 0
         for stop, origin, _ in runs:
             visible.append(text[start:stop] if origin.trusted else self._hidden * (stop - start))
             start = stop
         shown = "".join(visible)
-        found = [*self._finder.literal.found(text, shown)]
-        if self._finder.normalized:
+        found = [*finder.literal.found(text, shown)]
+        if finder.normalized:
             for start, stop, _ in reversed(found):
                 shown = shown[:start] + self._hidden * (stop - start) + shown[stop:]
-            found = sorted([*found, *self._finder.normalized.found(text, shown)], key=lambda each: each[0])
+            found = sorted([*found, *finder.normalized.found(text, shown)], key=lambda each: each[0])
         return found
 
     def typed(self, text: str, found: Iterable[Found]) -> list[tuple[int, int]]:
-        """Return where a token is spelled by text that is not one of those found."""
+        """Return where an added token is spelled by text that is not one of the control tokens found."""
         runs = list[TextRun]()
         for start, stop, _ in found:
             runs += (TextRun(start, LITERAL, -1), TextRun(stop, LOST, -1))
-        return [(start, stop) for start, stop, _ in self.find(text, [*runs, TextRun(len(text), LITERAL, -1)])]
+        runs.append(TextRun(len(text), LITERAL, -1))
+        return [(start, stop) for start, stop, _ in self._find(self._finder_of_added, text, runs)]
+
+
+def _finder(tokens: Mapping[str, AddedToken]) -> AddedTokenFinder:
+    return AddedTokenFinder({token: token.content for token in tokens.values()}, refuse_special=False)
 
 
 class Rendering:
@@ -125,6 +152,34 @@ class Rendering:
             parts.append(Text(self.text[at:], as_text=self.control.as_text))
         return parts
 
+    def written(self, spans: Spans) -> NDArray[np.bool_]:
+        """Return which ids are the control tokens that were found; spans: the characters of each id."""
+        return masked(((start, stop) for start, stop, _ in self.found), spans)
+
+    def from_callers(self, places: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which of some characters are not trusted."""
+        trusted = np.array([*(run.origin.trusted for run in self.runs), True])
+        return ~trusted[np.searchsorted(self.stops, places, "right")]
+
+    def typed(self, ids: NDArray[np.uint32], spans: Spans) -> NDArray[np.bool_]:
+        """Return which ids are text of a caller that spells an added token, or yields its id (H3)."""
+        spelled = [
+            (start, stop)
+            for start, stop in self.control.typed(self.text, self.found)
+            if self.from_callers(np.arange(start, stop)).any()
+        ]
+        yielded = np.isin(ids, [token.id for token in self.control.added.values()]) & self.from_callers(spans[:, 0])
+        return (masked(spelled, spans) | yielded) & ~self.written(spans)
+
+    def refused(self, ids: NDArray[np.uint32], spans: Spans) -> Iterator[tuple[Owner, str, AddedToken]]:
+        """Yield who wrote a text from which a model makes a control token, that text, and the token."""
+        wrong = np.isin(ids, self.control.refused) & self.from_callers(spans[:, 0]) & ~self.written(spans)
+        tokens = {token.id: token for token in self.control.tokens.values()}
+        for at in np.flatnonzero(wrong).tolist():
+            start, stop = spans[at].tolist()
+            run = self.runs[int(np.searchsorted(self.stops, start, "right"))]
+            yield run.origin, self.text[start:stop], tokens[int(ids[at])]
+
     @cached_property
     def stops(self) -> Spans:
         """Where the runs end."""
@@ -163,7 +218,7 @@ class Rendering:
         for run in self.runs[int(np.searchsorted(self.stops, start, "right")) :]:
             if at >= stop:
                 break
-            (owner, field, trusted, _), end = run.origin, min(run.stop, stop)
+            (owner, field, trusted, *_), end = run.origin, min(run.stop, stop)
             if (owner == message and field != "role") or (owner == -1 and not trusted):
                 found = (found[0] if found else at, end)
             at = end

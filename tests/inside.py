@@ -126,7 +126,7 @@ NAMES = {
         CATEGORIES GENERAL_CATEGORIES OTHER PROPERTIES SCRIPTS UNICODE_VERSION WHITE_SPACE case_folds
         cased_classes categories first_names gpt2_classes property_members
     """,
-    "spec.vocab": "Vocab tokens_from_text tokens_to_text",
+    "spec.vocab": "CHARACTERS Vocab tokens_from_text tokens_to_text",
     "split.automaton": """
         Automaton DEAD automaton compose_machines machine merged_classes merged_states partition unsplit
     """,

@@ -117,22 +117,32 @@ class Chatter:
                 ]
             if len(self._control) >= MOST_KEPT:
                 self._control.clear()
-            model = self.tok.model
-            unknown = {model.unk_id, *model.byte_ids.tolist()}  # what unknown text becomes spells no token
-            told = [token for token in added if token.content.strip() and token.id not in unknown]
-            control = Control(tokens, told, self._refused(tokens, template))
+            control = Control(tokens, self._told(), self._refused(tokens, template))
             self._control[template.source] = control
             return control
         return found
 
-    def _refused(self, tokens: Iterable[AddedToken], template: ChatTemplate) -> Iterator[int]:
-        """Yield the ids of control tokens that text may yield and that no text of a caller may (A3)."""
+    @cached_property
+    def _unknown(self) -> set[int]:
+        """The ids that stand for unknown text, whatever their flags."""
+        return {*([] if self.tok.model.unk_id is None else [self.tok.model.unk_id]), *self.tok.model.byte_ids.tolist()}
+
+    def _told(self) -> Iterator[AddedToken]:
+        """Yield what is told of where a caller spells it: added tokens and user-defined pieces, but blank ones."""
         model = self.tok.model
-        named = {content for role, content in self.roles.items() if role != "unk"}
+        pieces = (AddedToken(model.vocab[i].decode(), i, special=False) for i in model.user_ids)
+        for token in (*pieces, *self.tok.added_tokens):
+            if token.content.strip() and token.id not in self._unknown:
+                yield token
+
+    def _refused(self, tokens: Iterable[AddedToken], template: ChatTemplate) -> Iterator[int]:
+        """Yield the ids of control tokens that text may yield, and that no text of a caller may (A3)."""
+        model = self.tok.model
+        named = {self.roles[role] for role in self.roles if f"{role}_token" in template.source}
         for token in tokens:
-            if token.id == model.unk_id or token.id in model.byte_ids:
-                # It stands for unknown text, and may: but for a token with another meaning.
-                if (token.content in named or _is_in(token.content, template)) and not model.knows_all:
+            if token.id in self._unknown:  # which text may yield, but for what the template writes
+                never = token.id == model.unk_id and model.knows_all
+                if not never and (token.content in named or _is_in(token.content, template)):
                     yield token.id
             elif token.id not in model.special_ids:
                 yield token.id
@@ -172,10 +182,10 @@ class Chatter:
         """Raise InputError for text of a caller that yields a control token (A3)."""
         found = encoded(self.tok, [rendering.parts])
         for origin, text, token in rendering.refused(found.ids, found.spans):
-            place = f"messages[{origin.message}][{origin.field!r}]" if origin.message >= 0 else origin.field or "a message"
+            place = f"messages[{origin.message}]" if origin.message >= 0 else "the text of the caller"
             raise InputError(
-                f"{place}: {text!r:.60} would become the control token {token.content!r:.60} (id {token.id}), because "
-                "the vocabulary has no other way to write it; replace it in the text"
+                f"{place}, {origin.field or 'a field'}: {text!r:.60} would become the control token "
+                f"{token.content!r:.60}, id {token.id}: the model gives this text no other id; replace it"
             )
 
     def conversation(self, messages: object, options: Options, *, prompt: bool) -> Conversation:

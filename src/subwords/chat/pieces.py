@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.chat.owned_text import LITERAL, LOST, Owner, owner_runs
+from subwords.chat.owned_text import LITERAL, LOST, Owner, owner_runs, whole
 from subwords.chat.template import Written
 from subwords.engine.added_tokens import AddedTokenFinder
 from subwords.spec.added_token import AddedToken, Special, Text
@@ -106,6 +106,7 @@ class Rendering:
         for text, turn in pieces:
             texts.append(text)
             for end, origin in owner_runs(text):
+                origin = whole(origin)
                 here = turn if turn >= 0 else max(origin.message, -1)
                 if last is not None and origin is last[0] and here == last[1]:
                     runs[-1] = TextRun(at + end, origin, here)
@@ -156,24 +157,22 @@ class Rendering:
         """Return which ids are the control tokens that were found; spans: the characters of each id."""
         return masked(((start, stop) for start, stop, _ in self.found), spans)
 
-    def from_callers(self, places: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return which of some characters are not trusted."""
-        trusted = np.array([*(run.origin.trusted for run in self.runs), True])
-        return ~trusted[np.searchsorted(self.stops, places, "right")]
+    @cached_property
+    def _of_callers(self) -> NDArray[np.bool_]:
+        """Which characters are not trusted; there is none at the end."""
+        trusted = np.array([run.origin.trusted for run in self.runs], np.bool_)
+        return np.append(np.repeat(~trusted, np.diff(self.stops, prepend=0)), False)
 
     def typed(self, ids: NDArray[np.uint32], spans: Spans) -> NDArray[np.bool_]:
         """Return which ids are text of a caller that spells an added token, or yields its id (H3)."""
-        spelled = [
-            (start, stop)
-            for start, stop in self.control.typed(self.text, self.found)
-            if self.from_callers(np.arange(start, stop)).any()
-        ]
-        yielded = np.isin(ids, [token.id for token in self.control.added.values()]) & self.from_callers(spans[:, 0])
+        sums = np.concatenate([np.zeros(1, np.int64), np.cumsum(self._of_callers)])
+        spelled = (each for each in self.control.typed(self.text, self.found) if sums[each[1]] > sums[each[0]])
+        yielded = np.isin(ids, [token.id for token in self.control.added.values()]) & self._of_callers[spans[:, 0]]
         return (masked(spelled, spans) | yielded) & ~self.written(spans)
 
     def refused(self, ids: NDArray[np.uint32], spans: Spans) -> Iterator[tuple[Owner, str, AddedToken]]:
         """Yield who wrote a text from which a model makes a control token, that text, and the token."""
-        wrong = np.isin(ids, self.control.refused) & self.from_callers(spans[:, 0]) & ~self.written(spans)
+        wrong = np.isin(ids, self.control.refused) & self._of_callers[spans[:, 0]] & ~self.written(spans)
         tokens = {token.id: token for token in self.control.tokens.values()}
         for at in np.flatnonzero(wrong).tolist():
             start, stop = spans[at].tolist()

@@ -147,9 +147,6 @@ class TokenizerSpec(Value):
             # As in HF, a token is looked up as a tokenizer.json writes it.
             spelled = self.model.from_files(content)
             index = model.vocab.ids.get(spelled) if spelled else None
-            alone = model.byte_level and spelled == content.encode() and len(spelled) == 1
-            if alone and flags.get("special", True):
-                raise InputError(f"expected special tokens of more than one byte: text needs the token {content!r}")
             if index is not None and content not in ids and spelled != content.encode():
                 raise InputError(
                     f"{content!r} is how a tokenizer.json spells {spelled!r}, id {index}: choose another text"

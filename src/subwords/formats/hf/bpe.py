@@ -251,22 +251,26 @@ def token_texts(model: BPE, added: Sequence[AddedToken]) -> list[str]:
     texts = written_texts(texts, added)
     # BPE has checked that bytes of merges concatenate; their texts may not if an added token is spelled literally.
     literal = np.array(sorted(token.id for token in added), np.int64)
-    prefix = _written_mark(model.prefix, model.byte_level) or ""
+    prefix, names = _written_mark(model.prefix, model.byte_level) or "", _with_parts(texts, model)
     for left, right, result in model.merges[np.isin(model.merges, literal).any(1)].tolist():
         try:
-            joined = texts[left] + _without(texts[right], prefix)
+            joined = names[left] + _without(names[right], prefix)
         except ValueError:
             joined = ""
         if joined != texts[result]:
-            came = f"{texts[left]!r} and {texts[right]!r} would make {texts[result]!r}"
+            came = f"{names[left]!r} and {names[right]!r} would make {texts[result]!r}"
             raise FormatError(f"tokenizer.json cannot hold a merge: {came}")
     return texts
 
 
 def write_vocab(model: BPE, texts: list[str], appended: set[int]) -> dict[str, str]:
     """Return the JSON of the last keys of the `model` object, indented as HF does."""
-    parts = [part.decode() for part in model.parts]
-    return {"vocab": written_vocab(texts, appended), "merges": _written_merges([*texts, *parts], model.merges)}
+    merges = _written_merges(_with_parts(texts, model), model.merges)
+    return {"vocab": written_vocab(texts, appended), "merges": merges}
+
+
+def _with_parts(texts: list[str], model: BPE) -> list[str]:
+    return [*texts, *(part.decode("utf-8", "replace") for part in model.parts)]
 
 
 def _written_merges(texts: list[str], merges: NDArray[np.int64]) -> str:

@@ -48,7 +48,6 @@ class Owner(NamedTuple):
 
 Runs: TypeAlias = tuple[tuple[int, Owner], ...]  # the end of each range of characters, and its origin
 
-_NUMBERS = frozenset({(TEMPLATE, "numbers")})  # from where parts are that have no owner
 LITERAL, LOST = Owner(TEMPLATE, "", True), Owner(TEMPLATE, "", False)
 
 
@@ -200,7 +199,7 @@ class OwnedText(str):
         pieces: list[str] = []
         before = frozenset[tuple[int, str]]()
         for string in strings:
-            texts = _split_texts(string) if isinstance(string, OwnedText | Safe) else _NUMBERS
+            texts = _split_texts(string)
             if pieces and self:
                 pieces.append(untrusted(self) if texts & before else self)
             pieces.append(string)
@@ -455,16 +454,16 @@ def part(text: OwnedText, start: int, stop: int) -> OwnedText:
     return found
 
 
-def _split_texts(text: object) -> frozenset[tuple[int, str]]:
-    """Return the texts, by message and field, from which something in a string was split."""
-    if not isinstance(text, OwnedText | Safe):
-        return frozenset()
-    return frozenset([(origin.message, origin.field) for _, origin in text._runs if origin.split])
+def _split_texts(text: str) -> frozenset[tuple[int, str]]:
+    """Return the texts, by message and field, of which a string has parts; what is of no known text is of one."""
+    owners = [origin for _, origin in owner_runs(text)]
+    return frozenset([(each.message, each.field) for each in owners if each.split or each == LOST])
 
 
 def looked_up(found: Any, key: object) -> Any:
     """Return what a template found by a key; text is not trusted if the key is a part of the caller's text (H2)."""
-    return untrusted(found) if isinstance(found, str) and _split_texts(key) else found
+    is_part = isinstance(key, OwnedText) and any(origin.split for _, origin in key._runs)
+    return untrusted(found) if isinstance(found, str) and is_part else found
 
 
 def part_of(look_up: Callable[[Any, Any], Any], value: Any, key: Any) -> Any:

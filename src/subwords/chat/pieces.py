@@ -41,15 +41,17 @@ def masked(ranges: Iterable[tuple[int, int]], spans: Spans) -> NDArray[np.bool_]
 class Control:
     """The control tokens of a tokenizer and a template (H3).
 
-    added: all tokens that are told of where a caller spells them. refused: the ids of control tokens that a model makes
-    of text too. as_text: the control tokens that are not special, which `Text` would find.
+    added: more tokens that are told of where a caller spells them, or text yields them. refused: the ids of control tokens
+    that a model makes of text too. as_text: the control tokens that are not special, which `Text` would find.
     """
 
     def __init__(
         self, tokens: Iterable[AddedToken], added: Iterable[AddedToken] = (), refused: Iterable[int] = ()
     ) -> None:
         self.tokens: dict[str, AddedToken] = {token.content: token for token in tokens}
-        self.added: dict[str, AddedToken] = self.tokens | {token.content: token for token in added}
+        told = {token.content: token for token in added}
+        self.added: dict[str, AddedToken] = self.tokens | told
+        self.told: list[int] = [token.id for token in told.values()]
         self.refused: list[int] = [*refused]
         self._specials = {content: Special(content) for content in self.tokens}
         self.as_text: frozenset[str] = frozenset(token.content for token in self.tokens.values() if not token.special)
@@ -167,7 +169,7 @@ class Rendering:
         """Return which ids are text of a caller that spells an added token, or yields its id (H3)."""
         sums = np.concatenate([np.zeros(1, np.int64), np.cumsum(self._of_callers)])
         spelled = (each for each in self.control.typed(self.text, self.found) if sums[each[1]] > sums[each[0]])
-        yielded = np.isin(ids, [token.id for token in self.control.added.values()]) & self._of_callers[spans[:, 0]]
+        yielded = np.isin(ids, self.control.told) & self._of_callers[spans[:, 0]]
         return (masked(spelled, spans) | yielded) & ~self.written(spans)
 
     def refused(self, ids: NDArray[np.uint32], spans: Spans) -> Iterator[tuple[Owner, str, AddedToken]]:

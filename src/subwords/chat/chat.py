@@ -120,7 +120,7 @@ class _Section:
     @property
     def control(self) -> NDArray[np.bool_]:
         """Which ids are control tokens."""
-        return self.made.rendering.written(self.spans)
+        return self.made.rendering.controls(self.ids, lambda: self.spans)
 
     def kept(self) -> _Section:
         """Return the same for the chain of a longer chat: without the messages that others have."""
@@ -231,8 +231,8 @@ class Chat:
     @cached_property
     def control(self) -> NDArray[np.bool_]:
         """Which ids are control tokens, bool, one per id: the template wrote these, or the model in an answer."""
-        tokens = [token.id for token in self._made.options.control.tokens.values()]
-        found: NDArray[np.bool_] = self._joined(lambda each: each.control, lambda before: np.isin(before.ids, tokens))
+        written = self._made.options.control.ids
+        found: NDArray[np.bool_] = self._joined(lambda each: each.control, lambda before: np.isin(before.ids, written))
         return found
 
     @cached_property

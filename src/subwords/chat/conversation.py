@@ -117,7 +117,7 @@ class Chatter:
                 ]
             if len(self._control) >= MOST_KEPT:
                 self._control.clear()
-            control = Control(tokens, self._told(), self._refused(tokens, template))
+            control = Control(tokens, self._told(), self._refused(tokens, template), self._unknown)
             self._control[template.source] = control
             return control
         return found
@@ -209,7 +209,7 @@ def _is_in(content: str, template: ChatTemplate) -> bool:
     return any(content in text for text in template.literals)
 
 
-class Encoded(NamedTuple):
+class EncodedParts(NamedTuple):
     """The ids of texts, the characters of each, int64 of shape (n, 2), and where the ids of each text begin."""
 
     ids: NDArray[np.uint32]
@@ -217,11 +217,11 @@ class Encoded(NamedTuple):
     offsets: NDArray[np.int64]
 
 
-def encoded(tok: Tokenizer, texts: Sequence[Sequence[Text | Special]], threads: int | None = None) -> Encoded:
+def encoded(tok: Tokenizer, texts: Sequence[Sequence[Text | Special]], threads: int | None = None) -> EncodedParts:
     """Return texts in parts as ids."""
     found = engine_of(tok).spans.find(texts, "text", threads)
     spans = (found.spans if len(found.spans) else found.byte_spans).reshape(-1, 2)
-    return Encoded(found.ids, spans, found.offsets)
+    return EncodedParts(found.ids, spans, found.offsets)
 
 
 @dataclass(eq=False)

@@ -450,7 +450,11 @@ def cut(text: OwnedText, start: int, stop: int) -> OwnedText:
 def part(text: OwnedText, start: int, stop: int) -> OwnedText:
     """Return text[start:stop] as a part of the text."""
     found = cut(text, start, stop)
-    found._runs = tuple([(end, _split(origin)) for end, origin in found._runs])
+    if len(found._runs) == 1:
+        ((end, origin),) = found._runs
+        found._runs = ((end, origin if origin.trusted or origin.split else _split(origin)),)
+    else:
+        found._runs = tuple([(end, _split(origin)) for end, origin in found._runs])
     return found
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import groupby
 from typing import NamedTuple, TypeAlias
@@ -41,18 +41,25 @@ def masked(ranges: Iterable[tuple[int, int]], spans: Spans) -> NDArray[np.bool_]
 class Control:
     """The control tokens of a tokenizer and a template (H3).
 
-    added: more tokens that are told of where a caller spells them, or text yields them. refused: the ids of control tokens
-    that a model makes of text too. as_text: the control tokens that are not special, which `Text` would find.
+    added: more tokens that are told of where a caller spells them, or text yields them. refused: the ids of control
+    tokens that text of a caller must not yield. unknown: ids that stand for unknown text. as_text: the control tokens
+    that are not special, which `Text` would find.
     """
 
     def __init__(
-        self, tokens: Iterable[AddedToken], added: Iterable[AddedToken] = (), refused: Iterable[int] = ()
+        self,
+        tokens: Iterable[AddedToken],
+        added: Iterable[AddedToken] = (),
+        refused: Iterable[int] = (),
+        unknown: Iterable[int] = (),
     ) -> None:
         self.tokens: dict[str, AddedToken] = {token.content: token for token in tokens}
         told = {token.content: token for token in added}
         self.added: dict[str, AddedToken] = self.tokens | told
         self.told: list[int] = [token.id for token in told.values()]
         self.refused: list[int] = [*refused]
+        self.ids: list[int] = [token.id for token in self.tokens.values()]
+        self.doubtful: list[int] = [*self.refused, *unknown]
         self._specials = {content: Special(content) for content in self.tokens}
         self.as_text: frozenset[str] = frozenset(token.content for token in self.tokens.values() if not token.special)
         self._finder = _finder(self.tokens)
@@ -108,7 +115,7 @@ class Rendering:
         for text, turn in pieces:
             texts.append(text)
             for end, origin in owner_runs(text):
-                origin = whole(origin)
+                origin = whole(origin) if origin.split else origin
                 here = turn if turn >= 0 else max(origin.message, -1)
                 if last is not None and origin is last[0] and here == last[1]:
                     runs[-1] = TextRun(at + end, origin, here)
@@ -155,6 +162,11 @@ class Rendering:
             parts.append(Text(self.text[at:], as_text=self.control.as_text))
         return parts
 
+    def controls(self, ids: NDArray[np.uint32], spans: Callable[[], Spans]) -> NDArray[np.bool_]:
+        """Return which ids are control tokens; spans: asked for if text may have yielded one of the ids."""
+        found = np.isin(ids, self.control.ids)
+        return found & self.written(spans()) if np.isin(ids[found], self.control.doubtful).any() else found
+
     def written(self, spans: Spans) -> NDArray[np.bool_]:
         """Return which ids are the control tokens that were found; spans: the characters of each id."""
         return masked(((start, stop) for start, stop, _ in self.found), spans)
@@ -170,7 +182,7 @@ class Rendering:
         sums = np.concatenate([np.zeros(1, np.int64), np.cumsum(self._of_callers)])
         spelled = (each for each in self.control.typed(self.text, self.found) if sums[each[1]] > sums[each[0]])
         yielded = np.isin(ids, self.control.told) & self._of_callers[spans[:, 0]]
-        return (masked(spelled, spans) | yielded) & ~self.written(spans)
+        return (masked(spelled, spans) | yielded) & ~self.controls(ids, lambda: spans)
 
     def refused(self, ids: NDArray[np.uint32], spans: Spans) -> Iterator[tuple[Owner, str, AddedToken]]:
         """Yield who wrote a text from which a model makes a control token, that text, and the token."""

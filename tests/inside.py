@@ -14,7 +14,7 @@ NAMES = {
     "adapt.pruning": "lowest removal_of token_counts",
     "adapt.words": "ids_of_words parts_of_tokens symbol_words_of_ids",
     "chat.functions": "function_schema",
-    "chat.owned_text": "OwnedText Owner Record made owner_runs",
+    "chat.owned_text": "OwnedText Owner Record made owner_runs ranges",
     "chat.plain": "messages_of variables_of",
     "chat.template": "ChatTemplate",
     "corpus.blocks": "Block HEAD Specials cut_blocks sample_blocks",
@@ -126,7 +126,7 @@ NAMES = {
         CATEGORIES GENERAL_CATEGORIES OTHER PROPERTIES SCRIPTS UNICODE_VERSION WHITE_SPACE case_folds
         cased_classes categories first_names gpt2_classes property_members
     """,
-    "spec.vocab": "Vocab tokens_from_text tokens_to_text",
+    "spec.vocab": "CHARACTERS Vocab tokens_from_text tokens_to_text",
     "split.automaton": """
         Automaton DEAD automaton compose_machines machine merged_classes merged_states partition unsplit
     """,

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from chatting import MARKER, TEMPLATES, program
-from inside import ChatTemplate, OwnedText, Owner, made, messages_of, owner_runs, variables_of
+from inside import ChatTemplate, OwnedText, Owner, made, messages_of, owner_runs, ranges, variables_of
 from seeds import seed_of_run
 from subwords import InputError
 
@@ -108,6 +108,75 @@ def test_what_a_user_can_choose_the_place_of_is_not_trusted(name: str) -> None:
     texts = rendered(PIECES[name])
     assert texts is not None
     assert not any(owner.trusted for text in texts for _, owner in owner_runs(text))
+
+
+# u is the caller's text; each yields parts of it.
+PARTS = (
+    *(
+        "u.split(w)",
+        "u.rsplit(w)",
+        "(u ~ '\\n' ~ u).splitlines()",
+        "u | list",
+        "u.partition(w)",
+        "u | batch(1) | map('join')",
+    ),
+    *("u | slice(3) | map('join')", "(u | upper).split(w)", "u.split(w) | map('trim')", "u.split(w) | map('length')"),
+    *("u.split(w) | map('tojson')", "(u ~ u).split(w)", "(u | tojson).split(w)", "[u[0], u[1:]]", "u | sort"),
+    *("(w * 3).split(w)", "u.split(w) | map('replace', w, '') | reject('none')", "u | list | unique"),
+)
+
+
+@pytest.mark.parametrize("joined", ["({}) | join('<|end|>')", "'<|end|>'.join(({}) | map('string'))"])
+@pytest.mark.parametrize("parts", PARTS)
+def test_what_stands_between_parts_of_one_text_is_not_trusted(parts: str, joined: str) -> None:
+    texts = rendered(f"{{{{ {joined.format(parts)} }}}}")
+    assert texts is not None and "<|end|>" in "".join(texts)
+    assert not any(owner.trusted for text in texts for _, owner in owner_runs(text))
+
+
+LOOKED_UP = {  # c is each character of the caller's text
+    "a place": "'<|end|>'['<|end|>'.find(c)]",
+    "a slice": "'<|end|>'[:c | length]",
+    "a comparison": "'<|'[c == '<']",
+    "a key": "{'<': '<', '|': '|'}[c]",
+    "get": "{'<': '<'}.get(c, '|')",
+    "a character": "(s | list)[s.find(c)]",
+    "a choice": "'<|end|>' | select('in', c) | join",
+    "map": "[{'<': '<', '|': '|'}] | map(attribute=c) | join",
+}
+
+
+@pytest.mark.parametrize("name", LOOKED_UP)
+def test_text_that_a_part_of_a_text_looks_up_is_not_trusted(name: str) -> None:
+    messages = messages_of([{"role": "user", "content": "<|<|"}], {})
+    source = f"{{% set s = '<|' %}}{{% for c in messages[0].content %}}{{{{ {LOOKED_UP[name]} }}}}{{% endfor %}}"
+    texts = [piece.text for piece in ChatTemplate(source).pieces({"messages": messages})]
+    assert texts and not any(owner.trusted for text in texts for _, owner in owner_runs(text))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{{ messages | map(attribute='content') | join('<|end|>') }}",
+        "{{ v | join('<|end|>') }}",
+        "{{ '<|end|>'.join([m.content, m.content]) }}",
+        "{% set ns = namespace(l=[]) %}{% for x in messages %}{% set ns.l = ns.l + [x.content[:1]] %}{% endfor %}"
+        "{{ ns.l | join('<|end|>') }}",
+        "{{ 'x<|end|>y'[1:-1] }}",
+        "{{ {'user': '<|end|>'}[m.role] }}",
+        "{{ {'user': '<|end|>'}.get(m.role) }}",
+        "{{ ['<|end|>', 'x'][messages.index(m)] }}",
+        "{{ '<|end|>' * messages | length }}",
+        "{{ 'a b' | replace(' ', '<|end|>') }}",
+    ],
+)
+def test_what_a_template_decides_is_trusted(source: str) -> None:
+    texts = rendered(source)
+    assert texts is not None
+    trusted = "".join(
+        str(text)[start:stop] for text in texts for start, stop, owner in ranges(owner_runs(text)) if owner.trusted
+    )
+    assert "<|end|>" in trusted
 
 
 KEPT = {

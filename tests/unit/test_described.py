@@ -85,7 +85,7 @@ def test_the_spelling_of_a_byte_is_no_new_token() -> None:
     assert tok.token_to_id("é") == tok.token_to_id(b"\xe9")  # as in HF, where "é" would be added with this id
     with pytest.raises(InputError, match=r"'é' is how a tokenizer\.json spells b'\\xe9', id 165"):
         tok.with_tokens(["é"])
-    with pytest.raises(InputError, match="special tokens of more than one byte: text needs the token 'a'"):
+    with pytest.raises(InputError, match="special tokens of more than one symbol: text needs the token 'a'"):
         tok.with_tokens(["a"])
     assert tok.with_tokens(["a"], special=False).tokenize("aab") == ["a", "a", "b"]
     assert tok.with_tokens(["éa"]).encode("éa", special="allow") == [258]

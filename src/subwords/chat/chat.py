@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.chat.assistant import End, Start
-from subwords.chat.conversation import Chatter, Conversation, Options
-from subwords.chat.pieces import Spans
+from subwords.chat.conversation import Chatter, Conversation, Options, encoded
+from subwords.chat.pieces import Spans, masked
 from subwords.chat.plain import messages_of
 from subwords.engine.growing import DECODED, Ids, first_difference
 from subwords.spec.added_token import Special, Text
@@ -29,16 +29,6 @@ if TYPE_CHECKING:
 
 AT_ONCE = 256  # conversations that are encoded together
 _ROW = frozenset({"messages", "tools", "documents"})
-
-
-def masked(ranges: Iterable[tuple[int, int]], spans: Spans) -> NDArray[np.bool_]:
-    """Return which tokens share a character with a range; spans: of the tokens, int64 of shape (n, 2)."""
-    found = np.zeros(len(spans), np.bool_)
-    for start, stop in ranges:
-        if start < stop:
-            first, last = np.searchsorted(spans[:, 1], start, "right"), np.searchsorted(spans[:, 0], stop, "left")
-            found[first:last] = True
-    return found & (spans[:, 0] < spans[:, 1])
 
 
 def _check_policy(start: object, end: object) -> None:
@@ -106,8 +96,7 @@ class _Section:
     @cached_property
     def spans(self) -> Spans:
         """The characters of each id, int64 of shape (n, 2), in the rendered text."""
-        found = engine_of(self.made.chatter.tok).spans.find((self._encoded,), "text")
-        spans = (found.spans if len(found.spans) else found.byte_spans).reshape(-1, 2)
+        spans = encoded(self.made.chatter.tok, [self._encoded]).spans
         return spans if self.before is None else (spans + self.made.rendering.found[self.before.token][0])[self._skip :]
 
     def owners_at(self, places: NDArray[np.int64]) -> NDArray[np.int32]:
@@ -125,10 +114,13 @@ class _Section:
 
     @property
     def typed(self) -> NDArray[np.bool_]:
-        """Which ids are text that spells a control token."""
-        rendering = self.made.rendering
-        found: NDArray[np.bool_] = masked(rendering.control.typed(rendering.text, rendering.found), self.spans)
-        return found
+        """Which ids are text of a caller that spells an added token."""
+        return self.made.rendering.typed(self.ids, self.spans)
+
+    @property
+    def control(self) -> NDArray[np.bool_]:
+        """Which ids are control tokens."""
+        return self.made.rendering.controls(self.ids, lambda: self.spans)
 
     def kept(self) -> _Section:
         """Return the same for the chain of a longer chat: without the messages that others have."""
@@ -239,12 +231,13 @@ class Chat:
     @cached_property
     def control(self) -> NDArray[np.bool_]:
         """Which ids are control tokens, bool, one per id: the template wrote these, or the model in an answer."""
-        tokens = self._made.options.control.tokens.values()
-        return np.isin(self.ids, [token.id for token in tokens])
+        written = self._made.options.control.ids
+        found: NDArray[np.bool_] = self._joined(lambda each: each.control, lambda before: np.isin(before.ids, written))
+        return found
 
     @cached_property
     def typed(self) -> NDArray[np.bool_]:
-        """Which ids are text that spells a control token, bool, one per id: somebody may have tried to inject it."""
+        """Which ids are text of a caller that spells an added token, bool, one per id: perhaps to inject it (H3)."""
         found: NDArray[np.bool_] = self._joined(lambda each: each.typed, _no)
         return found
 
@@ -469,8 +462,8 @@ class _Renderer:
 
 def _encoded(chatter: Chatter, made: Sequence[_Rendered], threads: int | None) -> ChatBatch:
     """Return the ids of conversations, and which of them the assistant writes."""
-    found = engine_of(chatter.tok).spans.find([each.parts for each in made], "text", threads)
-    spans = (found.spans if len(found.spans) else found.byte_spans).reshape(-1, 2)
+    found = encoded(chatter.tok, [each.parts for each in made], threads)
+    spans = found.spans
     bounds = found.offsets.tolist()
     masks = [masked(each.ranges, spans[bounds[k] : bounds[k + 1]]) for k, each in enumerate(made)]
     return ChatBatch(TokenBatch(found.ids, found.offsets), np.concatenate([np.zeros(0, np.bool_), *masks]))

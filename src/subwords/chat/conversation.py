@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from subwords.chat.assistant import ASSISTANT, End, Reply, Start, generation_prompt, reply_of
 from subwords.chat.owned_text import Record
-from subwords.chat.pieces import Control, Rendering
+from subwords.chat.pieces import Control, Rendering, Spans
 from subwords.chat.plain import listed, messages_of, variables_of
 from subwords.chat.template import MOST_KEPT, ChatTemplate, template_of
+from subwords.spec.added_token import AddedToken, Special, Text
 from subwords.spec.tokenizer import chat_templates_of
 from subwords.support.errors import InputError
 from subwords.support.names import nearest
-from subwords.tokenizer import Tokenizer
+from subwords.tokenizer import Tokenizer, engine_of
 
 _ELSEWHERE = {
     "add_generation_prompt": "prompt=True",
@@ -109,14 +113,39 @@ class Chatter:
                 tokens = [
                     token
                     for token in added
-                    if token.special
-                    or (token.content.strip() and any(token.content in text for text in template.literals))
+                    if token.special or (token.content.strip() and _is_in(token.content, template))
                 ]
             if len(self._control) >= MOST_KEPT:
                 self._control.clear()
-            control = self._control[template.source] = Control(tokens)
+            control = Control(tokens, self._told(), self._refused(tokens, template), self._unknown)
+            self._control[template.source] = control
             return control
         return found
+
+    @cached_property
+    def _unknown(self) -> set[int]:
+        """The ids that stand for unknown text, whatever their flags."""
+        return {*([] if self.tok.model.unk_id is None else [self.tok.model.unk_id]), *self.tok.model.byte_ids.tolist()}
+
+    def _told(self) -> Iterator[AddedToken]:
+        """Yield what is told of where a caller spells it: added tokens and user-defined pieces, but blank ones."""
+        model = self.tok.model
+        pieces = (AddedToken(model.vocab[i].decode(), i, special=False) for i in model.user_ids)
+        for token in (*pieces, *self.tok.added_tokens):
+            if token.content.strip() and token.id not in self._unknown:
+                yield token
+
+    def _refused(self, tokens: Iterable[AddedToken], template: ChatTemplate) -> Iterator[int]:
+        """Yield the ids of control tokens that text may yield, and that no text of a caller may (A3)."""
+        model = self.tok.model
+        named = {self.roles[role] for role in self.roles if f"{role}_token" in template.source}
+        for token in tokens:
+            if token.id in self._unknown:  # which text may yield, but for what the template writes
+                never = token.id == model.unk_id and model.knows_all
+                if not never and (token.content in named or _is_in(token.content, template)):
+                    yield token.id
+            elif token.id not in model.special_ids:
+                yield token.id
 
     def _trusted(self, trusted: Mapping[str, Iterable[str]] | None) -> dict[str, list[str]]:
         if trusted is None:
@@ -144,7 +173,20 @@ class Chatter:
             },
             first,
         )
-        return Rendering(pieces, options.control, stop)
+        rendering = Rendering(pieces, options.control, stop)
+        if options.control.refused:
+            self._check(rendering)
+        return rendering
+
+    def _check(self, rendering: Rendering) -> None:
+        """Raise InputError for text of a caller that yields a control token (A3)."""
+        found = encoded(self.tok, [rendering.parts])
+        for origin, text, token in rendering.refused(found.ids, found.spans):
+            place = f"messages[{origin.message}]" if origin.message >= 0 else "the text of the caller"
+            raise InputError(
+                f"{place}, {origin.field or 'a field'}: {text!r:.60} would become the control token "
+                f"{token.content!r:.60}, id {token.id}: the model gives this text no other id; replace it"
+            )
 
     def conversation(self, messages: object, options: Options, *, prompt: bool) -> Conversation:
         """Return messages, rendered, with the beginning of the next answer or without it."""
@@ -161,6 +203,25 @@ class Chatter:
                 f"expected text of {name!r:.60} in the last message, to resume it; the template shows none"
             )
         return self.render(messages, options, prompt=False, stop=owned[-1][1])
+
+
+def _is_in(content: str, template: ChatTemplate) -> bool:
+    return any(content in text for text in template.literals)
+
+
+class EncodedParts(NamedTuple):
+    """The ids of texts, the characters of each, int64 of shape (n, 2), and where the ids of each text begin."""
+
+    ids: NDArray[np.uint32]
+    spans: Spans
+    offsets: NDArray[np.int64]
+
+
+def encoded(tok: Tokenizer, texts: Sequence[Sequence[Text | Special]], threads: int | None = None) -> EncodedParts:
+    """Return texts in parts as ids."""
+    found = engine_of(tok).spans.find(texts, "text", threads)
+    spans = (found.spans if len(found.spans) else found.byte_spans).reshape(-1, 2)
+    return EncodedParts(found.ids, spans, found.offsets)
 
 
 @dataclass(eq=False)

@@ -35,13 +35,15 @@ class Owner(NamedTuple):
     """Where characters come from.
 
     message: its number; -1 for the template or if it is unknown, -2 for tools, documents and variables. field: the key
-    of the message. trusted: whether control tokens are looked for in them. marked: inside `{% generation %}`.
+    of the message. trusted: whether control tokens are looked for in them. marked: inside `{% generation %}`. split: in
+    a part that a template split from the text.
     """
 
     message: int
     field: str
     trusted: bool
     marked: bool = False
+    split: bool = False
 
 
 Runs: TypeAlias = tuple[tuple[int, Owner], ...]  # the end of each range of characters, and its origin
@@ -52,6 +54,17 @@ LITERAL, LOST = Owner(TEMPLATE, "", True), Owner(TEMPLATE, "", False)
 @lru_cache(1 << 12)
 def _untrusted(origin: Owner) -> Owner:
     return origin._replace(trusted=False)
+
+
+@lru_cache(1 << 12)
+def _split(origin: Owner) -> Owner:
+    return origin if origin.trusted else origin._replace(split=True)
+
+
+@lru_cache(1 << 12)
+def whole(origin: Owner) -> Owner:
+    """Return the origin of a part as that of the text it was split from."""
+    return origin._replace(split=False)
 
 
 @lru_cache(1 << 12)
@@ -92,15 +105,15 @@ class OwnedText(str):
         if isinstance(key, slice):
             start, stop, step = key.indices(len(self))
             if step == 1:
-                return cut(self, start, max(start, stop))
-            return join([cut(self, at, at + 1) for at in range(start, stop, step)])
+                return part(self, start, max(start, stop))
+            return join([part(self, at, at + 1) for at in range(start, stop, step)])
         at = index(key)  # raises TypeError: the sandbox then looks for an attribute
         str.__getitem__(self, at)  # raises IndexError
         at %= len(self)
-        return cut(self, at, at + 1)
+        return part(self, at, at + 1)
 
     def __iter__(self) -> Iterator[OwnedText]:
-        return (cut(self, at, at + 1) for at in range(len(self)))
+        return (untrusted(part(self, at, at + 1)) for at in range(len(self)))
 
     def strip(self, chars: str | None = None, /) -> OwnedText:
         """Return the text without whitespace, or `chars`, at both ends."""
@@ -134,10 +147,10 @@ class OwnedText(str):
     def _parts(self, parts: list[str], sep: str | None) -> list[str]:
         found: list[str] = []
         at = 0
-        for part in parts:
-            start = at if sep is not None else str.find(self, part, at)
-            found.append(_argued(cut(self, start, start + len(part)), sep))
-            at = start + len(part) + (0 if sep is None else len(sep))
+        for piece in parts:
+            start = at if sep is not None else str.find(self, piece, at)
+            found.append(_argued(part(self, start, start + len(piece)), sep))
+            at = start + len(piece) + (0 if sep is None else len(sep))
         return found
 
     def splitlines(self, keepends: bool = False) -> list[str]:
@@ -146,7 +159,7 @@ class OwnedText(str):
         at = 0
         for line in str.splitlines(self, True):
             size = len(line) if keepends else len(line.splitlines()[0])
-            found.append(cut(self, at, at + size))
+            found.append(part(self, at, at + size))
             at += len(line)
         return found
 
@@ -160,7 +173,7 @@ class OwnedText(str):
 
     def _three(self, parts: tuple[str, str, str], sep: str) -> tuple[str, str, str]:
         ends = (0, len(parts[0]), len(parts[0]) + len(parts[1]), len(self))
-        one, two, three = (_argued(cut(self, *ends[at : at + 2]), sep) for at in range(3))
+        one, two, three = (_argued(part(self, *ends[at : at + 2]), sep) for at in range(3))
         return one, two, three
 
     # ------------------------------------------------------------------ several strings
@@ -182,12 +195,15 @@ class OwnedText(str):
     __rmul__ = __mul__
 
     def join(self, strings: Iterable[str], /) -> OwnedText:
-        """Return the strings with this text between them."""
+        """Return the strings with this text between them; it is not trusted between parts of one text (H2)."""
         pieces: list[str] = []
+        before = frozenset[tuple[int, str]]()
         for string in strings:
+            texts = _split_texts(string)
             if pieces and self:
-                pieces.append(self)
+                pieces.append(untrusted(self) if texts & before else self)
             pieces.append(string)
+            before = texts
         return join(pieces)
 
     def replace(self, old: str, new: str, count: SupportsIndex = -1, /) -> OwnedText:
@@ -423,12 +439,42 @@ def cut(text: OwnedText, start: int, stop: int) -> OwnedText:
     found, runs = str.__new__(OwnedText, str.__getitem__(text, slice(start, stop))), text._runs
     size = len(found)
     if not size:
-        found._runs = ()
+        found._runs = ((0, runs[0][1]),) if runs else ()
     elif len(runs) == 1:
         found._runs = ((size, runs[0][1]),)
     else:
         found._runs = tuple((min(end, stop) - start, origin) for end, origin in _between(runs, start, stop))
     return found
+
+
+def part(text: OwnedText, start: int, stop: int) -> OwnedText:
+    """Return text[start:stop] as a part of the text."""
+    found = cut(text, start, stop)
+    if len(found._runs) == 1:
+        ((end, origin),) = found._runs
+        found._runs = ((end, origin if origin.trusted or origin.split else _split(origin)),)
+    else:
+        found._runs = tuple([(end, _split(origin)) for end, origin in found._runs])
+    return found
+
+
+def _split_texts(text: str) -> frozenset[tuple[int, str]]:
+    """Return the texts, by message and field, of which a string has parts; what is of no known text is of one."""
+    owners = [origin for _, origin in owner_runs(text)]
+    return frozenset([(each.message, each.field) for each in owners if each.split or each == LOST])
+
+
+def looked_up(found: Any, key: object) -> Any:
+    """Return what a template found by a key; text is not trusted if the key is a part of the caller's text (H2)."""
+    is_part = isinstance(key, OwnedText) and any(origin.split for _, origin in key._runs)
+    return untrusted(found) if isinstance(found, str) and is_part else found
+
+
+def part_of(look_up: Callable[[Any, Any], Any], value: Any, key: Any) -> Any:
+    """Return `value[key]` of a template whose key is no constant: a part of a text is not trusted (H2)."""
+    found = value[key] if isinstance(key, slice) else look_up(value, key)
+    is_part = isinstance(value, str) and isinstance(found, str) and not isinstance(key, str)
+    return untrusted(found) if is_part else found
 
 
 def _between(runs: Runs, start: int, stop: int) -> Iterator[tuple[int, Owner]]:
@@ -545,11 +591,17 @@ def owned(text: str, *values: object) -> OwnedText:
     found: set[Owner] = set()
     _owners(values, found)
     owners = {(origin.message, origin.field) for origin in found if origin.message != TEMPLATE}
+    split = any(origin.split for origin in found)
     if len(owners) == 1:
         message, field = owners.pop()
-        return made(str.__str__(text), Owner(message, field, False))
+        return made(str.__str__(text), _owner(message, field, split))
     messages = {message for message, _ in owners}
-    return made(str.__str__(text), Owner(messages.pop(), "", False) if len(messages) == 1 else LOST)
+    return made(str.__str__(text), _owner(messages.pop() if len(messages) == 1 else TEMPLATE, "", split))
+
+
+@lru_cache(1 << 12)
+def _owner(message: int, field: str, split: bool) -> Owner:
+    return Owner(message, field, False, split=split)
 
 
 def _owners(value: object, found: set[Owner]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import groupby
 from typing import NamedTuple, TypeAlias
@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.chat.owned_text import LITERAL, LOST, Owner, owner_runs
+from subwords.chat.owned_text import LITERAL, LOST, Owner, owner_runs, whole
 from subwords.chat.template import Written
 from subwords.engine.added_tokens import AddedTokenFinder
 from subwords.spec.added_token import AddedToken, Special, Text
@@ -28,44 +28,80 @@ class TextRun(NamedTuple):
     turn: int
 
 
+def masked(ranges: Iterable[tuple[int, int]], spans: Spans) -> NDArray[np.bool_]:
+    """Return which tokens share a character with a range; spans: of the tokens, int64 of shape (n, 2)."""
+    found = np.zeros(len(spans), np.bool_)
+    for start, stop in ranges:
+        if start < stop:
+            first, last = np.searchsorted(spans[:, 1], start, "right"), np.searchsorted(spans[:, 0], stop, "left")
+            found[first:last] = True
+    return found & (spans[:, 0] < spans[:, 1])
+
+
 class Control:
     """The control tokens of a tokenizer and a template (H3).
 
-    as_text: those that are not special, which `Text` would find.
+    added: more tokens that are told of where a caller spells them, or text yields them. refused: the ids of control
+    tokens that text of a caller must not yield. unknown: ids that stand for unknown text. as_text: the control tokens
+    that are not special, which `Text` would find.
     """
 
-    def __init__(self, tokens: Iterable[AddedToken]) -> None:
+    def __init__(
+        self,
+        tokens: Iterable[AddedToken],
+        added: Iterable[AddedToken] = (),
+        refused: Iterable[int] = (),
+        unknown: Iterable[int] = (),
+    ) -> None:
         self.tokens: dict[str, AddedToken] = {token.content: token for token in tokens}
+        told = {token.content: token for token in added}
+        self.added: dict[str, AddedToken] = self.tokens | told
+        self.told: list[int] = [token.id for token in told.values()]
+        self.refused: list[int] = [*refused]
+        self.ids: list[int] = [token.id for token in self.tokens.values()]
+        self.doubtful: list[int] = [*self.refused, *unknown]
         self._specials = {content: Special(content) for content in self.tokens}
         self.as_text: frozenset[str] = frozenset(token.content for token in self.tokens.values() if not token.special)
-        self._finder = AddedTokenFinder({token: token.content for token in self.tokens.values()}, refuse_special=False)
-        characters = {*"".join(self.tokens)}
+        self._finder = _finder(self.tokens)
+        characters = {*"".join(self.added)}
         self._hidden: str = next(chr(code) for code in range(0x110000) if chr(code) not in characters)
 
     def special(self, token: AddedToken) -> Special:
         """Return the part that is a control token."""
         return self._specials[token.content]
 
+    @cached_property
+    def _finder_of_added(self) -> AddedTokenFinder:
+        return _finder(self.added)
+
     def find(self, text: str, runs: Sequence[TextRun]) -> list[Found]:
         """Return the tokens in trusted characters, in order (H2): the leftmost, then the longest."""
+        return self._find(self._finder, text, runs)
+
+    def _find(self, finder: AddedTokenFinder, text: str, runs: Sequence[TextRun]) -> list[Found]:
         visible, start = list[str](), 0
         for stop, origin, _ in runs:
             visible.append(text[start:stop] if origin.trusted else self._hidden * (stop - start))
             start = stop
         shown = "".join(visible)
-        found = [*self._finder.literal.found(text, shown)]
-        if self._finder.normalized:
+        found = [*finder.literal.found(text, shown)]
+        if finder.normalized:
             for start, stop, _ in reversed(found):
                 shown = shown[:start] + self._hidden * (stop - start) + shown[stop:]
-            found = sorted([*found, *self._finder.normalized.found(text, shown)], key=lambda each: each[0])
+            found = sorted([*found, *finder.normalized.found(text, shown)], key=lambda each: each[0])
         return found
 
     def typed(self, text: str, found: Iterable[Found]) -> list[tuple[int, int]]:
-        """Return where a token is spelled by text that is not one of those found."""
+        """Return where an added token is spelled by text that is not one of the control tokens found."""
         runs = list[TextRun]()
         for start, stop, _ in found:
             runs += (TextRun(start, LITERAL, -1), TextRun(stop, LOST, -1))
-        return [(start, stop) for start, stop, _ in self.find(text, [*runs, TextRun(len(text), LITERAL, -1)])]
+        runs.append(TextRun(len(text), LITERAL, -1))
+        return [(start, stop) for start, stop, _ in self._find(self._finder_of_added, text, runs)]
+
+
+def _finder(tokens: Mapping[str, AddedToken]) -> AddedTokenFinder:
+    return AddedTokenFinder({token: token.content for token in tokens.values()}, refuse_special=False)
 
 
 class Rendering:
@@ -79,6 +115,7 @@ class Rendering:
         for text, turn in pieces:
             texts.append(text)
             for end, origin in owner_runs(text):
+                origin = whole(origin) if origin.split else origin
                 here = turn if turn >= 0 else max(origin.message, -1)
                 if last is not None and origin is last[0] and here == last[1]:
                     runs[-1] = TextRun(at + end, origin, here)
@@ -125,6 +162,37 @@ class Rendering:
             parts.append(Text(self.text[at:], as_text=self.control.as_text))
         return parts
 
+    def controls(self, ids: NDArray[np.uint32], spans: Callable[[], Spans]) -> NDArray[np.bool_]:
+        """Return which ids are control tokens; spans: asked for if text may have yielded one of the ids."""
+        found = np.isin(ids, self.control.ids)
+        return found & self.written(spans()) if np.isin(ids[found], self.control.doubtful).any() else found
+
+    def written(self, spans: Spans) -> NDArray[np.bool_]:
+        """Return which ids are the control tokens that were found; spans: the characters of each id."""
+        return masked(((start, stop) for start, stop, _ in self.found), spans)
+
+    @cached_property
+    def _of_callers(self) -> NDArray[np.bool_]:
+        """Which characters are not trusted; there is none at the end."""
+        trusted = np.array([run.origin.trusted for run in self.runs], np.bool_)
+        return np.append(np.repeat(~trusted, np.diff(self.stops, prepend=0)), False)
+
+    def typed(self, ids: NDArray[np.uint32], spans: Spans) -> NDArray[np.bool_]:
+        """Return which ids are text of a caller that spells an added token, or yields its id (H3)."""
+        sums = np.concatenate([np.zeros(1, np.int64), np.cumsum(self._of_callers)])
+        spelled = (each for each in self.control.typed(self.text, self.found) if sums[each[1]] > sums[each[0]])
+        yielded = np.isin(ids, self.control.told) & self._of_callers[spans[:, 0]]
+        return (masked(spelled, spans) | yielded) & ~self.controls(ids, lambda: spans)
+
+    def refused(self, ids: NDArray[np.uint32], spans: Spans) -> Iterator[tuple[Owner, str, AddedToken]]:
+        """Yield who wrote a text from which a model makes a control token, that text, and the token."""
+        wrong = np.isin(ids, self.control.refused) & self._of_callers[spans[:, 0]] & ~self.written(spans)
+        tokens = {token.id: token for token in self.control.tokens.values()}
+        for at in np.flatnonzero(wrong).tolist():
+            start, stop = spans[at].tolist()
+            run = self.runs[int(np.searchsorted(self.stops, start, "right"))]
+            yield run.origin, self.text[start:stop], tokens[int(ids[at])]
+
     @cached_property
     def stops(self) -> Spans:
         """Where the runs end."""
@@ -163,7 +231,7 @@ class Rendering:
         for run in self.runs[int(np.searchsorted(self.stops, start, "right")) :]:
             if at >= stop:
                 break
-            (owner, field, trusted, _), end = run.origin, min(run.stop, stop)
+            (owner, field, trusted, *_), end = run.origin, min(run.stop, stop)
             if (owner == message and field != "role") or (owner == -1 and not trusted):
                 found = (found[0] if found else at, end)
             at = end

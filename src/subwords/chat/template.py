@@ -156,7 +156,7 @@ class _Code(CodeGenerator):
 
     def visit_Template(self, node: nodes.Template, frame: Frame | None = None) -> None:
         super().visit_Template(node, frame)
-        for name in ("add", "at", "literal", "join", "rest", "text"):
+        for name in ("add", "at", "literal", "join", "part", "rest", "text"):
             self.writeline(f"_s_{name} = environment._s_{name}")
         self.writeline("LoopContext = environment._s_loop")
         for text, name in self._literals.items():
@@ -220,7 +220,18 @@ class _Code(CodeGenerator):
             self.visit(node.node, frame)
             self.write(f", {str(node.arg.value)!r})")  # a plain string is looked up faster
             return
-        super().visit_Getitem(node, frame)
+        is_slice = isinstance(node.arg, nodes.Slice)
+        ends = [node.arg.start, node.arg.stop, node.arg.step] if isinstance(node.arg, nodes.Slice) else [node.arg]
+        if all(end is None or isinstance(end, nodes.Const) for end in ends):
+            super().visit_Getitem(node, frame)
+            return
+        self.write("_s_part(environment.getitem, ")
+        self.visit(node.node, frame)
+        self.write(", slice(" if is_slice else ", (")
+        for end in ends:
+            self.visit(end or nodes.Const(None), frame)
+            self.write(", " if is_slice else "")
+        self.write("))")
 
     def visit_Call(self, node: nodes.Call, frame: Frame, forward_caller: bool = False) -> None:
         if not isinstance(node.node, nodes.EnvironmentAttribute):
@@ -538,7 +549,7 @@ class Environment(ImmutableSandboxedEnvironment):
     intercepted_binops = frozenset(("*", "**", "%"))
     concat = staticmethod(lambda pieces: owned_text.join([*map(printed, pieces)]))
     _s_add, _s_at, _s_literal = staticmethod(owned_text.add), staticmethod(_at), staticmethod(owned_text.literal)
-    _s_rest, _s_loop = staticmethod(_rest), _Loop
+    _s_rest, _s_part, _s_loop = staticmethod(_rest), staticmethod(owned_text.part_of), _Loop
     _s_join, _s_text = concat, staticmethod(printed)
 
     def __init__(self) -> None:
@@ -573,11 +584,14 @@ class Environment(ImmutableSandboxedEnvironment):
             obj, kind = OwnedText(obj), OwnedText
         if kind is OwnedText and attribute in _TEXT_METHODS:
             return getattr(obj, attribute)
+        if kind is dict and attribute == "get":
+            return lambda key, *rest: owned_text.looked_up(obj.get(key, *rest), key)
         return super().getattr(obj, attribute)
 
     def getitem(self, obj: Any, argument: Any) -> Any:
         """Return an entry or attribute."""
-        return super().getitem(OwnedText(obj) if type(obj) is str else obj, argument)
+        found = super().getitem(OwnedText(obj) if type(obj) is str else obj, argument)
+        return found if type(argument) is not OwnedText else owned_text.looked_up(found, argument)
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
         """Whether a template may read an attribute."""

@@ -8,6 +8,7 @@ import os
 import re
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -21,6 +22,7 @@ from subwords.support.files import place_of
 from subwords.support.names import install_hint, nearest
 from subwords.support.value import digest_of
 
+MOST_SHOWN = 10  # tokens in a warning
 Kind: TypeAlias = Literal[
     "ranks",
     "tekken",
@@ -125,6 +127,14 @@ def read_tokenizer(path: str | PathLike[str], **options: Any) -> TokenizerSpec:
     options: those of `_read`. Warns (SubwordsWarning) of what the files hold and nothing here uses.
     """
     spec = _read(path, **options)
+    if needed := spec.needed:
+        shown = ", ".join(map(repr, needed[:MOST_SHOWN])) + (", ..." if len(needed) > MOST_SHOWN else "")
+        told = (
+            f"{path}: ordinary text yields the special tokens {shown}, because it can be written in no other way; "
+            'special="error" refuses them in a text, and a chat refuses them in a message'
+        )
+        warned = "; ".join(filter(None, (spec.foreign.warned, told)))
+        spec = replace(spec, foreign=replace(spec.foreign, warned=warned))
     if spec.foreign.warned:
         warnings.warn(spec.foreign.warned, SubwordsWarning, stacklevel=3)
     return spec

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -210,6 +210,15 @@ class Model(Value):
     def without(self, ids: Collection[int]) -> Self:
         """Return a model that makes some tokens of no text; all tokens keep their ids."""
         return self.with_(special_ids=self.special_ids | {*ids})
+
+    def with_special(self, ids: Iterable[int]) -> Self:
+        """Return the model whose text yields none of some tokens, but for those that text needs (A3)."""
+        new = {*ids} - self.special_ids
+        return self.with_(special_ids=self.special_ids | new).for_text(new) if new else self
+
+    def for_text(self, ids: Collection[int]) -> Self:
+        """Return the model whose text can be written without the tokens `ids`, which are special, if it needs them."""
+        return self
 
     def rearranged(self, tokens: Sequence[bytes], origins: NDArray[np.int64], scores: Mapping[int, float]) -> Self:
         """Return a model of other tokens: the token of id i was that of id origins[i], or is new (-1).

@@ -147,9 +147,6 @@ class TokenizerSpec(Value):
             # As in HF, a token is looked up as a tokenizer.json writes it.
             spelled = self.model.from_files(content)
             index = model.vocab.ids.get(spelled) if spelled else None
-            alone = model.byte_level and spelled == content.encode() and len(spelled) == 1
-            if alone and flags.get("special", True):
-                raise InputError(f"expected special tokens of more than one byte: text needs the token {content!r}")
             if index is not None and content not in ids and spelled != content.encode():
                 raise InputError(
                     f"{content!r} is how a tokenizer.json spells {spelled!r}, id {index}: choose another text"
@@ -163,12 +160,23 @@ class TokenizerSpec(Value):
             foreign = replace(foreign, model_size=len(model.vocab))
         model = model.extended([content.encode() for content in new])
         if flags.get("special", True):
-            model = model.with_(special_ids=model.special_ids | {ids[content] for content in contents})
+            model = model.with_special(ids[content] for content in contents)
+            needed = next((content for content in contents if ids[content] not in model.special_ids), None)
+            if needed is not None:
+                raise InputError(f"expected special tokens of more than one symbol: text needs the token {needed!r}")
         given = set(contents)
         kept = [token for token in self.added_tokens if token.content not in given]
         added = [*kept, *(AddedToken(content, ids[content], **flags) for content in contents)]
         added.sort(key=lambda token: token.id)
         return replace(self, model=model, added_tokens=tuple(added), foreign=foreign)
+
+    @property
+    def needed(self) -> list[str]:
+        """The special tokens that ordinary text yields, for it can be written in no other way (A3)."""
+        model = self.model
+        found = [each for each in self.added_tokens if each.special and each.id not in model.special_ids]
+        others = {model.unk_id, *model.byte_ids.tolist()} if found else ()
+        return [token.content for token in found if token.id not in others]
 
     def roles_of(
         self, given: Mapping[str, str | int] | tuple[tuple[str, int], ...] | None

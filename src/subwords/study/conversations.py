@@ -33,7 +33,7 @@ _KEYS = ("messages", "tools", "documents")
 
 
 class ChatToken(NamedTuple):
-    """One token. text: bytes that are no characters are lone surrogates. typed: text that spells a control token."""
+    """One token. text: bytes that are no characters are lone surrogates. typed: text that spells an added token."""
 
     id: int
     text: str

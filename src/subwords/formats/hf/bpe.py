@@ -45,14 +45,15 @@ def read_model(node: Node, vocab: dict[str, int], added: Sequence[AddedToken], b
         "unknown": _unknown(node["unknown"]) if unk.value is None else "error",
         "whole_words": node["ignore_merges"].boolean(False),
         "byte_fallback": node["byte_fallback"].boolean(False),
-        "special_ids": (unyielded_ids(added, vocab) | odd) - _needed_ids(added, vocab, prefix + suffix),
+        "special_ids": unyielded_ids(added, vocab) | odd,
         "literal_ids": odd,
         "prefix": _mark_bytes(node["continuing_subword_prefix"], prefix, byte_level),
         "suffix": _mark_bytes(node["end_of_word_suffix"], suffix, byte_level),
         "dropout": _dropout(node["dropout"]),
     }
     try:
-        return BPE(Vocab(tokens), merges, **settings)
+        model = BPE(Vocab(tokens), merges, **settings)
+        return model.for_text({token.id for token in added if token.special and token.content in vocab})
     except FormatError as error:
         if str(error).startswith("byte_fallback"):
             raise node["byte_fallback"].wrong("false in this model", f"true: {error}") from None
@@ -175,11 +176,6 @@ def _token_bytes(
     return tokens, odd
 
 
-def _needed_ids(added: Sequence[AddedToken], vocab: dict[str, int], marks: str) -> frozenset[int]:
-    """Return the special tokens that are a single symbol: ordinary text needs these, so text yields them, as in HF."""
-    return frozenset(token.id for token in added if not marks and len(token.content) == 1 and token.content in vocab)
-
-
 def _odd_ids(node: Node, texts: Sequence[str], merges: NDArray[np.int64]) -> frozenset[int]:
     """Return the tokens that no bytes spell. HF keeps them, and no text yields them; here no merge may use them."""
     found = frozenset(i for i, text in enumerate(texts) if not CHARACTERS.issuperset(text))
@@ -227,7 +223,8 @@ def _written_mark(mark: bytes, byte_level: bool) -> str | None:
 
 
 def _check_writable(model: BPE) -> None:
-    odd = {"user_ids": model.user_ids, "unused_ids": model.unused_ids, "parts": model.parts}
+    special = {model.vocab[i] for i in model.special_ids}  # reading makes such parts again
+    odd = {"user_ids": model.user_ids, "unused_ids": model.unused_ids, "parts": {*model.parts} - special}
     if name := next((name for name, ids in {**odd, "words_only": model.words_only}.items() if ids), None):
         raise FormatError(f"tokenizer.json cannot hold this model: it has {name}")
     if model.ranks is None:
@@ -254,21 +251,26 @@ def token_texts(model: BPE, added: Sequence[AddedToken]) -> list[str]:
     texts = written_texts(texts, added)
     # BPE has checked that bytes of merges concatenate; their texts may not if an added token is spelled literally.
     literal = np.array(sorted(token.id for token in added), np.int64)
-    prefix = _written_mark(model.prefix, model.byte_level) or ""
+    prefix, names = _written_mark(model.prefix, model.byte_level) or "", _with_parts(texts, model)
     for left, right, result in model.merges[np.isin(model.merges, literal).any(1)].tolist():
         try:
-            joined = texts[left] + _without(texts[right], prefix)
+            joined = names[left] + _without(names[right], prefix)
         except ValueError:
             joined = ""
         if joined != texts[result]:
-            came = f"{texts[left]!r} and {texts[right]!r} would make {texts[result]!r}"
+            came = f"{names[left]!r} and {names[right]!r} would make {texts[result]!r}"
             raise FormatError(f"tokenizer.json cannot hold a merge: {came}")
     return texts
 
 
 def write_vocab(model: BPE, texts: list[str], appended: set[int]) -> dict[str, str]:
     """Return the JSON of the last keys of the `model` object, indented as HF does."""
-    return {"vocab": written_vocab(texts, appended), "merges": _written_merges(texts, model.merges)}
+    merges = _written_merges(_with_parts(texts, model), model.merges)
+    return {"vocab": written_vocab(texts, appended), "merges": merges}
+
+
+def _with_parts(texts: list[str], model: BPE) -> list[str]:
+    return [*texts, *(part.decode("utf-8", "replace") for part in model.parts)]
 
 
 def _written_merges(texts: list[str], merges: NDArray[np.int64]) -> str:

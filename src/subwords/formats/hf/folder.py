@@ -197,7 +197,7 @@ def _with_listed(spec: TokenizerSpec, decoder: Node) -> TokenizerSpec:
     special = {token.id for token in added if token.special and token.content in flags}
     return spec.with_(
         {
-            "model": spec.model.with_(special_ids=spec.model.special_ids | special),
+            "model": spec.model.with_special(special),
             "added_tokens": tuple(added),
         }
     )
@@ -220,13 +220,16 @@ def _flags(entry: Node) -> dict[str, bool]:
 def _with_missing(spec: TokenizerSpec, contents: Iterable[str]) -> TokenizerSpec:
     """Return a spec with more special tokens, as transformers adds those that a tokenizer.json lacks."""
     known = {token.content for token in spec.added_tokens if token.special}
-    # A single byte stays ordinary: text needs it.
-    missing = [
-        text
-        for text in contents
-        if text not in known and not (len(text.encode()) == 1 and spec.index_of(text) is not None)
-    ]
+    missing = [text for text in contents if text not in known and not _is_needed(spec, text)]
     return _extended(spec, missing, {"special": True}, Node("", "special tokens", missing)) if missing else spec
+
+
+def _is_needed(spec: TokenizerSpec, text: str) -> bool:
+    """Whether a token stays ordinary: a single byte, or what text can be written with in no other way (A3)."""
+    index = spec.index_of(text)
+    if index is None or len(text.encode()) == 1:
+        return index is not None
+    return index not in spec.model.with_special([index]).special_ids
 
 
 def _extended(spec: TokenizerSpec, contents: Sequence[str], flags: Mapping[str, bool], node: Node) -> TokenizerSpec:

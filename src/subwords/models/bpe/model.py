@@ -235,6 +235,27 @@ class BPE(Model):
         ranks = None if self.ranks is None else self.ranks[kept]
         return replace(self, merges=self.merges[kept], ranks=ranks, special_ids=self.special_ids | {*ids})
 
+    def for_text(self, ids: Collection[int]) -> BPE:
+        """Return the model whose text can be written without the tokens `ids`, which are special, if it needs them.
+
+        A symbol becomes bytes or unk, after the merges that use it: it is one of `parts`. Without both, text yields it.
+        """
+        symbols = [i for i in sorted(ids) if self._is_symbol(self.vocab[i])]
+        if symbols and (self.byte_level or (self.unk_id is None and self.byte_ids.min() < 0)):
+            return replace(self, special_ids=self.special_ids.difference(symbols))
+        used = {*self.merges[:, :2].ravel().tolist()}.intersection(symbols) if symbols and not self.marked else ()
+        if not used:
+            return self
+        places = np.arange(len(self.symbols))
+        places[sorted(used)] = len(places) + np.arange(len(used))
+        merges = np.column_stack([places[self.merges[:, :2]], self.merges[:, 2]])
+        return replace(self, merges=merges, parts=(*self.parts, *(self.vocab[i] for i in sorted(used))))
+
+    def _is_symbol(self, token: bytes) -> bool:
+        """Whether a token is one byte, or one character, with or without prefix and suffix."""
+        token = token.removeprefix(self.prefix).removesuffix(self.suffix)
+        return len(token) == 1 if self.byte_level else _code_point(token) is not None
+
     _id_sets = ("special_ids", "user_ids", "unused_ids", "literal_ids")
 
     def _moved(self, ids: NDArray[np.int64], origins: NDArray[np.int64], scores: Mapping[int, float]) -> dict[str, Any]:

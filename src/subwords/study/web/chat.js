@@ -80,7 +80,7 @@ function show(found, edited) {
 function counts(found) {
   const entries = [
     ["tokens", found.tokens], ["control tokens", found.control], ["trained", found.trained],
-    ...(found.typed ? [["of typed control tokens, which are text", found.typed]] : []),
+    ...(found.typed ? [["of added tokens that somebody typed", found.typed]] : []),
   ];
   return element("dl", { class: "counts" }, ...entries.map(([name, value]) =>
     element("div", {}, element("dt", {}, name), element("dd", {}, number(value)))));
@@ -93,7 +93,7 @@ function legend(found) {
     sample("underlined", "c1 trained"), found.mask_problem
       ? `what a model is trained on: unknown, ${found.mask_problem}. `
       : `what a model is trained on, found ${SOURCES[found.mask_source]}. `,
-    ...(found.typed ? [sample("framed", "c0 typed"), "text that spells a control token: somebody typed it."] : []),
+    ...(found.typed ? [sample("framed", "c0 typed"), "text that spells an added token: somebody typed it."] : []),
   ];
   return element("p", { class: "soft legend" }, ...parts);
 }
@@ -103,7 +103,7 @@ const nameOf = (run) => (run.owner < 0 ? run.who : `${run.owner} ${visible(run.w
 
 function chipOf(token, color, trained) {
   const classes = ["chip", token[CONTROL] ? "special" : color, trained ? "trained" : "", token[TYPED] ? "typed" : ""];
-  const says = [`id ${token[ID]}`, token[CONTROL] && "control token", trained && "trained", token[TYPED] && "text that spells a control token"];
+  const says = [`id ${token[ID]}`, token[CONTROL] && "control token", trained && "trained", token[TYPED] && "text that spells an added token"];
   const found = element("span", { class: classes.filter(Boolean).join(" "), title: says.filter(Boolean).join(", ") });
   if (view() === "ids") found.textContent = token[ID];
   else showText(found, token[TEXT]);

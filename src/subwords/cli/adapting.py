@@ -454,7 +454,12 @@ def id_map(tokenizer: str, other: str, output: Path, as_json: bool) -> None:
     help="A language may choose this share of the window, divided by the number of languages.",
 )
 @click.option(
-    "--splitter", type=utf8_argument, default="gpt2", show_default=True, metavar="NAME|REGEX", help="How text is split."
+    "--splitter",
+    type=utf8_argument,
+    default="o200k",
+    show_default=True,
+    metavar="NAME|REGEX",
+    help="How text is split.",
 )
 @click.option(
     "--normalizer",

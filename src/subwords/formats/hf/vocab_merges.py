@@ -187,7 +187,7 @@ def _check_around(spec: TokenizerSpec) -> None:
     if spec.splitter != NAMED["gpt2"]:
         raise FormatError(
             "vocab.json and merges.txt hold no splitter, and readers use GPT-2's; this tokenizer has another: write a "
-            "tokenizer.json"
+            'tokenizer.json, or train with splitter="gpt2"'
         )
     if spec.normalizer:
         raise FormatError("vocab.json and merges.txt hold no normalizer; write a tokenizer.json")

@@ -181,7 +181,7 @@ def _cut(encoders: list[PartEncoder]) -> Cut | None:
 
 
 @dataclass
-class _Open:
+class _OpenPiece:
     """A piece of a document that begins or ends in another part: its text, and its ids for each lossy tokenizer."""
 
     text: bytes
@@ -195,8 +195,8 @@ class _DocumentRange:
     ids: list[tuple[NDArray[np.int64], float]]
     lossy: NDArray[np.int64]
     balance: dict[int, NDArray[np.int64]]
-    first: _Open | None
-    last: _Open | None
+    first: _OpenPiece | None
+    last: _OpenPiece | None
     ends: bool
 
 
@@ -232,9 +232,9 @@ def _of_part(
         own = TokenBatch(batches[k].ids[offsets[0] : offsets[-1]], offsets - offsets[0])
         lossy[k, begin:end], balance[k] = _returned(tokenizers[k], whole, own)
 
-    def piece(at: int) -> _Open:
+    def piece(at: int) -> _OpenPiece:
         kept = {k: batches[k].ids[batches[k].offsets[at] : batches[k].offsets[at + 1]] for k in places}
-        return _Open(part.text[part.bounds[at] : part.bounds[at + 1]], kept)
+        return _OpenPiece(part.text[part.bounds[at] : part.bounds[at + 1]], kept)
 
     first = None if part.begins or not number else piece(0)
     last = None if part.ends or not number or (number == 1 and first) else piece(number - 1)
@@ -267,7 +267,7 @@ class _Sums:
         self._tokens: list[NDArray[np.int64]] = [np.zeros((len(tokenizers), 0), np.int64)]
         self._lossy = [*self._tokens]
         self._balance = [np.zeros(0, np.int64) for _ in tokenizers]
-        self._open: list[_Open] = []
+        self._open: list[_OpenPiece] = []
 
     def add(self, name: str, part: _DocumentRange) -> None:
         """Add a part of a group's documents."""

@@ -136,7 +136,7 @@ def opticks() -> str:
 
 @pytest.fixture(scope="module")
 def opticks_tokenizer(opticks: str) -> subwords.Tokenizer:
-    return subwords.train([opticks], vocab_size=2000)
+    return subwords.train([opticks], vocab_size=2000, splitter="gpt2")
 
 
 def test_real_text(opticks: str, opticks_tokenizer: subwords.Tokenizer) -> None:

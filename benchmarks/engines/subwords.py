@@ -125,7 +125,13 @@ class Subwords(Engine):
     ) -> None:
         reading = {} if documents == "file" else {"reading": self.library.Reading(documents=documents)}
         tokenizer = self.library.train(
-            file, vocab_size=vocab_size, special_tokens=special_tokens, threads=threads, progress=False, **reading
+            file,
+            splitter="gpt2",  # the rule of the other libraries in this comparison
+            vocab_size=vocab_size,
+            special_tokens=special_tokens,
+            threads=threads,
+            progress=False,
+            **reading,
         )
         tokenizer.save(output)
 

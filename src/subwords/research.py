@@ -43,7 +43,7 @@ from subwords.support.report import Report, Table
 from subwords.support.threads import in_threads, thread_count
 from subwords.tokenizer import Tokenizer
 from subwords.training.count import counts_of
-from subwords.training.train import family_settings, splitting_rules
+from subwords.training.train import cut_marks, family_settings, splitting_rules
 
 if TYPE_CHECKING:
     from subwords.corpus.reading import Reading
@@ -427,7 +427,7 @@ def train_parity(
     pooled: int = 0,
     window: int = 0,
     window_share: float = 2.0,
-    splitter: SplitterLike = "gpt2",
+    splitter: SplitterLike = "o200k",
     normalizer: NormalizerLike = "none",
     special_tokens: Sequence[str] = (),
     byte_level: bool = True,
@@ -514,6 +514,9 @@ def train_parity(
         LanguageCost(name, chosen[k], found.before[k] * costs[k], found.after[k] * costs[k])
         for k, name in enumerate(names)
     )
+    for name, part in counts.items():
+        if warning := cut_marks(part, rules.splitter, family_named("bpe")):
+            warnings.warn(f"{name}: {warning}", SubwordsWarning, stacklevel=2)
     order = tuple(None if pick == layout.NO_LANGUAGE else names[pick] for pick in found.picks.tolist())
     return Parity(Tokenizer(family_named("bpe").assemble(model, settings, *rules[:2])), rows, order, not measured)
 

@@ -727,7 +727,7 @@ class Tokenizer:
 
         >>> import subwords
         >>> subwords.load("demo").heal("Rays of lig")
-        Healing(ids=(1136, 266), taken=2, data=b' lig')
+        Healing(ids=(1142, 266), taken=2, data=b' lig')
         """
         return self._prefixes(special).heal(text)
 

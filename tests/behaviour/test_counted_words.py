@@ -97,7 +97,7 @@ def test_words_counted_are_words_seen(name: str, texts: list[str]) -> None:
     options = SETTINGS[name]
     base = {"wordpiece": "bert", "unigram": "sentencepiece", "wordlevel": "whitespace"}
     algorithm = options.get("algorithm", "bpe")
-    rules = {"splitter": base.get(algorithm, "gpt2")}
+    rules = {"splitter": base.get(algorithm, "o200k")}
     rules["normalizer"] = {"wordpiece": "bert-uncased", "unigram": "sentencepiece"}.get(algorithm)
     rules |= {key: value for key, value in options.items() if key in ("splitter", "normalizer")}
     tok = trained(name)

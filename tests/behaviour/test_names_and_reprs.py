@@ -108,7 +108,7 @@ def test_demo_is_what_training_on_the_book_gives(tmp_path: Path, monkeypatch: py
 
 
 def test_tokenizers_and_results_show_themselves(tok: subwords.Tokenizer) -> None:
-    assert repr(tok) == "Tokenizer(bpe, 263 tokens, 6 merges, 1 special, splitter 'gpt2')"
+    assert repr(tok) == "Tokenizer(bpe, 263 tokens, 6 merges, 1 special, splitter 'o200k')"
     assert "263 tokens, 6 merges, 1 special" in tok._repr_html_()
     found = subwords.adapt.prune(tok, drop=[" lower"])
     assert repr(found).startswith("Adapted(1 removed, Tokenizer(bpe, 262 tokens, 5 merges")

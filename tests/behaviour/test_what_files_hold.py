@@ -118,9 +118,9 @@ def test_a_json_file_loses_roles_and_chat_template_with_one_warning(command: str
 
 KINDS: dict[str, tuple[dict[str, Any], str]] = {
     ".json": ({}, "chat template and roles"),
-    ".tiktoken": ({}, "splitter, special tokens, chat template and roles: load it with splitter='gpt2', "),
-    ".gguf": ({}, ""),
-    "vocab.json": ({}, "special tokens, chat template and roles: load it with special_ids="),
+    ".tiktoken": ({}, "splitter, special tokens, chat template and roles: load it with splitter='o200k', "),
+    ".gguf": ({"splitter": "gpt2"}, ""),
+    "vocab.json": ({"splitter": "gpt2"}, "special tokens, chat template and roles: load it with special_ids="),
     ".model": ({"byte_level": False, "splitter": "sentencepiece", "normalizer": "sentencepiece"}, "chat template"),
 }
 

@@ -213,7 +213,7 @@ def test_progress_is_shown_on_a_terminal_unless_quiet(corpus_path: Path, tmp_pat
 
 ALGORITHMS = {
     "bpe": (["bpe", "--vocab-size", 270], "merging", "14/14 tokens"),
-    "bpe that runs out": (["bpe", "--vocab-size", 9000], "merging", "27/27 tokens"),
+    "bpe that runs out": (["bpe", "--vocab-size", 9000], "merging", "29/29 tokens"),
     "characters": (["bpe", "--character-level", "--vocab-size", 30], "merging", "10/10 tokens"),
     "wordpiece": (["wordpiece", "--vocab-size", 33], "merging", "8/8 tokens"),
     "wordpiece by count": (["wordpiece", "--vocab-size", 33, "--score", "count"], "merging", "8/8 tokens"),

@@ -21,16 +21,18 @@ def test_json_to_ranks_and_back(tok_path: Path, tok: Tokenizer, tmp_path: Path) 
     with pytest.raises(FormatError, match="no splitter"):
         subwords.files.convert(tmp_path / "x.tiktoken", tmp_path / "y.json")
     assert not (tmp_path / "y.json").exists()
-    subwords.files.convert(tmp_path / "x.tiktoken", tmp_path / "y.json", splitter="gpt2", special_ids={"<s>": 0})
+    subwords.files.convert(tmp_path / "x.tiktoken", tmp_path / "y.json", splitter="o200k", special_ids={"<s>": 0})
     again = subwords.load(tmp_path / "y.json")
     for special in ("text", "allow"):
         assert again.encode(TEXT, special=special) == tok.encode(TEXT, special=special)
 
 
-def test_json_to_vocab_and_merges_and_gguf(tok_path: Path, tok: Tokenizer, tmp_path: Path) -> None:
+def test_json_to_vocab_and_merges_and_gguf(tmp_path: Path) -> None:
+    tok, tok_path = subwords.train([TEXT], vocab_size=270, splitter="gpt2", special_tokens=["<s>"]), tmp_path / "x.json"
+    tok.save(tok_path)
     found = subwords.files.convert(tok_path, tmp_path / "vocab.json", source=[TEXT])
     assert (found.lost, found.different) == (("splitter", "special_tokens"), 0)
-    assert {path.name for path in tmp_path.iterdir()} == {"vocab.json", "merges.txt"}
+    assert {path.name for path in tmp_path.iterdir()} == {"vocab.json", "merges.txt", "x.json"}
     again = subwords.load(tmp_path / "merges.txt", special_ids={"<s>": 0})
     assert again.encode(f"{TEXT}<s>", special="allow") == tok.encode(f"{TEXT}<s>", special="allow")
     assert not subwords.files.convert(tok_path, tmp_path / "a.gguf", source=[TEXT]).different
@@ -121,7 +123,7 @@ def test_command(tok_path: Path, tok: Tokenizer, corpus_path: Path, tmp_path: Pa
     got = json_of("convert", tok_path, out, "--source", corpus_path)
     assert got["saved"] == str(out)
     assert (got["different"], got["difference"], got["lost"]) == (0, None, ["splitter", "special_tokens"])
-    back = ["convert", out, tmp_path / "y.json", "--splitter", "gpt2", "--special-ids", json.dumps({"<s>": 0})]
+    back = ["convert", out, tmp_path / "y.json", "--splitter", "o200k", "--special-ids", json.dumps({"<s>": 0})]
     assert "saved\t" in run(*back).stdout
     assert subwords.load(tmp_path / "y.json").encode(TEXT) == tok.encode(TEXT)
     assert "are the same" in run("convert", tok_path, tok_path, code=1).stderr

@@ -84,7 +84,9 @@ def test_tables_of_the_wordpiece_document() -> None:
 
 def test_tables_of_the_toy_corpus() -> None:
     expected = VECTORS["toy"]
-    found = subwords.study.explain_training(counts_of(TOY), vocab_size=9, alphabet="corpus", tie_break="first")
+    found = subwords.study.explain_training(
+        counts_of(TOY), vocab_size=9, splitter="gpt2", alphabet="corpus", tie_break="first"
+    )
     assert [[*step.chosen.pair] for step in merges(found)][:4] == expected["bpe"]["merges"][: len(found.steps)]
     options: dict[str, Any] = {"splitter": "gpt2", "normalizer": None, "score": "course", "tie_break": "first"}
     options |= {"special_tokens": ["[UNK]"], "vocab_size": 11}
@@ -171,7 +173,7 @@ def test_the_result_is_that_of_train(settings: dict[str, Any], words: dict[bytes
 @pytest.mark.filterwarnings("ignore::subwords.SubwordsWarning")
 @given(words=word_counts("abc"))
 def test_each_merge_has_the_best_score(words: dict[bytes, int]) -> None:
-    found = subwords.study.explain_training(counts_of(words), vocab_size=20, alphabet="corpus")
+    found = subwords.study.explain_training(counts_of(words), vocab_size=20, splitter="gpt2", alphabet="corpus")
     for step in merges(found):
         assert step.chosen.count == max(pair.count for pair in step.pairs)
         assert step.tied == sum(pair.count == step.chosen.count for pair in step.pairs)

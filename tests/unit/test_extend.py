@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import random
+import warnings
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -210,3 +212,48 @@ def test_inconsistent_counts_are_refused(offsets: list[int]) -> None:
     for call in (lambda: subwords.train(bad, vocab_size=260), lambda: subwords.adapt.extend(tok, bad, count=1)):
         with pytest.raises(FormatError, match="expected ascending word offsets"):
             call()
+
+
+# --- text of some scripts only
+
+MIXED = ["သုတေသန research papers, သုတေသနကို 12 Forschung", "## ကိုယ် သည် naïve သုတေသန"] * 9
+OTHERS = ["research papers, Forschung 12 ##", "Tiếng Việt và naïve", "ภาษาไทย", "abc  \n", "😀 東京"]
+
+
+@pytest.mark.parametrize("options", [{}, {"splitter": None}, {"byte_level": False, "splitter": None}])
+def test_text_of_other_scripts_keeps_its_ids(options: dict[str, Any]) -> None:
+    in_bytes = options.get("byte_level", True)
+    size = 290 if in_bytes else 75
+    tok = subwords.train([*OTHERS * 3, " ".join("".join(MIXED))], vocab_size=size, **options)
+    more = subwords.adapt.extend(tok, MIXED, count=9, scripts=["Mymr"], whole_characters=in_bytes)
+    for text in OTHERS:
+        assert more.encode(text) == tok.encode(text)
+    assert more.count_tokens(MIXED[0]) < tok.count_tokens(MIXED[0])
+    new = [more.token_bytes(index).decode("utf-8", "ignore") for index in range(tok.vocab_size, more.vocab_size)]
+    assert all(regex.fullmatch(r" ?[\p{Myanmar}\p{Mn}]*", token) for token in new)
+    used = {index for text in MIXED for index in more.encode(text)}
+    assert used & {*range(tok.vocab_size, more.vocab_size)}
+
+
+@pytest.mark.parametrize("algorithm", ["wordpiece", "unigram"])
+def test_words_of_other_scripts_teach_no_pieces(algorithm: str) -> None:
+    normalizer = {"wordpiece": "bert-cased", "unigram": "sentencepiece"}[algorithm]
+    tok = subwords.train([*OTHERS, *MIXED], algorithm=algorithm, vocab_size=90, normalizer=normalizer)  # type: ignore[call-overload]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        more = subwords.adapt.extend(tok, [*OTHERS, *MIXED], count=3, scripts=["Latin"])
+    new = [more.token_bytes(index).decode().strip(" \u2581") for index in range(tok.vocab_size, more.vocab_size)]
+    assert new and all(regex.fullmatch(r"[\p{Latin}\p{Mn}]+", token) for token in new)
+    assert more.encode("ภาษาไทย") == tok.encode("ภาษาไทย")
+
+
+def test_scripts_that_do_not_fit() -> None:
+    tok = subwords.train(["low lower"] * 9, vocab_size=258)
+    for scripts, error, message in (
+        (["Mymr"], TrainingError, "nothing to add: this corpus has no text of Mymr"),
+        (["Klingon"], InputError, "expected scripts of Unicode"),
+        ([], InputError, "expected scripts to name a script; it is empty"),
+        ("Latin", InputError, "expected scripts to be a list of str"),
+    ):
+        with pytest.raises(error, match=message):
+            subwords.adapt.extend(tok, ["low lowest"], count=1, scripts=scripts)  # type: ignore[arg-type]

@@ -183,6 +183,8 @@ def test_wrong_values_are_named(changes: dict[str, Any], message: str, file: Pat
 
 def trained(**options: Any) -> Tokenizer:
     options = {"vocab_size": 300, "progress": False, "special_tokens": ["<s>", "</s>"], **options}
+    if options.get("algorithm", "bpe") == "bpe":
+        options.setdefault("splitter", "gpt2")
     return subwords.train(["low lower lowest newer widest ab abc"] * 9, **options)
 
 

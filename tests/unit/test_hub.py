@@ -68,7 +68,7 @@ def test_revisions(cache: Path) -> None:
 
 
 def test_other_files_of_a_repository(cache: Path) -> None:
-    tok = trained()
+    tok = subwords.train(["ab abc"] * 3, vocab_size=258, splitter="gpt2", progress=False)
     folder = put(cache, "org/bpe", "c" * 40)
     tok.save(folder / "merges.txt")
     assert subwords.load("org/bpe") == tok

@@ -93,7 +93,7 @@ def test_wordpiece() -> None:
 def test_unrelated_tokenizers() -> None:
     tok = subwords.train([ONE] * 9, vocab_size=280)
     for other, message in (
-        (subwords.train([TWO] * 9, vocab_size=280, splitter="o200k"), "unrelated tokenizers: expected one splitter"),
+        (subwords.train([TWO] * 9, vocab_size=280, splitter="gpt2"), "unrelated tokenizers: expected one splitter"),
         (subwords.train([TWO] * 9, vocab_size=280, normalizer="lowercase"), "expected one normalizer, not none and"),
         (subwords.train([TWO] * 9, vocab_size=40, byte_level=False), "of one are bytes, those of the other characters"),
         (subwords.train([TWO] * 9, vocab_size=40, algorithm="wordpiece"), "pieces of words"),
@@ -111,7 +111,7 @@ def test_real_files(data: Path, tmp_path: Path) -> None:
     tokenizers = pytest.importorskip("tokenizers")
     tok = subwords.load(file_of(data, "gpt2/tokenizer.json"))
     text = "แสงสีขาว หักเหในแก้ว เห็นเจ็ดสี หลังฝนตก naïve prisms " * 9
-    found = subwords.adapt.merge(tok, subwords.train([text], vocab_size=330))
+    found = subwords.adapt.merge(tok, subwords.train([text], vocab_size=330, splitter="gpt2"))
     found.tokenizer.save(tmp_path / "tokenizer.json")
     theirs = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
     for one in (text, "plain words", "x<|endoftext|>"):
@@ -131,7 +131,7 @@ def test_rank_files_in_tiktoken(data: Path, tmp_path: Path) -> None:
 
     tok = subwords.load(file_of(data, "tiktoken/r50k_base.tiktoken"), splitter="gpt2", special_ids={})
     text = "แสงสีขาว หักเหในแก้ว เห็นเจ็ดสี หลังฝนตก naïve prisms " * 9
-    found = subwords.adapt.merge(tok, subwords.train([text], vocab_size=330))
+    found = subwords.adapt.merge(tok, subwords.train([text], vocab_size=330, splitter="gpt2"))
     found.tokenizer.save(tmp_path / "x.tiktoken")
     ranks = load_tiktoken_bpe(str(tmp_path / "x.tiktoken"))
     theirs = tiktoken.Encoding("x", pat_str=GPT2_PATTERN, mergeable_ranks=ranks, special_tokens={})

@@ -46,7 +46,7 @@ def saved(tmp_path: Path, texts: list[str], room: int, **options: Any) -> bytes:
     """The file of counts that is made in so much room."""
     path = tmp_path / "bounded"
     blocks = read_blocks(texts, Reading(), block_size=1 << 12, on_bytes=lambda _: None)
-    counting.count_blocks_to(path, blocks, splitter("gpt2"), room=room, **options)
+    counting.count_blocks_to(path, blocks, splitter("o200k"), room=room, **options)
     return path.read_bytes()
 
 

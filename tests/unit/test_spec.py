@@ -166,4 +166,4 @@ def test_a_spec_is_what_a_tokenizer_takes() -> None:
 
 def test_repr_does_not_list_the_merges() -> None:
     assert "254 merges" not in repr(trained("bpe"))
-    assert repr(trained("bpe")).startswith("Tokenizer(bpe, 270 tokens, 13 merges, 1 special, splitter 'gpt2'")
+    assert repr(trained("bpe")).startswith("Tokenizer(bpe, 270 tokens, 13 merges, 1 special, splitter 'o200k'")

@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import unicodedata
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import subwords
 from inside import KERNELS, every_address_kernel
@@ -177,3 +181,48 @@ def test_wrong_templates_and_roles_fail_before_the_training(options: dict[str, A
 
     with pytest.raises(subwords.InputError, match=message):
         subwords.train(endless(), vocab_size=300, special_tokens=["<s>"], **options)
+
+
+# --- rules that cut letters from their marks
+
+
+def cut_marks_said(texts: Any, **options: Any) -> str | None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        subwords.train(texts, vocab_size=257, progress=False, **options)
+    found = [str(one.message) for one in caught if str(one.message).startswith("letters are cut from their marks")]
+    return found[0] if found else None
+
+
+def test_new_bpe_keeps_letters_and_marks_together() -> None:
+    hindi = ["हिन्दी में लिखा हुआ पाठ"] * 9
+    assert subwords.train(hindi, vocab_size=280).splitter.name == "o200k"
+    assert {*subwords.count(hindi)} == {*subwords.count(hindi, splitter="o200k")}
+    assert subwords.research.train_parity({"hi": hindi}, vocab_size=280).tokenizer.splitter.name == "o200k"
+    assert cut_marks_said(hindi) is None
+    message = cut_marks_said(hindi, splitter="gpt2")
+    assert message is not None
+    assert "splitter 'gpt2' begins about 44 % of the words with a combining mark (DEVANAGARI" in message
+    assert message.endswith('splitter="o200k" keeps them together')
+    assert cut_marks_said(subwords.count(hindi, splitter="cl100k"), splitter="cl100k")
+    assert cut_marks_said(hindi, splitter="qwen35") is None
+    assert cut_marks_said(hindi, splitter="cl100k", algorithm="wordlevel")
+    assert cut_marks_said(["A cafe\u0301 of 1️⃣ kind. " + "Plain English words here. " * 50] * 9, splitter="gpt2") is None
+    assert cut_marks_said(["光の屈折、" * 200 + "か\u3099"], splitter="gpt2") is None
+    with pytest.warns(SubwordsWarning, match="hi: letters are cut from their marks"):
+        subwords.research.train_parity({"en": ["some text"], "hi": hindi}, vocab_size=280, splitter="gpt2")
+
+
+@given(st.lists(st.text("aé文 1.ािनक\u0301\u1031\u093f\U00011302", max_size=9), min_size=1), st.integers(1, 300))
+def test_share_of_cut_marks_is_that_of_the_words(texts: list[str], plain: int) -> None:
+    texts = [*texts, " a" * plain]
+    words = [word for text in texts for word in subwords.splitter("gpt2").split(text)]
+    share = sum(unicodedata.category(word[0]) in ("Mn", "Mc") for word in words) / len(words)
+    message = cut_marks_said(texts, splitter="gpt2")
+    assert (message is not None) == (share >= 0.01)
+    assert message is None or f" {100 * share:.2g} % " in message
+
+
+def test_counts_of_another_rule_name_both() -> None:
+    with pytest.raises(InputError, match="expected counts made with splitter 'o200k', not 'gpt2': count again"):
+        subwords.train(subwords.count(["a b"], splitter="gpt2"), vocab_size=257)

@@ -17,7 +17,7 @@ from subwords import InputError
 from subwords.reference.bpe import GPT2_PATTERN, learned
 
 TEXT = "of the light of the rays, and of the rays; it's the light of the 3 rays\n"
-TOK = subwords.train([TEXT * 9], vocab_size=275)
+TOK = subwords.train([TEXT * 9], vocab_size=275, splitter="gpt2")
 LINES = r"[^\n]+|\n+"
 
 

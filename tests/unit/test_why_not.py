@@ -111,7 +111,7 @@ def test_not_learned() -> None:
 
 
 def test_cuts_of_the_splitter() -> None:
-    found = subwords.study.why_not(TOK, "low, lower")
+    found = subwords.study.why_not(TOK.with_(splitter="gpt2"), "low, lower")
     assert kinds(found) == ["splitter", "not learned"]
     one = found.obstacles[0]
     assert one.places == (3, 4)

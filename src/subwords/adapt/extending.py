@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -10,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from subwords.adapt.pruning import letters_of
 from subwords.adapt.words import apart_ids, symbol_words_of_ids, threshold_of
 from subwords.corpus.counts import MOST, Provenance, WordCounts
 from subwords.corpus.progress import progress as progress_line
@@ -29,7 +32,7 @@ from subwords.spec.unicode import property_members
 from subwords.spec.vocab import Vocab
 from subwords.split.routes import SplitBuffers
 from subwords.split.splitter import SplitterEngine
-from subwords.support.checks import bytes_of, check_choice, check_flag, check_integer
+from subwords.support.checks import bytes_of, check_choice, check_flag, check_integer, check_strings
 from subwords.support.errors import InputError, SubwordsWarning, TrainingError
 from subwords.support.threads import thread_count
 from subwords.tokenizer import Tokenizer, TokenizerLike, tokenizer_of
@@ -235,6 +238,7 @@ def extend(
     source: Source | WordCounts,
     *,
     count: int,
+    scripts: Sequence[str] | None = None,
     splitter: SplitterLike | None = None,
     min_frequency: int = 0,
     max_token_length: int | None = None,
@@ -257,6 +261,9 @@ def extend(
     (SubwordsWarning) if there are fewer than `count` new tokens. Raises InputError for a tokenizer of whole words and
     for counts of another splitter, TrainingError if the corpus has nothing to merge.
 
+    scripts: learn from text of these scripts only ("Myanmar", "Mymr"), a space before it included, so that text of
+    others keeps its ids; with bytes, add whole_characters, since scripts share bytes. BPE takes the parts of words that
+    are of them, WordPiece and Unigram whole words.
     splitter: None is the tokenizer's. A coarser rule, which the result has too, lets tokens of BPE span words
     ("superwords"). max_words: a new token has at most so many spaces. whole_words: new tokens join only words that
     are one token each, and consist of letters (BoundlessBPE). max_token_length: in bytes, or in characters if
@@ -294,6 +301,8 @@ def extend(
     rule = tokenizer.splitter if splitter is None else make_splitter(splitter)
     most, rules = None if memory is None else bytes_of(memory), rules_like(tokenizer)._replace(splitter=rule)
     counts = counts_of(source, rules, reading=reading, memory=most, threads=threads, progress=progress)
+    if scripts is not None:
+        counts = of_scripts_only(counts, check_strings("scripts", scripts), whole=not family.keeps_merges)
     if most is not None:
         check_memory(counts, most)
     with progress_line(None, "indexing", unit="tokens", enabled=progress) as bar:
@@ -315,6 +324,23 @@ def extend(
     spec = replace(tokenizer.spec, model=model.grown(*found), splitter=rule.rule)
     # In a tokenizer.json, the new tokens stand in the model, after the added ones.
     return Tokenizer(replace(spec, foreign=replace(spec.foreign, model_size=None)))
+
+
+def of_scripts_only(counts: WordCounts, scripts: tuple[str, ...], *, whole: bool) -> WordCounts:
+    """Return the parts of words that are of some scripts, with their marks and a space before; or such whole words."""
+    allowed = letters_of(scripts)[1] | property_members("sc=Inherited") & property_members("M")
+    ends = np.flatnonzero(np.diff(allowed, prepend=False, append=False)).reshape(-1, 2).tolist()
+    ranges = "".join(f"\\U{first:08x}-\\U{after - 1:08x}" for first, after in ends)
+    part, found = re.compile(f"[ \u2581]?[{ranges}]+"), Counter[bytes]()
+    for word, number in counts:
+        text = word.decode("utf-8", "replace")
+        for piece in part.findall(text) if not whole or part.fullmatch(text) else ():
+            found[piece.encode()] += number
+    if not found:
+        raise TrainingError(f"nothing to add: this corpus has no {'word' if whole else 'text'} of {', '.join(scripts)}")
+    offsets = np.cumsum([0, *map(len, found)], dtype=np.int64)
+    times = np.array([*found.values()], np.uint64)
+    return WordCounts(np.frombuffer(b"".join(found), np.uint8), offsets, times, counts.provenance)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -214,7 +214,7 @@ def of_scripts(removal: Removal, scripts: object) -> list[int]:
     Letters are letters and marks that have a script. Characters that a token has a part of only do not count.
     """
     names = check_strings("scripts", scripts)
-    letters, members = _letters_of(names)
+    letters, members = letters_of(names)
     found = [index for index in removal.removable if _is_of(removal.tokens[index], letters, members)]
     if not found:
         raise InputError(f"nothing to prune: no token has letters of {', '.join(names)} only")
@@ -224,12 +224,12 @@ def of_scripts(removal: Removal, scripts: object) -> list[int]:
 
 def left_of_scripts(tokens: Iterable[bytes], scripts: Iterable[str]) -> int:
     """Return how many tokens have a letter of some scripts."""
-    letters, members = _letters_of(tuple(scripts))
+    letters, members = letters_of(tuple(scripts))
     members &= letters
     return sum(any(members[ord(char)] for char in token.decode("utf-8", "ignore")) for token in tokens)
 
 
-def _letters_of(names: tuple[str, ...]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def letters_of(names: tuple[str, ...]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return which code points are letters of any script, and which are of these scripts."""
     members = np.zeros(0x110000, np.bool_)
     if not names:

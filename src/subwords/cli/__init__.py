@@ -77,7 +77,7 @@ def study() -> None:
 
 @click.group(cls=Group, commands=RESEARCH)
 def research() -> None:
-    """Train with methods from individual papers."""
+    """Train by methods of individual papers."""
 
 
 for group in (adapt, study, research):

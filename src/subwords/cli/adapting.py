@@ -149,6 +149,14 @@ def save_adapted(
     metavar="NAME|REGEX",
     help="Another rule, which the result has: a coarser one lets tokens span words.  [default: the tokenizer's]",
 )
+@click.option(
+    "--script",
+    "scripts",
+    type=utf8_argument,
+    multiple=True,
+    metavar="NAME",
+    help="Learn from text of this script only.",
+)
 @click.option("--max-words", type=click.IntRange(min=1), metavar="N", help="The most spaces in a new token.")
 @click.option("--whole-words", is_flag=True, help="With --splitter: join only words that are one token each.")
 @click.option("--max-token-length", type=click.IntRange(min=1), metavar="N", help="In bytes, or in characters.")
@@ -179,6 +187,7 @@ def extend(
         refuse_reading()
     started, tok = time.perf_counter(), load_tokenizer(tokenizer)
     check_target(output, tok)
+    options["scripts"] = options["scripts"] or None
     more = extended(tok, source, count=count, reading=reading, progress=False if quiet else None, **options)
     more.save(output)
     if as_json or not quiet:
@@ -454,7 +463,12 @@ def id_map(tokenizer: str, other: str, output: Path, as_json: bool) -> None:
     help="A language may choose this share of the window, divided by the number of languages.",
 )
 @click.option(
-    "--splitter", type=utf8_argument, default="gpt2", show_default=True, metavar="NAME|REGEX", help="How text is split."
+    "--splitter",
+    type=utf8_argument,
+    default="o200k",
+    show_default=True,
+    metavar="NAME|REGEX",
+    help="How text is split.",
 )
 @click.option(
     "--normalizer",

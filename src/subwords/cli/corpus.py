@@ -157,14 +157,14 @@ _special_tokens = click.option(
 )
 
 
-def _corpus_options(command: _Command, splitter: str = "gpt2", normalizer: str = "none") -> _Command:
+def _corpus_options(command: _Command, splitter: str = "o200k", normalizer: str = "none") -> _Command:
     """Add the options that `train` and `count` share; their help names the defaults."""
     options: list[Callable[[Any], Any]] = [
         click.option(
             "--splitter",
             type=utf8_argument,
             metavar="NAME|REGEX",
-            help="How to split text into words: a name (gpt2, cl100k, o200k, bert, ...) or a regex.  "
+            help="How to split text into words: a name (o200k, cl100k, gpt2, bert, ...) or a regex.  "
             f"[default: {splitter}]",
         ),
         click.option(
@@ -191,7 +191,7 @@ def _corpus_options(command: _Command, splitter: str = "gpt2", normalizer: str =
 
 _training_options = partial(
     _corpus_options,
-    splitter="gpt2; bert for wordpiece; sentencepiece for unigram, mingram; whitespace for wordlevel",
+    splitter="o200k; bert for wordpiece; sentencepiece for unigram, mingram; whitespace for wordlevel",
     normalizer="none; bert-uncased for wordpiece; sentencepiece for unigram, mingram",
 )
 

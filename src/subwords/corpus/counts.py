@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subwords.spec.splitter import PATTERNS
 from subwords.support.checks import check_integer, check_strings
 from subwords.support.errors import CorpusError, FormatError, InputError
 from subwords.support.files import atomic_write, local_copy, place_of, scratch_folder
@@ -31,6 +32,11 @@ if TYPE_CHECKING:
 MOST = 2**63 - 1  # of what is counted
 
 
+def _named(rule: object) -> object:
+    """Return the name of a splitter that is spelled out; anything else as it is."""
+    return next((name for name, pattern in PATTERNS.items() if pattern == rule), rule)
+
+
 @dataclass(frozen=True)
 class Provenance:
     """The origin of words; counts of different provenance can neither be added nor used together in training."""
@@ -45,7 +51,7 @@ class Provenance:
         for field in ("splitter", "normalizer", "unicode", "special_tokens"):
             mine, theirs = getattr(self, field), getattr(other, field)
             if mine != theirs:
-                return f"{field} {theirs!r}, not {mine!r}"
+                return f"{field} {_named(theirs)!r}, not {_named(mine)!r}"
         return None
 
     @classmethod

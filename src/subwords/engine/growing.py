@@ -759,7 +759,7 @@ class EncodeStream:
     >>> tok = subwords.load("demo")
     >>> stream = tok.encode_stream()
     >>> [stream.feed(part).tolist() for part in ("Rays of li", "ght are")], stream.finish().tolist()
-    ([[1136, 266], [3849]], [395])
+    ([[1142, 266], [3911]], [396])
     """
 
     _grower: Grower

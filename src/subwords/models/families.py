@@ -104,7 +104,7 @@ FAMILIES = {
     family.name: family
     for family in (
         Family(
-            *("bpe", "BPE", "gpt2"),
+            *("bpe", "BPE", "o200k"),
             keeps_merges=True,
             tools={
                 "extend": "adapt.extending.extend_bpe",

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from subwords.corpus.reading import Reading, reading_of
-from subwords.study.evaluation import Evaluation, evaluate_settings, evaluation_of, sums_of, unknown_text
+from subwords.study.evaluation import Evaluation, evaluate_settings, evaluation_of, lost_text, ratio_name, sums_of
 from subwords.study.statistics import Interval, Resampled
 from subwords.support.checks import as_list, check_integer, check_string
 from subwords.support.errors import InputError
+from subwords.support.render import printable
 from subwords.support.report import Report, Table, frame
 from subwords.tokenizer import Tokenizer, tokenizer_of
 from subwords.training.count import count
@@ -33,6 +34,7 @@ COLUMNS = (
     "tokens, relative",
     "interval",
     "unknown",
+    "lossy",
 )
 WORD_COLUMNS = ("word", "count")
 MOST_WORDS = 1 << 16  # frequent words that are compared
@@ -72,50 +74,59 @@ class Comparison(Report):
         rows = [
             (
                 *(name, one.vocabulary, one.tokens, one.bytes_per_token, one.intervals.get("bytes_per_token")),
-                *(relative, interval, one.unknown),
+                *(relative, interval, one.unknown, one.lossy),
             )
             for name, one, relative, interval in every
         ]
         words = [
-            (repr(one.word), one.count, *(" ".join(map(repr, tokens)) for tokens in one.tokens))
+            (
+                repr(one.word),
+                one.count,
+                *(" ".join(f"'{printable(token)}'" for token in tokens) for tokens in one.tokens),
+            )
             for one in self.disagreements
         ]
         found = [Table(COLUMNS, rows, "Comparison of tokenizers", "tab:comparison"), self._groups()]
         return [table for table in (*found, Table((*WORD_COLUMNS, *self.names), words)) if table.rows]
 
     def _groups(self) -> Table:
-        """Return for each group the bytes per token of each tokenizer, and its cost; no rows for a single group."""
-        ratios = [f"{what}, {name}" for what in ("bytes per token", "cost") for name in self.names]
+        """Return for each group the bytes per token of each tokenizer, and its ratio; no rows for a single group."""
+        parallel = self.evaluations[0].parallel
+        ratio = ratio_name(parallel)
+        columns = [f"bytes per token, {name}" for name in self.names]
+        columns += [f"{what}, {name}" for name in self.names for what in (ratio, f"{ratio}, interval")]
         every = [*zip(*(one.groups for one in self.evaluations), strict=True)]
         rows = [
             (
                 *(groups[0].name, groups[0].documents, groups[0].bytes),
                 *(group.bytes_per_token for group in groups),
-                *(group.cost for group in groups),
+                *(value for group in groups for value in group.ratio(parallel)),
             )
             for groups in (every if len(every) > 1 else ())
         ]
-        return Table(("group", "documents", "bytes", *ratios), rows, "Groups of documents", "tab:comparison-groups")
+        return Table(("group", "documents", "bytes", *columns), rows, "Groups of documents", "tab:comparison-groups")
 
     def notes(self) -> list[str]:
-        """Return what the tables leave out, and why; and a warning of unknown text."""
+        """Return what the tables leave out, and why; and warnings of lost text."""
         first = self.evaluations[0]
         notes = ["A single document has no interval: intervals need two or more."] if first.documents == 1 else []
         if first.without_text:
             notes.append(f"Groups without text, left out: {', '.join(map(repr, first.without_text))}.")
-        unknown = [(name, one.unknown) for name, one in zip(self.names, self.evaluations, strict=True)]
-        return notes + unknown_text(unknown)
+        return notes + lost_text([*zip(self.names, self.evaluations, strict=True)])
 
     def to_frame(self) -> Any:
         """Return the tokenizers as a pandas DataFrame, or the groups if there are several."""
         groups = self._groups()
         return frame(*(groups if groups.rows else self.tables()[0])[:2])
 
-    def plot(self, *, title: str | None = None) -> Any:
-        """Return a matplotlib figure: bytes per token with intervals, or the costs of parallel text. title: of what."""
+    def plot(self, *, title: str | None = None, ax: Any = None) -> Any:
+        """Return a matplotlib figure: bytes per token, or the costs of parallel text, with intervals.
+
+        title: what was measured. ax: the axes to draw in; None for a new figure.
+        """
         from subwords.study.plots import plot_comparison
 
-        return plot_comparison(self, title)
+        return plot_comparison(self, title, ax)
 
 
 def compare(
@@ -137,12 +148,13 @@ def compare(
 ) -> Comparison:
     """Return how tokenizers differ on a corpus: paired differences, and frequent words that they split differently.
 
-    The same resampled documents are used for all of them, so an interval of `relative` that does not contain 1 is a
-    difference that other documents of this kind would show too. names: of the tokenizers, in tables; by default, the
+    The same resampled documents are used for all of them: if the interval of `relative` does not contain 1, the
+    difference is larger than drawing other documents explains. names: of the tokenizers, in tables; by default, the
     paths or names that were given, or numbers. limit: how many disagreeing words to list; a word is text between
     spaces, with the space before it; its unknown text is shown as the unknown token. The others are as in `evaluate`.
     Raises InputError for an iterator, which can be read only once.
-    Hazard: text that becomes the unknown token counts as compressed; see `unknown` of each evaluation.
+    Hazard: text that becomes the unknown token, or that a normalizer removes, counts as compressed; see `unknown` and
+    `lossy` of each evaluation, and the notes.
 
     >>> import subwords
     >>> one, two = (subwords.train(["low lower lowest"] * 9, vocab_size=size) for size in (258, 262))
@@ -219,9 +231,14 @@ def _disagreements(
 
 
 def _spelled(tokenizer: Tokenizer, encoding: Encoding) -> tuple[str, ...]:
-    """Return the tokens of a word; unknown text as the unknown token, since nothing else is left of it."""
+    """Return the tokens of a word: unknown text as the unknown token, bytes that are not a character as \\xc3."""
     unk = tokenizer.model.unk_id
-    if unk is None:
-        return encoding.tokens
-    name = tokenizer.model.vocab[unk].decode()
-    return tuple(name if i == unk else text for i, text in zip(encoding.ids, encoding.tokens, strict=True))
+    name = None if unk is None else tokenizer.model.vocab[unk].decode()
+    return tuple(
+        name if name is not None and index == unk else _text(tokenizer, index, text)
+        for index, text in zip(encoding.ids, encoding.tokens, strict=True)
+    )
+
+
+def _text(tokenizer: Tokenizer, index: int, text: str) -> str:
+    return tokenizer.token_bytes(index).decode("utf-8", "backslashreplace") if "\ufffd" in text else text

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ from subwords.corpus.reading import Reading, Tally, reading_of
 from subwords.engine.documents import PartEncoder, in_parts
 from subwords.engine.encoder import word_ids
 from subwords.kernels import layout
+from subwords.spec.token_batch import TokenBatch
 from subwords.study.statistics import (
     Boundaries,
     Interval,
@@ -30,6 +32,7 @@ from subwords.study.statistics import (
     check_confidence,
     check_order,
     gini,
+    percentiles,
     renyi_efficiency,
     zipf,
 )
@@ -53,6 +56,7 @@ if TYPE_CHECKING:
 # ---------------------------------------------------------------------------------------------------------------------
 # Measured: characters, words and ids of the documents of a corpus, as sums for each document.
 
+Array: TypeAlias = NDArray[np.int64]
 BLOCK = 1 << 21  # bytes of text at once
 BYTES, CHARACTERS, WORDS, SPACELESS_CHARACTERS, FIELDS = range(5)  # of a document
 # Scripts whose words are not separated by spaces: their runs of letters do not count as words.
@@ -65,7 +69,8 @@ NEAR = 64  # cuts that are tried
 class Measured:
     """Sums for each document, in the order of the corpus.
 
-    texts: int64, (FIELDS, documents). tokens: int64, (tokenizers, documents). groups: the number of each
+    texts: int64, (FIELDS, documents). tokens: int64, (tokenizers, documents). lossy: int64, as tokens: 1 for a document
+    that does not come back. missing: characters that do not come back, for each tokenizer. groups: the number of each
     document's group in `names`. counts: how often each id occurs, for each tokenizer. seconds: of encoding, of all
     threads together. without_text: groups that have no text, which are not in `names`. incomplete: groups with
     documents that are empty or were left out.
@@ -75,6 +80,8 @@ class Measured:
     groups: NDArray[np.int64]
     texts: NDArray[np.int64]
     tokens: NDArray[np.int64]
+    lossy: NDArray[np.int64]
+    missing: list[int]
     counts: list[NDArray[np.int64]]
     seconds: list[float]
     tally: Tally = field(default_factory=Tally)
@@ -118,14 +125,14 @@ def measured(
     for encoder in encoders:  # what is compiled or built at the first call is not in the seconds
         with suppress(InputError):  # a model may not know this letter, which is not the caller's
             encoder.encode(CorpusPart(b"a", np.array([0, 1], np.int64), 0, begins=True, ends=True))
-    sums, seconds = _Sums(len(tokenizers)), [0.0] * len(tokenizers)
+    sums, seconds = _Sums(tokenizers), [0.0] * len(tokenizers)
     missing: dict[str, int] = {}  # documents without text, of each group
     for name, blocks in streams:
         before = tally.empty + tally.skipped
         cut = _cut(encoders)
 
         def run(part: CorpusPart) -> _DocumentRange:
-            return _of_part(part, encoders, sizes)
+            return _of_part(part, tokenizers, encoders, sizes)
 
         for found in in_parts(blocks, cut, run, threads):
             sums.add(name, found)
@@ -133,10 +140,11 @@ def measured(
                 counts[k] += ids
                 seconds[k] += spent
         missing[name] = missing.get(name, 0) + tally.empty + tally.skipped - before
-    names, groups, texts, tokens = sums.arrays()
+    names, groups, texts, tokens, lossy = sums.arrays()
     without_text = tuple(name for name in missing if name not in names)
     incomplete = tuple(name for name, number in missing.items() if number)
-    return Measured(names, groups, texts, tokens, counts, seconds, tally, without_text, incomplete)
+    made = (names, groups, texts, tokens, lossy, sums.missing(), counts, seconds)
+    return Measured(*made, tally, without_text, incomplete)
 
 
 def _streams(
@@ -173,77 +181,157 @@ def _cut(encoders: list[PartEncoder]) -> Cut | None:
 
 
 @dataclass
+class _OpenPiece:
+    """A piece of a document that begins or ends in another part: its text, and its ids for each lossy tokenizer."""
+
+    text: bytes
+    ids: dict[int, NDArray[np.uint32]]
+
+
+@dataclass
 class _DocumentRange:
     texts: NDArray[np.int64]
     tokens: NDArray[np.int64]
     ids: list[tuple[NDArray[np.int64], float]]
-    begins: bool
+    lossy: NDArray[np.int64]
+    balance: dict[int, NDArray[np.int64]]
+    first: _OpenPiece | None
+    last: _OpenPiece | None
+    ends: bool
 
 
-def _of_part(part: CorpusPart, encoders: list[PartEncoder], sizes: list[int]) -> _DocumentRange:
+def _of_part(
+    part: CorpusPart, tokenizers: list[Tokenizer], encoders: list[PartEncoder], sizes: list[int]
+) -> _DocumentRange:
     from subwords.kernels.named import count_ids, measure_texts
 
-    texts = np.empty((FIELDS, len(part.bounds) - 1), np.int64)
+    number = len(part.bounds) - 1
+    texts = np.empty((FIELDS, number), np.int64)
     rows = np.empty((texts.shape[1], layout.MEASURED.width), np.int64)
     measure_texts(np.frombuffer(part.text, np.uint8), part.bounds, word_classes(), rows.ravel())
     texts[BYTES] = np.diff(part.bounds)
     texts[[CHARACTERS, WORDS, SPACELESS_CHARACTERS]] = rows.T[
         [layout.MEASURED.characters, layout.MEASURED.words, layout.MEASURED.spaceless]
     ]
-    tokens, ids = [], []
+    ids, batches = [], []
     for encoder, size in zip(encoders, sizes, strict=True):
         start = time.thread_time()  # of this thread alone, whatever else runs
         batch = encoder.encode(part)
         spent = time.thread_time() - start
-        tokens.append(np.diff(batch.offsets))
+        batches.append(batch)
         times = np.zeros(size, np.int64)
         count_ids(batch.ids, times)
         ids.append((times, spent))
-    return _DocumentRange(texts, np.array(tokens, np.int64).reshape(len(encoders), -1), ids, part.begins)
+    tokens = np.array([np.diff(batch.offsets) for batch in batches], np.int64).reshape(len(encoders), -1)
+    lossy, balance = np.zeros_like(tokens), {}
+    begin, end = int(not part.begins), max(number - (not part.ends), int(not part.begins))
+    places = [k for k, tok in enumerate(tokenizers) if not tok.lossless]
+    whole = [part.text[a:b].decode() for a, b in pairwise(part.bounds[begin : end + 1].tolist())] if places else []
+    for k in places:
+        offsets = batches[k].offsets[begin : end + 1]
+        own = TokenBatch(batches[k].ids[offsets[0] : offsets[-1]], offsets - offsets[0])
+        lossy[k, begin:end], balance[k] = _returned(tokenizers[k], whole, own)
+
+    def piece(at: int) -> _OpenPiece:
+        kept = {k: batches[k].ids[batches[k].offsets[at] : batches[k].offsets[at + 1]] for k in places}
+        return _OpenPiece(part.text[part.bounds[at] : part.bounds[at + 1]], kept)
+
+    first = None if part.begins or not number else piece(0)
+    last = None if part.ends or not number or (number == 1 and first) else piece(number - 1)
+    return _DocumentRange(texts, tokens, ids, lossy, balance, first, last, part.ends)
+
+
+def _returned(tokenizer: Tokenizer, texts: list[str], batch: TokenBatch) -> tuple[list[int], NDArray[np.int64]]:
+    """Return 1 for each text that does not come back, and how many times fewer each character does (V19)."""
+    found = tokenizer.decode_batch(batch)
+    pairs = [pair for pair in zip(texts, found, strict=True) if pair[0] != pair[1]]
+    given, back = (_characters("".join(side)) for side in (zip(*pairs, strict=True) if pairs else ("", "")))
+    balance = np.zeros(max(len(given), len(back)), np.int64)
+    balance[: len(given)] += given
+    balance[: len(back)] -= back
+    return [int(text != other) for text, other in zip(texts, found, strict=True)], balance
+
+
+def _characters(text: str) -> NDArray[np.int64]:
+    return np.bincount(np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32))
 
 
 class _Sums:
     """Collects the sums of documents, of which some come in several parts."""
 
-    def __init__(self, tokenizers: int) -> None:
+    def __init__(self, tokenizers: list[Tokenizer]) -> None:
         self._names: dict[str, int] = {}
         self._groups: list[NDArray[np.int64]] = []
+        self._tokenizers = tokenizers
         self._texts: list[NDArray[np.int64]] = [np.zeros((FIELDS, 0), np.int64)]
-        self._tokens: list[NDArray[np.int64]] = [np.zeros((tokenizers, 0), np.int64)]
+        self._tokens: list[NDArray[np.int64]] = [np.zeros((len(tokenizers), 0), np.int64)]
+        self._lossy = [*self._tokens]
+        self._balance = [np.zeros(0, np.int64) for _ in tokenizers]
+        self._open: list[_OpenPiece] = []
 
     def add(self, name: str, part: _DocumentRange) -> None:
         """Add a part of a group's documents."""
         group = self._names.setdefault(name, len(self._names))
-        texts, tokens = part.texts, part.tokens
-        if not part.begins and texts.size:
+        texts, tokens, lossy = part.texts, part.tokens, part.lossy
+        for k, balance in part.balance.items():
+            self._weigh(k, balance)
+        if part.first is not None:
+            self._open.append(part.first)
             self._texts[-1][:, -1] += texts[:, 0]
             self._tokens[-1][:, -1] += tokens[:, 0]
-            texts, tokens = texts[:, 1:], tokens[:, 1:]
+            texts, tokens, lossy = texts[:, 1:], tokens[:, 1:], lossy[:, 1:]
+            if texts.size or part.ends:
+                self._close()
         if texts.size:
             self._texts.append(texts)
             self._tokens.append(tokens)
+            self._lossy.append(lossy)
             self._groups.append(np.full(texts.shape[1], group, np.int64))
+        if part.last is not None:
+            self._open.append(part.last)
 
-    def arrays(self) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Return names, groups, texts and tokens."""
+    def _weigh(self, k: int, balance: NDArray[np.int64]) -> None:
+        short, long = sorted((self._balance[k], balance), key=len)
+        long[: len(short)] += short
+        self._balance[k] = long
+
+    def _close(self) -> None:
+        """Look at the document whose last piece has come."""
+        pieces, self._open = self._open, []
+        text = b"".join(piece.text for piece in pieces).decode()
+        for k in pieces[0].ids:
+            ids = np.concatenate([piece.ids[k] for piece in pieces])
+            own = TokenBatch(ids, np.array([0, len(ids)], np.int64))
+            (self._lossy[-1][k, -1],), balance = _returned(self._tokenizers[k], [text], own)
+            self._weigh(k, balance)
+
+    def missing(self) -> list[int]:
+        """Return how many characters do not come back, for each tokenizer."""
+        return [int(balance[balance > 0].sum()) for balance in self._balance]
+
+    def arrays(self) -> tuple[list[str], Array, Array, Array, Array]:
+        """Return names, groups, texts, tokens and what is lossy."""
         groups = np.concatenate([np.zeros(0, np.int64), *self._groups])
-        return [*self._names], groups, np.concatenate(self._texts, axis=1), np.concatenate(self._tokens, axis=1)
+        texts, tokens, lossy = (np.concatenate(one, axis=1) for one in (self._texts, self._tokens, self._lossy))
+        return [*self._names], groups, texts, tokens, lossy
 
 
 RANKS = (1, 10_000)  # that the line of Zipf's law is fitted to
 RARE = 10  # a token with fewer uses counts as rare
-TOKENS = WORDS + 1  # after the columns that are resampled with it
+TOKENS, LOSSY, DOCUMENTS = range(WORDS + 1, WORDS + 4)  # after the columns that are resampled with them
 COLUMNS = ("metric", "value", "interval")
-GROUP_COLUMNS = ("group", "documents", "bytes", "tokens", "bytes per token", "interval", "characters per token", "cost")
+GROUP_COLUMNS = ("group", "documents", "bytes", "tokens", "bytes per token", "interval", "characters per token")
 
 
 @dataclass(frozen=True)
 class Group:
-    """The documents of one group, such as a language. cost: tokens, relative to the reference group.
+    """The documents of one group, such as a language.
 
     Defined in ALGORITHMS.md, V7.
 
-    None where a group has no text, or no tokens. interval: of bytes_per_token; None for fewer than 2 documents.
+    cost: tokens, relative to the reference group, of parallel text. relative: of other text, tokens per character,
+    relative to the reference group. None without tokens. interval: of bytes_per_token; intervals are None for fewer
+    than 2 documents, and for the ratios of the reference group, which are 1.
     """
 
     name: str
@@ -253,7 +341,19 @@ class Group:
     bytes_per_token: float | None
     interval: Interval | None
     characters_per_token: float | None
-    cost: float | None
+    cost: float | None = None
+    cost_interval: Interval | None = None
+    relative: float | None = None
+    relative_interval: Interval | None = None
+
+    def ratio(self, parallel: bool) -> tuple[float | None, Interval | None]:
+        """Return the cost of parallel text, else what is relative, with its interval."""
+        return (self.cost, self.cost_interval) if parallel else (self.relative, self.relative_interval)
+
+
+def ratio_name(parallel: bool) -> str:
+    """Return what tables call `Group.ratio`."""
+    return "cost" if parallel else "tokens per character, relative"
 
 
 @dataclass(frozen=True)
@@ -262,9 +362,11 @@ class Evaluation(Report):
 
     bytes, characters: of the documents as they are, before normalization. tokens_per_word: words are runs of letters,
     marks and digits; letters of scripts without spaces between words (Han, Thai, ...) are in no word, and where they
-    are more than half of all characters this is None. renyi_efficiency, entropy_efficiency: over all ids of the
-    vocabulary. intervals: of the ratios, by name, from resampled documents; {} for a single document. seconds: of
-    encoding, of all threads together. without_text: groups that have no text, which are not in `groups`.
+    are more than half of all characters this is None. lossy: the share of documents that do not come back,
+    decode(encode(text)) != text, and characters_lost that of the characters that are missing then (ALGORITHMS.md, V19).
+    renyi_efficiency, entropy_efficiency: over all ids of the vocabulary. gini: of costs; of tokens per character
+    without parallel text. intervals: of the ratios, by name, from resampled documents; {} for a single document.
+    without_text: groups that have no text, which are not in `groups`.
     """
 
     documents: int
@@ -273,10 +375,12 @@ class Evaluation(Report):
     words: int
     tokens: int
     vocabulary: int
-    bytes_per_token: float | None
-    characters_per_token: float | None
+    bytes_per_token: float
+    characters_per_token: float
     tokens_per_word: float | None
     unknown: float | None
+    lossy: float
+    characters_lost: float
     used: float
     used_rarely: float
     renyi_efficiency: float | None
@@ -309,12 +413,20 @@ class Evaluation(Report):
         notes = ["A single document has no interval: intervals need two or more."] if self.documents == 1 else []
         if self.without_text:
             notes.append(f"Groups without text, left out: {', '.join(map(repr, self.without_text))}.")
-        return notes + unknown_text([("the tokenizer", self.unknown)])
+        return notes + lost_text([("the tokenizer", self)])
 
     def tables(self) -> list[Table]:
         """Return the metrics, without the speed, which the next run changes; and the groups if there are several."""
         names = ["documents", "bytes", "tokens", "bytes_per_token", "characters_per_token", "tokens_per_word"]
-        names += ["unknown", "used", "used_rarely", "renyi_efficiency", "entropy_efficiency"]
+        names += [
+            "unknown",
+            "lossy",
+            "characters_lost",
+            "used",
+            "used_rarely",
+            "renyi_efficiency",
+            "entropy_efficiency",
+        ]
         rows: list[tuple[str, object, object]] = [
             (name.replace("_", " ").replace("renyi", "Renyi"), getattr(self, name), self.intervals.get(name))
             for name in names
@@ -322,37 +434,46 @@ class Evaluation(Report):
         if self.zipf is not None:
             rows += [("Zipf slope", self.zipf.slope, None), ("Zipf R2", self.zipf.r2, None)]
         if self.gini is not None:
-            rows.append(("Gini of costs", self.gini, self.gini_interval))
+            rows.append(
+                (f"Gini of {'costs' if self.parallel else 'tokens per character'}", self.gini, self.gini_interval)
+            )
         if self.morphology is not None:
             rows += [
                 (f"morphemes, {name}", getattr(self.morphology, name), None) for name in ("precision", "recall", "f1")
             ]
         found = [Table(COLUMNS, rows, "Metrics of a tokenizer", "tab:metrics", by_row=True)]
         if len(self.groups) > 1:
-            groups = [tuple(vars(one).values()) for one in self.groups]
-            found.append(Table(GROUP_COLUMNS, groups, "Groups of documents", "tab:groups"))
+            name, size = ratio_name(self.parallel), len(GROUP_COLUMNS)
+            groups = [(*[*vars(one).values()][:size], *one.ratio(self.parallel)) for one in self.groups]
+            found.append(
+                Table((*GROUP_COLUMNS, name, f"{name}, interval"), groups, "Groups of documents", "tab:groups")
+            )
         return found
 
     def to_frame(self) -> Any:
         """Return the metrics as a pandas DataFrame, or the groups if there are several."""
         return frame(*self.tables()[-1][:2])
 
-    def plot(self, kind: Literal["zipf", "groups", "costs"] | None = None, *, title: str | None = None) -> Any:
-        """Return a matplotlib figure: frequency over rank, or the groups: bytes per token with intervals, or costs.
+    def plot(
+        self, kind: Literal["zipf", "groups", "costs"] | None = None, *, title: str | None = None, ax: Any = None
+    ) -> Any:
+        """Return a matplotlib figure: frequency over rank, or the groups: bytes per token or costs, with intervals.
 
         kind: None for the costs of parallel text, the bytes per token of other groups, and frequencies without groups.
-        title: what was measured.
+        title: what was measured. ax: the axes to draw in; None for a new figure.
         """
-        from subwords.study.plots import plot_costs, plot_groups, plot_zipf
+        from subwords.study.plots import plot_groups, plot_zipf
 
         if kind is None:
             kind = "zipf" if len(self.groups) < 2 else "costs" if self.parallel else "groups"
         check_choice("kind", kind, ("zipf", "groups", "costs"))
         if kind == "zipf":
-            return plot_zipf(self.frequencies, self.zipf, title)
-        if kind == "costs" and len(self.groups) < 2:
-            raise InputError("no costs to plot: a cost is relative to another group of documents")
-        return (plot_costs if kind == "costs" else plot_groups)(self.groups, title)
+            return plot_zipf(self.frequencies, self.zipf, title, ax)
+        if kind == "costs" and (len(self.groups) < 2 or not self.parallel):
+            raise InputError(
+                "no costs to plot: a cost is relative to another group of documents, in parallel=True text"
+            )
+        return plot_groups(self, title, ax, costs=kind == "costs")
 
 
 @dataclass(frozen=True)
@@ -377,6 +498,18 @@ def unknown_text(shares: Sequence[tuple[str, float | None]]) -> list[str]:
         f"{name} turns it into the unknown token ({100 * share:.3g} % of its ids)" for name, share in shares if share
     ]
     return [f"Unknown text: {'; '.join(many)}, so its compression is not comparable."] if many else []
+
+
+def lost_text(found: Sequence[tuple[str, Evaluation]]) -> list[str]:
+    """Return warnings of tokenizers that do not give back the text: unknown, or changed."""
+    many = [
+        f"{name} does not give back {100 * one.lossy:.3g} % of the texts ({100 * one.characters_lost:.2g} % of the "
+        "characters)"
+        for name, one in found
+        if one.lossy
+    ]
+    lost = [f"Lost text: {'; '.join(many)}, so its compression is not comparable."] if many else []
+    return unknown_text([(name, one.unknown) for name, one in found]) + lost
 
 
 def evaluate_settings(
@@ -442,6 +575,8 @@ def sums_of(
         sums = measured(tokenizers, corpus, by=by, reading=reading, threads=threads, on_bytes=bar.advance)
     if not sums.texts.size:
         raise CorpusError("no text to evaluate: every document is empty")
+    if not sums.tokens.sum(axis=1).all():
+        raise CorpusError("no tokens to evaluate: a tokenizer gives no ids for this text, such as whitespace alone")
     return sums
 
 
@@ -455,6 +590,9 @@ def evaluation_of(
     unk = tokenizer.model.unk_id
     resampled = _resampled(sums, number, settings)
     ratios = {"bytes_per_token": (BYTES, TOKENS), "characters_per_token": (CHARACTERS, TOKENS)}
+    lossy = float(sums.lossy[number].mean())
+    if 0 < lossy < 1:  # without a text of either kind, resamples have none
+        ratios["lossy"] = (LOSSY, DOCUMENTS)
     spaced = int(texts[WORDS]) > 0 and 2 * int(texts[SPACELESS_CHARACTERS]) <= int(texts[CHARACTERS])
     if spaced:
         ratios["tokens_per_word"] = (TOKENS, WORDS)
@@ -463,8 +601,7 @@ def evaluation_of(
         for name, (above, below) in ratios.items()
         if (found := resampled.interval(_ratio(above, below), settings.confidence)) is not None
     }
-    groups = _groups(sums, number, settings, intervals.get("bytes_per_token"))
-    costs = [group.cost for group in groups if group.cost is not None]
+    groups, unequal = _groups(sums, number, settings, intervals.get("bytes_per_token"))
     seconds = sums.seconds[number]
     return Evaluation(
         documents=len(sums.groups),
@@ -473,18 +610,20 @@ def evaluation_of(
         words=int(texts[WORDS]),
         tokens=tokens,
         vocabulary=size,
-        bytes_per_token=_over(texts[BYTES], tokens),
-        characters_per_token=_over(texts[CHARACTERS], tokens),
+        bytes_per_token=int(texts[BYTES]) / tokens,
+        characters_per_token=int(texts[CHARACTERS]) / tokens,
         tokens_per_word=_over(tokens, texts[WORDS]) if spaced else None,
         unknown=None if unk is None else _over(int(counts[unk]), tokens),
+        lossy=lossy,
+        characters_lost=sums.missing[number] / int(texts[CHARACTERS]),
         used=int(used.sum()) / size,
         used_rarely=int((used & (counts < RARE)).sum()) / size,
         renyi_efficiency=renyi_efficiency(counts, order=settings.order, vocabulary=size),
         entropy_efficiency=renyi_efficiency(counts, order=1.0, vocabulary=size),
         zipf=zipf(counts, RANKS),
         groups=groups,
-        gini=float(gini(costs)) if len(costs) > 1 else None,
-        gini_interval=_gini_interval(sums, number, settings, groups),
+        gini=unequal[0],
+        gini_interval=unequal[1],
         morphology=morphology,
         intervals=intervals,
         confidence=settings.confidence,
@@ -501,18 +640,19 @@ def _over(above: Any, below: Any) -> float | None:
     return float(above) / float(below) if below else None
 
 
-def _resampled(sums: Measured, number: int, settings: Settings, chosen: Any = slice(None)) -> Resampled:
-    """Return sums of BYTES, CHARACTERS, WORDS and TOKENS over resampled documents."""
-    columns = [*sums.texts[:TOKENS, chosen], sums.tokens[number][chosen]]
-    return Resampled(columns, resamples=settings.resamples, seed=settings.seed)
+def _resampled(sums: Measured, number: int, settings: Settings, group: int | None = None) -> Resampled:
+    """Return sums of BYTES to DOCUMENTS over resampled documents; each group has draws of its own."""
+    chosen = slice(None) if group is None else sums.groups == group
+    tokens, lossy = sums.tokens[number][chosen], sums.lossy[number][chosen]
+    columns = [*sums.texts[:TOKENS, chosen], tokens, lossy, np.ones_like(tokens)]
+    return Resampled(columns, resamples=settings.resamples, seed=settings.seed + (group or 0))
 
 
 def _ratio(above: int, below: int) -> Any:
     return lambda sums: sums[:, above] / sums[:, below]
 
 
-def _groups(sums: Measured, number: int, settings: Settings, whole: Interval | None) -> tuple[Group, ...]:
-    """Return the groups; the only group has the interval of the whole."""
+def _check_groups(sums: Measured, settings: Settings) -> None:
     if settings.reference is not None and settings.reference not in sums.names:
         raise InputError(f"expected reference to be one of the groups {sums.names!r:.200}, not {settings.reference!r}")
     if settings.parallel:
@@ -525,38 +665,49 @@ def _groups(sums: Measured, number: int, settings: Settings, whole: Interval | N
         if len({*sizes.tolist()}) > 1:
             counted = dict(zip(sums.names, sizes.tolist(), strict=True))
             raise CorpusError(f"parallel text needs as many documents in every group, found {counted!r:.300}")
-    found = []
+
+
+def _groups(
+    sums: Measured, number: int, settings: Settings, whole: Interval | None
+) -> tuple[tuple[Group, ...], tuple[float | None, Interval | None]]:
+    """Return the groups, and their Gini coefficient with its interval; the only group has the interval of the whole."""
+    _check_groups(sums, settings)
+    found, drawn = list[Group](), list[NDArray[np.float64]]()
     for group, name in enumerate(sums.names):
-        texts, tokens = sums.sums(group if len(sums.names) > 1 else None)
-        interval, size = whole, len(sums.groups)
+        texts, every = sums.sums(group)
+        size, own, interval = int((sums.groups == group).sum()), int(every[number]), whole
         if len(sums.names) > 1:
-            chosen = sums.groups == group
-            size, resampled = int(chosen.sum()), _resampled(sums, number, settings, chosen)
+            resampled = _resampled(sums, number, settings, group)
             interval = resampled.interval(_ratio(BYTES, TOKENS), settings.confidence)
-        own = int(tokens[number])
-        ratio = _over(texts[BYTES], own), interval, _over(texts[CHARACTERS], own)
-        found.append(Group(name, size, int(texts[BYTES]), own, *ratio, _cost(texts, own, settings)))
+            drawn.append(resampled.values(_ratio(TOKENS, CHARACTERS)))
+        ratios = _over(texts[BYTES], own), interval, _over(texts[CHARACTERS], own)
+        found.append(Group(name, size, int(texts[BYTES]), own, *ratios))
     if len(found) < 2:
-        return tuple(found)
-    base = next(one for one in found if one.name == (settings.reference or found[0].name))
-    return tuple(
-        Group(**{**vars(one), "cost": None if not base.cost or one.cost is None else one.cost / base.cost})
-        for one in found
-    )
+        return tuple(found), (None, None)
+    if settings.parallel:  # document k of every group is drawn together
+        values = np.array([float(one.tokens) for one in found])
+        columns = [sums.tokens[number][sums.groups == k] for k in range(len(found))]
+        rows = Resampled(columns, resamples=settings.resamples, seed=settings.seed).sums
+    else:
+        values = np.array([one.tokens / int(sums.sums(k)[0][CHARACTERS]) for k, one in enumerate(found)])
+        rows = np.column_stack(drawn)
+    unequal = float(gini(values)), percentiles(np.asarray(gini(rows)), settings.confidence)
+    base = sums.names.index(settings.reference or sums.names[0])
+    return (tuple(_related(found, values, rows, base, settings)) if values[base] else tuple(found)), unequal
 
 
-def _cost(texts: NDArray[np.int64], tokens: int, settings: Settings) -> float | None:
-    return float(tokens) if settings.parallel else _over(tokens, texts[CHARACTERS])
-
-
-def _gini_interval(sums: Measured, number: int, settings: Settings, groups: tuple[Group, ...]) -> Interval | None:
-    """Return the interval of the Gini coefficient; of parallel text only, whose documents are resampled together."""
-    if not settings.parallel or len(groups) < 2:
-        return None
-    columns = [sums.tokens[number][sums.groups == group] for group in range(len(groups))]
-    return Resampled(columns, resamples=settings.resamples, seed=settings.seed).interval(
-        lambda found: np.asarray(gini(found)), settings.confidence
-    )
+def _related(
+    found: list[Group], values: NDArray[np.float64], rows: NDArray[np.float64], base: int, settings: Settings
+) -> Iterator[Group]:
+    """Yield the groups with their ratios to one of them. rows: the values of resamples."""
+    for k, one in enumerate(found):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            interval = None if k == base else percentiles(rows[:, k] / rows[:, base], settings.confidence)
+        ratio = float(values[k] / values[base])
+        if settings.parallel:
+            yield replace(one, cost=ratio, cost_interval=interval)
+        else:
+            yield replace(one, relative=ratio, relative_interval=interval)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -330,13 +330,13 @@ def explain(
     >>> tok = subwords.train(["low lower"] * 9, vocab_size=259)
     >>> print(subwords.study.explain(tok, "lower"))
     bpe, 2 ids: 257 258
-    0-5 word 'lower' (alternative 7): 'low' 'er'
+    0-5 word 'lower' (alternative 0): 'low' 'er'
         'l' 'o' 'w' 'e' 'r'
         rank 0: 'l' + 'o': 'lo' 'w' 'e' 'r'
         rank 1: 'lo' + 'w': 'low' 'e' 'r'
         rank 2: 'e' + 'r': 'low' 'er'
     splitter, step 0: ...
-      alternative 7: ...
+      alternative 0: ...
     """
     tokenizer = tokenizer_of(tokenizer)
     source = input_bytes(text)

@@ -95,11 +95,14 @@ class Sweep(Report):
         costs = [(one.flops_per_byte, one) for one in self.sizes if one.flops_per_byte is not None]
         return min(costs, key=lambda cost: cost[0])[1] if costs else None
 
-    def plot(self, *, title: str | None = None) -> Any:
-        """Return a matplotlib figure: bytes per token over the size of the vocabulary. title: what was measured."""
+    def plot(self, *, title: str | None = None, ax: Any = None) -> Any:
+        """Return a matplotlib figure: bytes per token over the size of the vocabulary.
+
+        title: what was measured. ax: the axes to draw in; None for a new figure.
+        """
         from subwords.study.plots import plot_sweep
 
-        return plot_sweep(self, title)
+        return plot_sweep(self, title, ax)
 
 
 def sweep(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,12 +15,13 @@ from subwords.support.names import install_hint
 
 if TYPE_CHECKING:
     from subwords.study.comparison import Comparison
-    from subwords.study.evaluation import Group
+    from subwords.study.evaluation import Evaluation
     from subwords.study.growth import Sweep
     from subwords.study.statistics import Zipf
 
 
 ROOM = 60  # characters of labels that fit side by side
+HATCHES, MARKERS = ("", "//", "..", "xx", "\\\\", "++"), ("s", "^", "D", "v", "P", "X")  # in print without colours
 
 Bar = tuple[str, float | None, Interval | None]  # a label, the height, and its interval
 
@@ -39,21 +41,25 @@ def check_plot(path: Path | None) -> None:
         )
 
 
-def _figure(title: str, x: str, y: str) -> tuple[Any, Any]:
+def _figure(title: str, x: str, y: str, ax: Any = None) -> tuple[Any, Any]:
+    """Return the figure of the given axes, or a new one, and its axes."""
     try:
+        from matplotlib.axes import Axes
         from matplotlib.figure import Figure
     except ImportError:
         raise InputError(f"plots need matplotlib: {install_hint('plot')}") from None
-    figure = Figure(figsize=(7, 4.5), layout="constrained")  # without pyplot: no window, no global state
-    axes = figure.add_subplot()
+    if ax is not None and not isinstance(ax, Axes):
+        raise InputError(f"expected ax to be axes of matplotlib, not {type(ax).__name__}")
+    figure = Figure(figsize=(7, 4.5), layout="constrained") if ax is None else ax.figure  # no pyplot: no global state
+    axes = figure.add_subplot() if ax is None else ax
     axes.set(title=title, xlabel=x, ylabel=y)
     axes.spines[["top", "right"]].set_visible(False)
     return figure, axes
 
 
-def plot_zipf(frequencies: Sequence[int], fit: Zipf | None, title: str | None) -> Any:
+def plot_zipf(frequencies: Sequence[int], fit: Zipf | None, title: str | None, ax: Any) -> Any:
     """Return a figure of frequency over rank, with the fitted line."""
-    figure, axes = _figure(_titled("Frequency of tokens by rank", title), "rank", "frequency")
+    figure, axes = _figure(_titled("Frequency of tokens by rank", title), "rank", "frequency", ax)
     ranks = np.arange(1, len(frequencies) + 1)
     axes.loglog(ranks, frequencies, label="tokens")
     if fit is not None:
@@ -65,63 +71,59 @@ def plot_zipf(frequencies: Sequence[int], fit: Zipf | None, title: str | None) -
     return figure
 
 
-def plot_groups(groups: Sequence[Group], title: str | None) -> Any:
-    """Return a figure of the bytes per token of each group, with intervals."""
-    figure, axes = _figure(_titled("Bytes per token", title), "", "bytes per token")
-    _bars(axes, [("", [(group.name, group.bytes_per_token, group.interval) for group in groups])])
-    return figure
+def plot_groups(found: Evaluation, title: str | None, ax: Any, *, costs: bool) -> Any:
+    """Return a figure of the bytes per token, or of the cost, of each group, with intervals."""
+    return _plot_bars([("", _bars_of(found, costs))], found.notes(), costs, title, ax)
 
 
-def plot_costs(groups: Sequence[Group], title: str | None) -> Any:
-    """Return a figure of the cost of each group; the line is the cost of the reference."""
-    figure, axes = _figure(_titled("Cost", title), "", "tokens, relative to the reference")
-    _bars(axes, [("", [(group.name, group.cost, None) for group in groups])])
-    axes.axhline(1, color="black", linewidth=0.8)
-    return figure
-
-
-def plot_comparison(found: Comparison, title: str | None) -> Any:
+def plot_comparison(found: Comparison, title: str | None, ax: Any) -> Any:
     """Return a figure of the bytes per token, or of the costs of parallel text, of each tokenizer, side by side."""
     costs = found.evaluations[0].parallel and len(found.evaluations[0].groups) > 1
+    every = [*zip(found.names, found.evaluations, strict=True)]
+    if len(found.evaluations[0].groups) > 1:
+        series = [(name, _bars_of(one, costs)) for name, one in every]
+    else:
+        series = [("", [(name, one.bytes_per_token, one.intervals.get("bytes_per_token")) for name, one in every])]
+    return _plot_bars(series, found.notes(), costs, title, ax)
+
+
+def _bars_of(found: Evaluation, costs: bool) -> list[Bar]:
+    if costs:
+        return [(group.name, group.cost, group.cost_interval) for group in found.groups]
+    return [(group.name, group.bytes_per_token, group.interval) for group in found.groups]
+
+
+def _plot_bars(
+    series: Sequence[tuple[str, Sequence[Bar]]], notes: Sequence[str], costs: bool, title: str | None, ax: Any
+) -> Any:
     label = "tokens, relative to the reference" if costs else "bytes per token"
-    figure, axes = _figure(_titled("Cost" if costs else "Bytes per token", title), "", label)
-    if len(found.evaluations[0].groups) < 2:
-        every = zip(found.names, found.evaluations, strict=True)
-        bars = [(name, one.bytes_per_token, one.intervals.get("bytes_per_token")) for name, one in every]
-        _bars(axes, [("", bars)])
-        return figure
-    _bars(
-        axes,
-        [
-            (
-                name,
-                [
-                    (group.name, group.cost if costs else group.bytes_per_token, None if costs else group.interval)
-                    for group in one.groups
-                ],
-            )
-            for name, one in zip(found.names, found.evaluations, strict=True)
-        ],
-    )
-    axes.legend(frameon=False)
+    figure, axes = _figure(_titled("Cost" if costs else "Bytes per token", title), "", label, ax)
+    _bars(axes, series)
+    if costs:
+        axes.axhline(1, color="black", linewidth=0.8)
+    if len(series) > 1:
+        axes.legend(frameon=False)
+    axes.set_xlabel("\n".join(fill(note, 110) for note in notes), fontsize="x-small")
     return figure
 
 
-def plot_sweep(found: Sweep, title: str | None) -> Any:
+def plot_sweep(found: Sweep, title: str | None, ax: Any) -> Any:
     """Return a figure of bytes per token over the size of the vocabulary, with intervals; a line for each group."""
     from matplotlib.ticker import NullFormatter, NullLocator
 
     figure, axes = _figure(
-        _titled("Compression by size of the vocabulary", title), "tokens in the vocabulary", "bytes per token"
+        _titled("Compression by size of the vocabulary", title), "tokens in the vocabulary", "bytes per token", ax
     )
     known = [one for one in found.sizes if one.bytes_per_token is not None]
     if not known:
         raise InputError("no bytes per token to plot: these word counts do not know the bytes of their text")
     sizes, ratios = [one.vocab_size for one in known], [one.bytes_per_token or 0.0 for one in known]
     axes.set_xscale("log")
-    axes.errorbar(sizes, ratios, yerr=_whiskers(ratios, [one.interval for one in known]), fmt="o-", capsize=3)
+    axes.plot(sizes, ratios, "o-")
+    _whiskers(axes, sizes, ratios, [one.interval for one in known])
     for k, group in enumerate(known[0].groups):
-        axes.plot(sizes, [one.groups[k].bytes_per_token for one in known], ".--", label=group.name)
+        style = MARKERS[k % len(MARKERS)] + "--"  # told apart without colours
+        axes.plot(sizes, [one.groups[k].bytes_per_token for one in known], style, label=group.name)
     if known[0].groups:
         axes.lines[0].set_label("all")
         axes.legend(frameon=False)
@@ -132,7 +134,9 @@ def plot_sweep(found: Sweep, title: str | None) -> Any:
 
 
 def _titled(what: str, title: str | None) -> str:
-    return what if title is None else f"{what}: {title}"
+    if title is None or title.lower().startswith(what.lower()):
+        return title or what
+    return f"{what}: {title}"
 
 
 def _bars(axes: Any, series: Sequence[tuple[str, Sequence[Bar]]]) -> None:
@@ -142,15 +146,21 @@ def _bars(axes: Any, series: Sequence[tuple[str, Sequence[Bar]]]) -> None:
     for number, (name, bars) in enumerate(series):
         kept = [bar for bar in bars if bar[0] in labels]
         heights = [0.0 if height is None else height for _, height, _ in kept]
-        whiskers = _whiskers(heights, [interval for _, _, interval in kept])
         shift = (number - (len(series) - 1) / 2) * width
-        axes.bar(places + shift, heights, width, yerr=whiskers, capsize=3, label=name)
+        hatch = HATCHES[number % len(HATCHES)]
+        axes.bar(places + shift, heights, width, hatch=hatch, edgecolor="white", linewidth=0, label=name)
+        _whiskers(axes, places + shift, heights, [interval for _, _, interval in kept])
     turned = sum(map(len, labels)) > ROOM
     axes.set_xticks(places, labels, rotation=45 if turned else 0, ha="right" if turned else "center")
 
 
-def _whiskers(heights: Sequence[float], intervals: Sequence[Interval | None]) -> list[list[float]]:
-    ends = [interval or (height, height) for height, interval in zip(heights, intervals, strict=True)]
-    below = [max(0.0, height - low) for height, (low, _) in zip(heights, ends, strict=True)]
-    above = [max(0.0, high - height) for height, (_, high) in zip(heights, ends, strict=True)]
-    return [below, above]
+def _whiskers(axes: Any, places: Any, heights: Sequence[float], intervals: Sequence[Interval | None]) -> None:
+    """Draw the intervals that are known, and nothing for others."""
+    known = [
+        (place, height, max(0.0, height - interval.low), max(0.0, interval.high - height))
+        for place, height, interval in zip(places, heights, intervals, strict=True)
+        if interval is not None
+    ]
+    if known:
+        x, y, below, above = zip(*known, strict=True)
+        axes.errorbar(x, y, yerr=(below, above), fmt="none", ecolor="black", elinewidth=1, capsize=3)

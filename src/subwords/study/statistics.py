@@ -43,9 +43,10 @@ class Resampled:
 
     Defined in ALGORITHMS.md, V5.
 
-    columns: int64, a value for each document. More than MOST_UNITS documents are dealt at random into that many
-    bundles, which are then resampled. The draws depend on the seed and on the number of documents only: columns of the
-    same documents are resampled alike, which makes differences paired.
+    columns: int64, a value for each document. sums: (resamples, columns); NaN for fewer than 2 documents. More than
+    MOST_UNITS documents are dealt at random into that many bundles, which are then resampled. The draws depend on the
+    seed and on the number of documents only: columns of the same documents are resampled alike, which makes differences
+    paired.
 
     >>> import numpy as np
     >>> same = Resampled([np.array([2, 4, 6]), np.array([1, 2, 3])], resamples=100, seed=1)
@@ -55,35 +56,41 @@ class Resampled:
 
     def __init__(self, columns: Sequence[NDArray[np.int64]], *, resamples: int, seed: int) -> None:
         units: NDArray[np.float64]
-        rng, self._count = np.random.default_rng(seed), len(columns[0])
-        if self._count > MOST_UNITS:
-            dealt = (np.arange(self._count) % MOST_UNITS).astype(np.uint16)  # small, so that shuffling is fast
+        rng, count = np.random.default_rng(seed), len(columns[0])
+        if count > MOST_UNITS:
+            dealt = (np.arange(count) % MOST_UNITS).astype(np.uint16)  # small, so that shuffling is fast
             rng.shuffle(dealt)
             bundles = dealt.astype(np.intp)
             units = np.column_stack([np.bincount(bundles, column) for column in columns])
         else:
             units = np.column_stack(columns).astype(np.float64)
-        drawn = list[NDArray[np.float64]]()
-        for first in range(0, resamples if len(units) else 0, ROWS):
+        drawn = [np.full((resamples if count < 2 else 0, len(columns)), np.nan)]
+        for first in range(0, resamples if count > 1 else 0, ROWS):
             rows = min(ROWS, resamples - first)
             chosen = rng.integers(0, len(units), (rows, len(units))) + len(units) * np.arange(rows)[:, None]
             times = np.bincount(chosen.ravel(), minlength=rows * len(units)).reshape(rows, -1)
             drawn.append(times @ units)
-        self._sums = np.concatenate([np.zeros((0, len(columns))), *drawn])
+        self.sums = np.concatenate(drawn)
+
+    def values(self, statistic: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> NDArray[np.float64]:
+        """Return a function of the sums; infinite or NaN where there is nothing to divide by."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return statistic(self.sums)
 
     def interval(
         self, statistic: Callable[[NDArray[np.float64]], NDArray[np.float64]], confidence: float
     ) -> Interval | None:
         """Return the percentile interval of a function of sums; None for fewer than 2 documents, or no resamples."""
-        if self._count < 2 or not len(self._sums):
-            return None
-        with np.errstate(divide="ignore", invalid="ignore"):
-            found = statistic(self._sums)
-        found = found[np.isfinite(found)]
-        if not len(found):
-            return None
-        low, high = np.quantile(found, [(1 - confidence) / 2, (1 + confidence) / 2])
-        return Interval(float(low), float(high))
+        return percentiles(self.values(statistic), confidence)
+
+
+def percentiles(values: NDArray[np.float64], confidence: float) -> Interval | None:
+    """Return the interval of the middle values, a share `confidence` of the finite ones; None if there are none."""
+    found = values[np.isfinite(values)]
+    if not len(found):
+        return None
+    low, high = np.quantile(found, [(1 - confidence) / 2, (1 + confidence) / 2])
+    return Interval(float(low), float(high))
 
 
 # ---------------------------------------------------------------------------------------------------------------------

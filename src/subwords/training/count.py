@@ -82,7 +82,7 @@ def count(source: Source, *, run: Run, **options: Unpack[CountOptions]) -> WordC
 def count(
     source: Source,
     *,
-    splitter: SplitterLike = "gpt2",
+    splitter: SplitterLike = "o200k",
     normalizer: NormalizerLike = None,
     special_tokens: Sequence[str] = (),
     user_defined: Sequence[str] = (),

@@ -31,6 +31,7 @@ from subwords.training.count import WordRules, counts_of, normalizer_or_none
 if TYPE_CHECKING:
     from subwords.corpus.source import Source
     from subwords.spec.template import TemplateLike
+    from subwords.split.splitter import Splitter
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -164,7 +165,7 @@ def _refuse_others(family: Family, given: Mapping[str, Any]) -> None:
 
 LOOK = 1 << 11  # bytes of every fourth block: more would slow counting down
 EVERY = 4
-LEAST = 0.01  # share of the letters; English has fewer letters with accents
+LEAST = 0.01  # share of the letters, or of the words; English has fewer letters with accents
 
 
 class Marks:
@@ -203,6 +204,38 @@ class Marks:
 
 def _marks(text: str) -> Counter[str]:
     return Counter(char for char in text if unicodedata.category(char) == "Mn")
+
+
+MARKS = (0xCC, 0xE4, 0xEA)  # first bytes of U+0300, the first mark, and of U+4000 to U+9FFF, which are no marks
+LOOKED_AT = 1 << 18  # distinct words, evenly chosen: at most 9 ms
+
+
+def cut_marks(counts: WordCounts, splitter: Splitter, family: Family) -> str | None:
+    """Return what to say if another splitter than the family's cuts letters from their marks; None if it rarely does.
+
+    A word that begins with a mark shows it. Without a letter before them, as in a keycap, marks are rare.
+    """
+    if splitter.name == family.splitter:
+        return None
+    step = 1 + len(counts) // LOOKED_AT
+    starts, times = counts.offsets[:-1:step], counts.counts[::step].astype(np.float64)
+    leads = counts.data[starts]
+    late = np.flatnonzero(np.digitize(leads, MARKS) % 2)
+    heads = counts.data[np.minimum(starts[late, None] + np.arange(4), len(counts.data) - 1)]
+    heads[np.arange(4) >= np.digitize(leads[late], (0xE0, 0xF0))[:, None] + 2] = 0  # bytes of the next character
+    found, places = np.unique(heads.view(np.uint32), return_inverse=True)
+    texts = (head.tobytes().decode("utf-8", "replace")[0] for head in found)
+    weights = zip(texts, np.bincount(places.ravel(), times[late]), strict=True)
+    marks = Counter({char: weight for char, weight in weights if unicodedata.category(char) in ("Mn", "Mc")})
+    share = sum(marks.values()) / max(1.0, times.sum())
+    if share < LEAST:
+        return None
+    names = ", ".join(unicodedata.name(mark, f"U+{ord(mark):04X}") for mark, _ in marks.most_common(2))
+    return (
+        f"letters are cut from their marks: splitter {splitter.name!r:.60} begins about {100 * share:.2g} % of the "
+        f"words with a combining mark ({names}, ...), and no token joins letter and mark; "
+        f'splitter="{family.splitter}" keeps them together'
+    )
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -301,7 +334,7 @@ def train(
 
     - algorithm: "bpe", "wordpiece", "unigram", "wordlevel" or "mingram". vocab_size: the number of tokens, special
       tokens included.
-    - splitter, normalizer: any value that `subwords.splitter` or `subwords.normalizer` accepts. "auto" is "gpt2" and
+    - splitter, normalizer: any value that `subwords.splitter` or `subwords.normalizer` accepts. "auto" is "o200k" and
       no normalizer for BPE, "bert" and "bert-uncased" for WordPiece, "sentencepiece" for both with Unigram and Mingram,
       "whitespace" and no normalizer for WordLevel.
     - special_tokens: get the first ids and are removed from the corpus. Default: none for BPE; [PAD], [UNK], [CLS],
@@ -393,6 +426,8 @@ def train(
     with progress_line(None, "indexing", unit=family.unit, enabled=progress) as bar:
         model: Model = family.train(counts, settings, threads=threads, on_step=bar.phase)
     _warn_of_fewer(model, settings)
+    if warning := cut_marks(counts, rules.splitter, family):
+        warnings.warn(warning, SubwordsWarning, stacklevel=2)
     if (model.max_chars or 0) > MAX_CHARS and settings.max_chars is None:
         _warn_of_long_words(model, counts)
     return _finished(Tokenizer(family.assemble(model, settings, *rules[:2])), template, roles)

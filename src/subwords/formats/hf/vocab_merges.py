@@ -152,7 +152,7 @@ def write_vocab_and_merges(spec: TokenizerSpec) -> tuple[bytes, bytes]:
     Source: HF tokenizers 0.23, BPE.save and ByteLevelBPETokenizer.
 
     >>> import subwords
-    >>> write_vocab_and_merges(subwords.train(["ab ab"], vocab_size=257).spec)[1]
+    >>> write_vocab_and_merges(subwords.train(["ab ab"], vocab_size=257, splitter="gpt2").spec)[1]
     b'#version: 0.2\\na b\\n'
     """
     others = FormatError("vocab.json and merges.txt hold byte-level BPE only; write a tokenizer.json")
@@ -187,7 +187,7 @@ def _check_around(spec: TokenizerSpec) -> None:
     if spec.splitter != NAMED["gpt2"]:
         raise FormatError(
             "vocab.json and merges.txt hold no splitter, and readers use GPT-2's; this tokenizer has another: write a "
-            "tokenizer.json"
+            'tokenizer.json, or train with splitter="gpt2"'
         )
     if spec.normalizer:
         raise FormatError("vocab.json and merges.txt hold no normalizer; write a tokenizer.json")

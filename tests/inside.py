@@ -115,6 +115,7 @@ NAMES = {
         Bert ByteLevel Form Lowercase Nmt Precompiled Prepend SentencePiece Steps StripAccents read_charsmap
     """,
     "spec.oniguruma": "from_oniguruma to_oniguruma",
+    "spec.padding": "ModelInputs",
     "spec.splitter": """
         ALIASES ByteChars DIGIT ENCODINGS MODELS PATTERNS Prefix Rule SIGN Split encoding_named escape members
         space_rule

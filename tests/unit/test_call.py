@@ -207,8 +207,8 @@ def test_arrays_of_a_batch_are_those_of_its_texts(tok: Tokenizer) -> None:
     for padding in (Padding(pad_id=0), Padding(5, "left", pad_id=3), Padding(multiple_of=4, pad_id=1)):
         for length in (None, 2):
             cut = batch if length is None else batch.truncated(length)
-            options = {"length": padding.length, "direction": padding.direction, "multiple_of": padding.multiple_of}
-            got = cut.padded(padding.pad_id, **options)
+            options = {"length": padding.length, "direction": padding.direction or "right", "multiple_of": padding.multiple_of}
+            got = cut.padded(padding.filler[0], **options)
             expected = tok(texts, padding=padding, truncation=False if length is None else length).to_numpy()
             assert {name: rows.tolist() for name, rows in got.items()} == {
                 name: expected[name].tolist() for name in ("input_ids", "attention_mask")
@@ -269,5 +269,6 @@ def test_arrays_of_ids_are_those_of_whole_encodings(
     for name, column in zip(
         ("input_ids", "token_type_ids", "special_tokens_mask", "attention_mask"), columns, strict=False
     ):
-        assert again.to_numpy()[name].tolist() == column.tolist()
+        arrays = again.to_numpy(token_type_ids=True, special_tokens_mask=True)
+        assert arrays[name].tolist() == column.tolist()
         assert [getattr(one, names[0]).dtype for one in again] == [np.uint32] * len(again)

@@ -50,7 +50,8 @@ class Given:
 
     options: those of tokenizer_config.json and of special_tokens_map.json. files: content by name. tokens: the special
     tokens by role, as text or an object with flags; a class sets its own where the options are silent. more: other
-    special tokens. plain: special tokens have no flags, whatever the options say.
+    special tokens. plain: special tokens have no flags, whatever the options say. beside: whether the vocabulary is
+    that of a tokenizer.json; only the rules count then. charsmap: of that file, in base64.
     """
 
     folder: str
@@ -59,6 +60,8 @@ class Given:
     tokens: dict[str, Any] = field(default_factory=dict)
     more: list[Any] = field(default_factory=list)
     plain: bool = False
+    beside: bool = False
+    charsmap: str = ""
 
     def has(self, *names: str, flag: bool = False) -> None:
         """Set special tokens that the options do not name: "bos=<s>"; `flag`: spaces before them belong to them."""
@@ -91,11 +94,15 @@ class Given:
 
     def vocab_and_merges(self) -> dict[str, Any]:
         """Return the content of vocab.json and merges.txt."""
+        if self.beside:
+            return {"vocab": {}, "merges": []}
         vocab, merges = self.file("vocab.json"), self.file("merges.txt")
         return {"vocab": read_vocab(parse_json(*vocab)), "merges": read_merges(*merges)}
 
     def lines(self) -> dict[str, int]:
         """Return the tokens of a vocab.txt."""
+        if self.beside:
+            return {}
         from subwords.formats.vocab_txt import read_tokens
 
         texts = read_tokens(*self.file("vocab.txt"), unk=None)
@@ -103,6 +110,8 @@ class Given:
 
     def sentencepiece(self) -> SentencePieceFile:
         """Return what a class takes from a .model file: its control and user-defined pieces become added tokens."""
+        if self.beside:
+            return SentencePieceFile([("", 0.0), ("", 0.0), (self.text("unk"), 0.0)], [], self.charsmap, 2)
         from subwords.formats.sentencepiece.read import PieceType, parse_model
 
         name = next(name for name in _SENTENCEPIECE if name in self.files)

@@ -215,6 +215,7 @@ MODULES = {
     "formats_gguf_write": "formats.gguf.write",
     "formats_hf_classes": "formats.hf.classes",
     "formats_hf_folder": "formats.hf.folder",
+    "formats_hf_settings": "formats.hf.settings",
     "formats_hf_tokenizer_json": "formats.hf.tokenizer_json",
     "formats_hf_vocab_merges": "formats.hf.vocab_merges",
     "formats_read": "formats.read",

@@ -37,7 +37,7 @@ CLIP = {"vocab.json": "clip/vocab.json", "merges.txt": "clip/merges.txt"}
 LLAMA = {"tokenizer.model": "mistral/tokenizer.model.v1"}
 FOLDERS: dict[str, dict[str, str]] = {
     **dict.fromkeys(("Bert", "DistilBert", "Electra", "MPNet"), LINES),
-    **dict.fromkeys(("GPT2", "Roberta", "Bart", "Deberta", "Qwen2", "Whisper"), GPT2),
+    **dict.fromkeys(("GPT2", "CodeGen", "GPTNeoX", "Cohere", "Qwen2", "Roberta", "Bart", "Deberta", "Whisper"), GPT2),
     "CLIP": CLIP,
     **dict.fromkeys(("Llama", "CodeLlama", "Gemma"), LLAMA),
     "Nllb": {"sentencepiece.bpe.model": "mistral/tokenizer.model.v1"},

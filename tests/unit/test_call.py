@@ -207,8 +207,12 @@ def test_arrays_of_a_batch_are_those_of_its_texts(tok: Tokenizer) -> None:
     for padding in (Padding(pad_id=0), Padding(5, "left", pad_id=3), Padding(multiple_of=4, pad_id=1)):
         for length in (None, 2):
             cut = batch if length is None else batch.truncated(length)
-            options = {"length": padding.length, "direction": padding.direction or "right", "multiple_of": padding.multiple_of}
-            got = cut.padded(padding.filler[0], **options)
+            options = {
+                "length": padding.length,
+                "direction": padding.direction or "right",
+                "multiple_of": padding.multiple_of,
+            }
+            got = cut.padded(padding.pad_id or 0, **options)
             expected = tok(texts, padding=padding, truncation=False if length is None else length).to_numpy()
             assert {name: rows.tolist() for name, rows in got.items()} == {
                 name: expected[name].tolist() for name in ("input_ids", "attention_mask")

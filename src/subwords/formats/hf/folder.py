@@ -7,7 +7,7 @@ tokenizer.json. `PreTrainedTokenizerFast` keeps it, in versions 4 and 5.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
@@ -47,6 +47,7 @@ def read_with_class(folder: Path, files: Mapping[str, bytes]) -> TokenizerSpec |
     from subwords.formats.hf.tokenizer_json import spec_from
 
     config, other, model_config = (_parsed(files, name, str(folder)) for name in (CONFIG, MAP, MODEL_CONFIG))
+    settings.check_readable(str(folder), config, model_config)
     name = classes.named_class(config, model_config)
     there = (
         [] if not name else classes.vocabulary_files(name, [path.name for path in folder.iterdir() if path.is_file()])
@@ -89,7 +90,8 @@ def read_folder_files(
     Source: what transformers 5.23 reads.
     """
     config, other, model_config = (_parsed(files, name, folder) for name in (CONFIG, MAP, MODEL_CONFIG))
-    decoder, of_class, replaced = config["added_tokens_decoder"], settings.class_of(config, model_config), ""
+    of_class = settings.class_of(config, model_config, byte_level=complete and spec.model.byte_level)
+    decoder, replaced = config["added_tokens_decoder"], ""
     named: Mapping[str, str | None]
     if roles is not None:
         named = roles
@@ -103,7 +105,10 @@ def read_folder_files(
         spec = _with_listed(spec, decoder)
         if decoder.value is None:
             spec = _with_numbered(spec, added_tokens, [content for content, _ in tokens.values()])
-        spec = _with_missing(spec, dict(tokens.values()), Node(folder, "special tokens", [*named]))
+        roled = {token[0] for key, token in tokens.items() if key in _KEY.values()}
+        first = dict(reversed(tokens.values()))  # the flags of the first of equal tokens count
+        wanted = {content: first[content] for content, _ in tokens.values()}
+        spec = _with_missing(spec, wanted, roled, Node(folder, "special tokens", [*named]))
     # A class follows all options but one, and gives tokens the next ids, whatever their file says.
     kept = config.object() if roles is None else {"split_special_tokens": config["split_special_tokens"].value}
     added = _parsed(files, ADDED, folder).object() if roles is None else {}
@@ -216,17 +221,19 @@ def _flags(entry: Node) -> dict[str, bool]:
     return {flag: entry[flag].boolean(flag == "normalized" and not special) for flag in _FLAGS} | {"special": special}
 
 
-def _with_missing(spec: TokenizerSpec, tokens: Mapping[str, Mapping[str, bool]], node: Node) -> TokenizerSpec:
+def _with_missing(
+    spec: TokenizerSpec, tokens: Mapping[str, Mapping[str, bool]], roled: Collection[str], node: Node
+) -> TokenizerSpec:
     """Return a spec with more tokens, as transformers adds those that a tokenizer.json lacks: with their flags.
 
-    A token that the file has keeps its flags, but becomes special.
+    A token that the file has keeps its flags, but those with a role (`roled`) become special.
     """
     known = {token.content: token for token in spec.added_tokens}
     waiting: dict[str, Mapping[str, bool]] = {}
     for text, wanted in tokens.items():
         old = known.get(text)
         # A single byte stays ordinary: text needs it.
-        if (old and (old.special or not wanted["special"])) or (
+        if (old and (old.special or text not in roled)) or (
             old is None and len(text.encode()) == 1 and spec.index_of(text) is not None
         ):
             continue
@@ -257,38 +264,37 @@ def _named_tokens(config: Node, other: Node, own: Mapping[str, str]) -> dict[str
     for token in found.values():
         token[1]["special"] = True
     order = [*_KEY.values(), *sorted(values.keys() - _KEY.keys(), key=[*values].index)]
-    listed, more = _extra(config, tables[0])
     named = {key: found[key] for key in dict.fromkeys(order) if key in found}
-    named |= {f"extra_special_tokens.{key}": token for key, node in listed.items() if (token := _token(node))}
-    return named | {f"extra_special_tokens[{i}]": token for i, node in enumerate(more) if (token := _token(node))}
+    return named | {node.place: token for node, first in _extra(config, tables[0]) if (token := _token(node, first))}
 
 
-def _extra(config: Node, other: Node) -> tuple[dict[str, Node], list[Node]]:
-    """Return the other special tokens, those with names and those of lists; both files may have some."""
+def _extra(config: Node, other: Node) -> list[tuple[Node, bool]]:
+    """Return the other special tokens, first those with names, and whether they are in a list of the first file."""
     own, old = (config[key] for key in ("extra_special_tokens", "additional_special_tokens"))
     first = own if own.value or old.value is None else old
-    more = [first]
+    more = [config["model_specific_special_tokens"], first]
     if other.value is not config.value:
         more.append(other["extra_special_tokens"])
         if first.value is None:
             more.append(other["additional_special_tokens"])
-    listed = {key: node[key] for node in more if isinstance(node.value, dict) for key in node.value}
-    return listed, [
-        part for node in more if node.value is not None and not isinstance(node.value, dict) for part in node.items()
-    ]
+    listed = [(node[key], False) for node in more if isinstance(node.value, dict) for key in node.value]
+    lists = [node for node in more if node.value is not None and not isinstance(node.value, dict)]
+    return listed + [(part, node is first) for node in lists for part in node.items()]
 
 
-def _token(node: Node) -> _Token | None:
+def _token(node: Node, listed: bool = False) -> _Token | None:
     """Return a token and its flags: a string, or an object with `content`."""
     content = _content(node)
-    return None if content is None else (content, _flags_of(node))
+    return None if content is None else (content, _flags_of(node, listed))
 
 
-def _flags_of(node: Node | None) -> dict[str, bool]:
+def _flags_of(node: Node | None, listed: bool = False) -> dict[str, bool]:
     if node is None or not isinstance(node.value, dict):
         return dict.fromkeys(_FLAGS, False) | {"special": True}
     special = node["special"].boolean(True)
-    return {flag: node[flag].boolean(flag == "normalized" and not special) for flag in _FLAGS} | {"special": special}
+    # Without flags, a token of a list is normalized, as one that is not special.
+    usual = not special or (listed and node["special"].value is None)
+    return {flag: node[flag].boolean(flag == "normalized" and usual) for flag in _FLAGS} | {"special": special}
 
 
 def _extended(spec: TokenizerSpec, contents: Sequence[str], flags: Mapping[str, bool], node: Node) -> TokenizerSpec:

@@ -35,23 +35,30 @@ def _words(*lines: str) -> frozenset[str]:
 
 # Values of `model_type` for which it chooses the backend, whatever class a folder names.
 _OF_BACKEND = _words(
-    "EvollaModel aria beam bigbird_pegasus canary glm glm4 glm4_moe glm4_moe_lite glm4v glm4v_moe glm_image glmasr",
-    "got_ocr2 gpt_bigcode gradium_phonon_tts granite granitemoe granitemoehybrid granitemoeshared kimi_k25 kimi_linear",
-    "kosmos-2 mimo_v2_flash minicpm_ocr minicpmv4_6 minicpmv4_7 ministral ministral3 mistral mistral3 mistral_large4",
-    "mixtral nemo_speechlm nystromformer olmo2 olmo3 olmo_hybrid omniasr pegasus_x persimmon pix2struct pixtral",
-    "pocket_tts stablelm umt5 voxtral voxtral_realtime xlm-roberta-xl arctic chatlm ernie4_5 ernie4_5_moe fuyu",
-    "h2ovl_chat hyperclovax hyperclovax_vlm internlm2 internlm3 iquestcoder jamba llava llava_next minicpm3 minicpmv",
-    "minimax_m2 modernbert modernbert-decoder molmo molmo2 nemotron nvfp4 opencua openvla paddleocr_vl phi3 phi3_v",
-    "phimoe step3_vl vipllava cohere_asr camembertv2-base smolvlm",
+    "EvollaModel flex_olmo aria beam bigbird_pegasus canary glm glm4 glm4_moe glm4_moe_lite glm4v glm4v_moe",
+    "glm_image glmasr got_ocr2 gpt_bigcode gradium_phonon_tts granite granitemoe granitemoehybrid granitemoeshared",
+    "kimi_k25 kimi_linear kosmos-2 mimo_v2_flash minicpm_ocr minicpmv4_6 minicpmv4_7 ministral ministral3 mistral",
+    "mistral3 mistral_large4 mixtral nemo_speechlm nystromformer olmo2 olmo3 olmo_hybrid omniasr pegasus_x",
+    "persimmon pix2struct pixtral pocket_tts stablelm umt5 voxtral voxtral_realtime xlm-roberta-xl arctic chatlm",
+    "ernie4_5 ernie4_5_moe fuyu h2ovl_chat hyperclovax hyperclovax_vlm internlm2 internlm3 iquestcoder jamba llava",
+    "llava_next minicpm3 minicpmv minimax_m2 modernbert modernbert-decoder molmo molmo2 nemotron nvfp4 opencua",
+    "openvla paddleocr_vl phi3 phi3_v phimoe step3_vl vipllava cohere_asr camembertv2-base smolvlm",
 )
 # Classes of transformers with rules of their own, which are not known here.
 _BUILDING = _words(
     "Barthez Bartpho BertGeneration BertJapanese BertLegacy Bertweet BioGpt Blenderbot BlenderbotSmall ByT5 CTRL",
-    "Camembert Canine Clvp Cpm CpmAnt DPRContextEncoder DPRQuestionEncoder DPRReader Dia Esm Esmc FNet FSMT",
+    "Camembert Canine Clvp Cpm CpmAnt DPRContextEncoder DPRQuestionEncoder DPRReader Dia Esm Esmc FSMT",
     "FastSpeech2Conformer Flaubert Funnel GPTNeoXJapanese GPTSw3 Herbert Lasr LayoutLMv2 LayoutLMv3 LayoutXLM Luke",
     "M2M100 MLuke Marian MarkupLM Mgpstr MyT5 Nougat OpenAIGPT PLBart Perceiver Phobert Pop2Piano ProphetNet Reformer",
     "RemBert RoCBert RoFormer SeamlessM4T Siglip Siglip2 Speech2Text SpeechT5 Splinter Tapas Tipsv2 Udop VideoPrism",
     "Vits Wav2Vec2CTC Wav2Vec2PhonemeCTC XGLM XLM",
+)
+# Those among them whose ids are not in the files that are read here: they are numbered by code or another file, or the
+# text is split by code. The first ones write a tokenizer.json.
+_WRITING = _words("Barthez Camembert LayoutXLM MLuke SeamlessM4T XGLM")
+_NUMBERING = _WRITING | _words(
+    "Bartpho BertJapanese Bertweet BioGpt BlenderbotSmall CTRL CpmAnt Esm FSMT FastSpeech2Conformer Flaubert",
+    "GPTNeoXJapanese M2M100 PLBart Phobert Speech2Text Vits Wav2Vec2CTC Wav2Vec2PhonemeCTC XLM",
 )
 _TO_THE_LEFT = _words("CodeLlama Cohere Gemma Llama Phi3 Siglip2 XLNet")
 _PAIR, _TYPES = ("input_ids", "attention_mask"), ("input_ids", "token_type_ids", "attention_mask")
@@ -65,10 +72,10 @@ _NAMES = {
 }
 
 
-def class_of(config: Node, model_config: Node) -> str:
+def class_of(config: Node, model_config: Node, *, byte_level: bool = False) -> str:
     """Return the class that AutoTokenizer chooses, without "Tokenizer"; "" if a folder names none.
 
-    Those that keep the rules of a tokenizer.json are `BACKEND`.
+    Those that keep the rules of a tokenizer.json are `BACKEND`. byte_level: whether that has a byte-level model.
     """
     kind, given = str(model_config["model_type"].value or ""), config["tokenizer_class"].value
     named = str(given or model_config["tokenizer_class"].value or "")
@@ -77,7 +84,19 @@ def class_of(config: Node, model_config: Node) -> str:
     if not named:
         return BACKEND if kind in _OF_BACKEND else classes.MODEL_TYPES.get(kind, "")
     short = named.removesuffix("Fast").removesuffix("Tokenizer")
-    return BACKEND if short in _BACKENDS else short
+    return BACKEND if short in _BACKENDS or (short == "Llama" and byte_level) else short
+
+
+def check_readable(folder: str, config: Node, model_config: Node) -> None:
+    """Raise FormatError for a class to whose ids the files of a folder without tokenizer.json do not lead."""
+    name = class_of(config, model_config)
+    if name in _NUMBERING:
+        way = "with .save_pretrained(...) it writes a tokenizer.json, which can be loaded here"
+        raise FormatError(
+            f"{folder}: {name}Tokenizer is not supported: the ids are given by its code in transformers, not by the "
+            f"files here; AutoTokenizer.from_pretrained(...) has them"
+            + (f", and {way}" if name in _WRITING else ", and this class writes no tokenizer.json")
+        )
 
 
 def inputs_of(config: Node, name: str, spec: TokenizerSpec) -> ModelInputs:
@@ -88,6 +107,8 @@ def inputs_of(config: Node, name: str, spec: TokenizerSpec) -> ModelInputs:
         sides["padding_side"] = sides["padding_side"] or "left"
     names = tuple([node.string() for node in _items(config["model_input_names"])])
     names = names or (_NAMES.get(name, _PAIR) if name else spec.model.input_names)
+    if name == "CodeGen" and config["return_token_type_ids"].boolean(False):
+        names = (*names, "token_type_ids")
     if spec.truncation is not None and length == spec.truncation.max_length:
         length = None
     usual = sorted(names) == sorted(spec.model.input_names)
@@ -149,6 +170,9 @@ _NEUTRAL: dict[str, Any] = {
     "src_lang": None,
     "tgt_lang": None,
 }
+# What is not used beside a tokenizer.json either.
+_CLEANING = "clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output"
+_NEVER = ("split_special_tokens", "fix_mistral_regex", "tokenizer_padding", "tokenizer_truncation", _CLEANING)
 _BERT_S = {
     "do_lower_case": "lowercase",
     "strip_accents": "strip_accents",
@@ -169,8 +193,10 @@ def unused(spec: TokenizerSpec, config: Mapping[str, Any], added: Mapping[str, A
 def _settings(spec: TokenizerSpec, config: Mapping[str, Any], *, complete: bool) -> Iterator[tuple[str, Any]]:
     name = str(config.get("tokenizer_class") or "").removesuffix("Fast")
     if complete:
-        if config.get("split_special_tokens"):
-            yield "split_special_tokens", True
+        for key in _NEVER:
+            cleans = config.get("clean_up_tokenization_spaces") and spec.model.merge_count is not None
+            if config.get(key) and (key != _CLEANING or cleans):
+                yield key, config[key]
         return
     if name not in _PLAIN | _SAME.get(type(spec.model).__name__, set()):
         yield "tokenizer_class", config["tokenizer_class"]
@@ -214,7 +240,7 @@ def built(name: str, options: Node, spec: TokenizerSpec) -> tuple[dict[str, str]
     """
     if name in _BUILDING:
         return {}, f'tokenizer_class="{name}Tokenizer" (transformers may replace the rules of the tokenizer.json)'
-    if name not in classes.CLASSES or (name == "Llama" and spec.model.byte_level):
+    if name not in classes.CLASSES or name == "ConvBert":  # which has no code of its own
         return {}, ""
     given = classes.Given(options.file, options, {}, beside=True, charsmap=_charsmap(spec))
     try:
@@ -262,7 +288,7 @@ def _differs(spec: TokenizerSpec, other: TokenizerSpec) -> bool:
 
 def _other_template(name: str, parts: classes.Parts, given: classes.Given, spec: TokenizerSpec) -> bool:
     """Whether a class sets another template than that of the file."""
-    if parts.template is None or name == "Albert":  # the file's is set after the class's
+    if parts.template is None or (name == "Albert" and spec.template):  # the file's is set after the class's
         return False
     names = {f"{{{role}}}": text for role, text in given.roles.items()}
     ids = {text: index for text in spec.ids_by_spelling if (index := spec.index_of(text)) is not None}

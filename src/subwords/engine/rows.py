@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -138,6 +138,8 @@ def framing_of(
     check_flag("template", template)
     own, inputs = spec.template or Template(), spec.inputs or NO_INPUTS
     cut, filled = truncation_of(truncation, spec.truncation, inputs), padding_of(padding, spec.padding, inputs)
+    if filled is not None and padding is not None and not isinstance(padding, Padding) and "pad" in dict(spec.roles):
+        filled = replace(filled, pad_id=None, pad_token=None)  # as in transformers, the role that a folder names
     return Framing(
         own if template else own.bare, cut, filled and spec.filled(filled), inputs.names or spec.model.input_names
     )

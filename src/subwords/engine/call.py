@@ -213,7 +213,7 @@ def encodings_of(
     if threads is not None:
         thread_count(threads)
     if pairs is None:
-        return EncodingBatch(_found(engine, framing, firsts, special, threads, pair=False), range(count), names)
+        return EncodingBatch(_found(engine, framing, firsts, special, threads, pair=False), range(count), names=names)
     if is_one_text(pairs):
         raise InputError(f"expected a list of {count} second texts, not {type(pairs).__name__}")
     seconds = _list_of(pairs)
@@ -221,7 +221,7 @@ def encodings_of(
         raise InputError(f"expected as many second texts as first texts, not {count} and {len(seconds)}")
     try:
         return EncodingBatch(
-            _found(engine, framing, [*firsts, *seconds], special, threads, pair=True), range(count), names
+            _found(engine, framing, [*firsts, *seconds], special, threads, pair=True), range(count), names=names
         )
     except TextError as error:
         raise TextError(error.number % max(1, count), error.message) from None

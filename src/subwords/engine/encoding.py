@@ -398,7 +398,7 @@ class EncodingBatch(Value, Sequence[Encoding]):
     """
 
     def __init__(
-        self, found: _ManyRows | Iterable[Encoding], texts: Sequence[int], names: Sequence[str] = _COLUMNS
+        self, found: _ManyRows | Iterable[Encoding], texts: Sequence[int], *, names: Sequence[str] = _COLUMNS
     ) -> None:
         """View the first rows, one for each text, or join encodings; tokenizers make batches.
 
@@ -411,8 +411,8 @@ class EncodingBatch(Value, Sequence[Encoding]):
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise FrozenInstanceError(f"cannot assign to field {name!r}")
 
-    def __reduce__(self) -> tuple[type[EncodingBatch], tuple[tuple[Encoding, ...], tuple[int, ...], Sequence[str]]]:
-        return EncodingBatch, (self.encodings, self.texts, self.__dict__["_names"])
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        return _batch, (self.encodings, self.texts, self.__dict__["_names"])
 
     @cached_property
     def encodings(self) -> tuple[Encoding, ...]:
@@ -435,7 +435,7 @@ class EncodingBatch(Value, Sequence[Encoding]):
     def __getitem__(self, index: SupportsIndex | slice) -> Encoding | EncodingBatch:
         """Return the encoding of one text, or a batch of those of a slice."""
         if isinstance(index, slice):
-            return EncodingBatch(self.encodings[index], self.texts[index], self.__dict__["_names"])
+            return EncodingBatch(self.encodings[index], self.texts[index], names=self.__dict__["_names"])
         try:
             return self.encodings[operator.index(index)]
         except TypeError:
@@ -455,7 +455,7 @@ class EncodingBatch(Value, Sequence[Encoding]):
             for part in (encoding, *encoding.overflow)
         ]
         names = self.__dict__["_names"]
-        return EncodingBatch(tuple(part for part, _ in rows), tuple(text for _, text in rows), names)
+        return EncodingBatch(tuple(part for part, _ in rows), tuple(text for _, text in rows), names=names)
 
     def to_numpy(
         self,
@@ -486,6 +486,10 @@ class EncodingBatch(Value, Sequence[Encoding]):
 
     def __repr__(self) -> str:
         return f"EncodingBatch({len(self)} encodings, {sum(map(len, self.encodings))} tokens)"
+
+
+def _batch(*values: Any) -> EncodingBatch:
+    return EncodingBatch(*values[:2], names=values[2])
 
 
 def columns_of(batch: EncodingBatch) -> tuple[dict[str, NDArray[np.int64]], NDArray[np.int64]]:

@@ -90,7 +90,7 @@ def read_folder_files(
     Source: what transformers 5.23 reads.
     """
     config, other, model_config = (_parsed(files, name, folder) for name in (CONFIG, MAP, MODEL_CONFIG))
-    of_class = settings.class_of(config, model_config, byte_level=complete and spec.model.byte_level)
+    of_class = settings.chosen_class(config, model_config, byte_level=complete and spec.model.byte_level)
     decoder, replaced = config["added_tokens_decoder"], ""
     named: Mapping[str, str | None]
     if roles is not None:

@@ -72,7 +72,7 @@ _NAMES = {
 }
 
 
-def class_of(config: Node, model_config: Node, *, byte_level: bool = False) -> str:
+def chosen_class(config: Node, model_config: Node, *, byte_level: bool = False) -> str:
     """Return the class that AutoTokenizer chooses, without "Tokenizer"; "" if a folder names none.
 
     Those that keep the rules of a tokenizer.json are `BACKEND`. byte_level: whether that has a byte-level model.
@@ -89,7 +89,7 @@ def class_of(config: Node, model_config: Node, *, byte_level: bool = False) -> s
 
 def check_readable(folder: str, config: Node, model_config: Node) -> None:
     """Raise FormatError for a class to whose ids the files of a folder without tokenizer.json do not lead."""
-    name = class_of(config, model_config)
+    name = chosen_class(config, model_config)
     if name in _NUMBERING:
         way = "with .save_pretrained(...) it writes a tokenizer.json, which can be loaded here"
         raise FormatError(

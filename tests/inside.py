@@ -115,6 +115,7 @@ NAMES = {
         Bert ByteLevel Form Lowercase Nmt Precompiled Prepend SentencePiece Steps StripAccents read_charsmap
     """,
     "spec.oniguruma": "from_oniguruma to_oniguruma",
+    "spec.padding": "ModelInputs",
     "spec.splitter": """
         ALIASES ByteChars DIGIT ENCODINGS MODELS PATTERNS Prefix Rule SIGN Split encoding_named escape members
         space_rule
@@ -214,6 +215,7 @@ MODULES = {
     "formats_gguf_write": "formats.gguf.write",
     "formats_hf_classes": "formats.hf.classes",
     "formats_hf_folder": "formats.hf.folder",
+    "formats_hf_settings": "formats.hf.settings",
     "formats_hf_tokenizer_json": "formats.hf.tokenizer_json",
     "formats_hf_vocab_merges": "formats.hf.vocab_merges",
     "formats_read": "formats.read",

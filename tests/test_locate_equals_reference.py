@@ -429,7 +429,7 @@ PARTS = ["<s>", "low", " of", "a", " ", "é", "LOW"]
 GIVEN = st.one_of(texts(8), st.lists(st.sampled_from(PARTS), max_size=5).map("".join))
 # A pair has a piece for every combination of the pieces of its texts: small lengths take long.
 TRUNCATIONS = st.sampled_from([None, None, 16, Truncation(18, stride=2), Truncation(17, direction="left")])
-PADDINGS = st.sampled_from([None, True, 8, Padding(direction="left", multiple_of=4, pad_token="P")])
+PADDINGS = st.sampled_from([None, True, 8, Padding(direction="left", multiple_of=4, pad_id=0, pad_token="P")])
 
 
 @pytest.mark.rotating(4)

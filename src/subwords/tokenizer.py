@@ -266,9 +266,7 @@ class Tokenizer:
 
         By default, tokens with the usual names have the roles: `[PAD]`, `</s>`, `<|endoftext|>`, ...
         """
-        from subwords.spec.added_token import roles_by_name
-
-        return dict(self.spec.roles or roles_by_name(self.spec.added_tokens))
+        return self.spec.role_ids
 
     @property
     def lossless(self) -> bool:
@@ -462,10 +460,11 @@ class Tokenizer:
         """Return the ids of a text or a pair with tokens, spans and masks; of a list of texts, those of each.
 
         special: as in `encode`. template: False leaves out the tokens of the template. truncation: None does what the
-        tokenizer's file says, as HF does; False does not cut; True cuts as the file says; a number is the `max_length`,
-        template included; or a `Truncation`. `Encoding.overflow` has what is cut off. padding: None does what the file
-        says; False does not pad; True pads to the longest text; a number is the length; or a `Padding`. threads: for a
-        list, as in `encode_batch`. A list is far faster than its texts one by one: Python objects are made on reading.
+        tokenizer's file says, as HF does; False does not cut; True cuts to the longest input that the folder names, or
+        as the file says; a number is the `max_length`, template included; or a `Truncation`. `Encoding.overflow` has
+        what is cut off. padding: None does what the file says; False does not pad; True pads to the longest text; a
+        number is the length; or a `Padding`. The side is that of the folder, the token that of the role "pad". threads:
+        for a list, as in `encode_batch`. A list is far faster than its texts one by one: Python objects come later.
         Raises InputError for invalid values, and for two lists of different lengths.
 
         >>> import subwords

@@ -37,7 +37,7 @@ CLIP = {"vocab.json": "clip/vocab.json", "merges.txt": "clip/merges.txt"}
 LLAMA = {"tokenizer.model": "mistral/tokenizer.model.v1"}
 FOLDERS: dict[str, dict[str, str]] = {
     **dict.fromkeys(("Bert", "DistilBert", "Electra", "MPNet"), LINES),
-    **dict.fromkeys(("GPT2", "Roberta", "Bart", "Deberta", "Qwen2", "Whisper"), GPT2),
+    **dict.fromkeys(("GPT2", "CodeGen", "GPTNeoX", "Cohere", "Qwen2", "Roberta", "Bart", "Deberta", "Whisper"), GPT2),
     "CLIP": CLIP,
     **dict.fromkeys(("Llama", "CodeLlama", "Gemma"), LLAMA),
     "Nllb": {"sentencepiece.bpe.model": "mistral/tokenizer.model.v1"},
@@ -124,7 +124,7 @@ def test_a_class_with_options(name: str, options: str, data: Path, tmp_path: Pat
 
 def test_all_classes_are_compared() -> None:
     same = {"LayoutLM", "Lxmert", "MobileBert", "SqueezeBert", "ConvBert", "LED", "Longformer", "Mvp", "MT5", "Phi3"}
-    assert {*classes.CLASSES} == {*FOLDERS} | same
+    assert {*classes.CLASSES} == {*FOLDERS} | same | {"Qwen3_5"}  # which reads no vocab.json
     for name in sorted(same - {"MT5"}):
         theirs = getattr(transformers, f"{name}Tokenizer", None)
         recipe = classes.CLASSES[name][0]
@@ -239,3 +239,97 @@ def test_what_a_class_cannot_use_is_an_error_with_its_place(small_data: Path, tm
             subwords.load(place)
         assert said in str(caught.value)
         assert str(place) in str(caught.value)
+
+
+# ------------------------------------------------------------------ a class beside a tokenizer.json
+
+BESIDE: dict[str, dict[str, Any]] = {
+    "same": {},
+    **{name: OPTIONS[name] for name in ("cased", "lower", "prefix", "no prefix", "old", "bos", "ends")},
+    "accents": {"strip_accents": False, "keep_accents": True},
+    "legacy": {"legacy": True},
+}
+CHANGED: dict[str, Any] = {
+    "normalizer": {"type": "Lowercase"},
+    "pre_tokenizer": {"type": "Digits", "individual_digits": True},
+    "decoder": {"type": "Fuse"},
+    "post_processor": {
+        "type": "TemplateProcessing",
+        "single": [{"Sequence": {"id": "A", "type_id": 0}}],
+        "pair": [{"Sequence": {"id": "B", "type_id": 1}}, {"Sequence": {"id": "A", "type_id": 0}}],
+        "special_tokens": {},
+    },
+}
+
+
+@pytest.mark.rotating(12, always=("Bert-cased", "Llama-legacy", "T5-normalizer", "GPT2-same", "Whisper-post_processor"))
+@pytest.mark.parametrize("change", [*BESIDE, *CHANGED])
+@pytest.mark.parametrize("name", FOLDERS)
+def test_a_class_that_builds_other_rules_than_the_file_s_is_named(
+    name: str, change: str, small_data: Path, tmp_path: Path
+) -> None:
+    first = transformers.AutoTokenizer.from_pretrained(str(folder_of(tmp_path / "a", small_data, name, {})))
+    first.save_pretrained(str(tmp_path / "b"))
+    for file, more in (("tokenizer_config.json", BESIDE), ("tokenizer.json", CHANGED)):
+        place, change_of = tmp_path / "b" / file, more.get(change, {})
+        parts = json.loads(place.read_bytes()) | ({change: change_of} if more is CHANGED and change_of else change_of)
+        place.write_text(json.dumps(parts))
+    try:
+        theirs = transformers.AutoTokenizer.from_pretrained(str(tmp_path / "b"))
+        ids = [(theirs(text).input_ids, theirs(text, "b c").input_ids) for text in TEXTS]
+    except Exception:  # a value that the class does not take, or an unk token that is not in the vocabulary
+        return
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        ours = subwords.load(tmp_path / "b")
+    assert len(said) < 2
+    same = [(ours(t, special="allow").ids.tolist(), ours(t, "b c", special="allow").ids.tolist()) for t in TEXTS] == ids
+    same = same and all(ours.decode(one) == theirs.decode(one) for one, _ in ids)
+    assert same or 'tokenizer_class="' in str(said[0].message)
+    assert not said or change != "same" or name == "CLIP"  # whose decoder is not in its file
+    assert {
+        role: getattr(theirs, f"{role}_token_id") for role in classes.ROLES if getattr(theirs, f"{role}_token")
+    } == (ours.roles)
+    assert (len(ours), ours.spec.inputs.padding_side if ours.spec.inputs else None) == (
+        len(theirs),
+        "left" if theirs.padding_side == "left" else None,
+    )
+    assert {*ours(["a"]).to_numpy()} == {*theirs(["a"])}
+
+
+def test_with_a_model_of_another_class_the_file_counts(small_data: Path, tmp_path: Path) -> None:
+    """AutoTokenizer keeps the file's rules for a `model_type` whose folders often name a wrong class."""
+    place = folder_of(tmp_path / "a", small_data, "Llama", {})
+    transformers.AutoTokenizer.from_pretrained(str(place)).save_pretrained(str(tmp_path / "b"))
+    changed = json.loads((tmp_path / "b" / "tokenizer.json").read_bytes()) | {"pre_tokenizer": CHANGED["pre_tokenizer"]}
+    (tmp_path / "b" / "tokenizer.json").write_text(json.dumps(changed))
+    with pytest.warns(
+        SubwordsWarning, match=r'LlamaTokenizer" \(transformers replaces pre_tokenizer .*uses this token'
+    ):
+        subwords.load(tmp_path / "b")
+    (tmp_path / "b" / "config.json").write_text(json.dumps({"model_type": "phi3"}))
+    ours, theirs = loaded(tmp_path / "b"), transformers.AutoTokenizer.from_pretrained(str(tmp_path / "b"))
+    assert [ours(text, special="allow").ids.tolist() for text in TEXTS] == [theirs(text).input_ids for text in TEXTS]
+
+
+@pytest.mark.parametrize(
+    ("name", "files", "said"),
+    [
+        ("M2M100", ["sentencepiece.bpe.model", "vocab.json"], "this class writes no tokenizer.json"),
+        ("Speech2Text", ["sentencepiece.bpe.model", "vocab.json"], "this class writes no tokenizer.json"),
+        ("Camembert", ["sentencepiece.bpe.model"], "it writes a tokenizer.json, which can be loaded here"),
+        ("Wav2Vec2CTC", ["vocab.json"], "the ids are given by its code in transformers"),
+        ("CTRL", ["vocab.json", "merges.txt"], "the ids are given by its code in transformers"),
+        ("Phobert", ["vocab.txt"], "PhobertTokenizer is not supported"),
+    ],
+)
+def test_a_class_whose_ids_are_in_no_file_is_refused(
+    name: str, files: list[str], said: str, small_data: Path, tmp_path: Path
+) -> None:
+    source = {"vocab.json": "gpt2/vocab.json", "merges.txt": "gpt2/vocab.bpe", "vocab.txt": LINES["vocab.txt"]}
+    for file in files:
+        (tmp_path / file).write_bytes(file_of(small_data, source.get(file, "t5/spiece.model")).read_bytes())
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": f"{name}Tokenizer"}))
+    with pytest.raises(FormatError, match=f"{tmp_path}: {name}Tokenizer is not supported") as caught:
+        subwords.load(tmp_path)
+    assert said in str(caught.value)

@@ -170,7 +170,7 @@ def test_transformers_pads_and_cuts_the_same(tmp_path: Path) -> None:
             ref = peer(
                 texts, pair, return_tensors="np", return_special_tokens_mask=True, return_token_type_ids=True, **theirs
             )
-            got = tok(texts, pair, **ours).to_numpy()
+            got = tok(texts, pair, **ours).to_numpy(token_type_ids=True, special_tokens_mask=True)
             assert {name: rows.tolist() for name, rows in got.items()} == {
                 name: rows.tolist() for name, rows in ref.items()
             }

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import subwords
+from inside import ModelInputs
 from subwords import InputError, Padding, Special, Text, Tokenizer, Truncation
 
 TOKENS = ["<pad>", "<|end|>", "<|user|>"]
@@ -207,8 +208,12 @@ def test_arrays_of_a_batch_are_those_of_its_texts(tok: Tokenizer) -> None:
     for padding in (Padding(pad_id=0), Padding(5, "left", pad_id=3), Padding(multiple_of=4, pad_id=1)):
         for length in (None, 2):
             cut = batch if length is None else batch.truncated(length)
-            options = {"length": padding.length, "direction": padding.direction, "multiple_of": padding.multiple_of}
-            got = cut.padded(padding.pad_id, **options)
+            options = {
+                "length": padding.length,
+                "direction": padding.direction or "right",
+                "multiple_of": padding.multiple_of,
+            }
+            got = cut.padded(padding.pad_id or 0, **options)
             expected = tok(texts, padding=padding, truncation=False if length is None else length).to_numpy()
             assert {name: rows.tolist() for name, rows in got.items()} == {
                 name: expected[name].tolist() for name in ("input_ids", "attention_mask")
@@ -269,5 +274,71 @@ def test_arrays_of_ids_are_those_of_whole_encodings(
     for name, column in zip(
         ("input_ids", "token_type_ids", "special_tokens_mask", "attention_mask"), columns, strict=False
     ):
-        assert again.to_numpy()[name].tolist() == column.tolist()
+        arrays = again.to_numpy(token_type_ids=True, special_tokens_mask=True)
+        assert arrays[name].tolist() == column.tolist()
         assert [getattr(one, names[0]).dtype for one in again] == [np.uint32] * len(again)
+
+
+# ------------------------------------------------------------------ what fills, and what a model takes
+
+FILLED = {
+    "True": True,
+    "9": 9,
+    "left": Padding(direction="left"),
+    "length": Padding(9),
+    "multiple": Padding(multiple_of=8),
+}
+
+
+@pytest.mark.parametrize("way", FILLED)
+def test_padding_without_a_token_takes_that_of_the_role(way: str) -> None:
+    tok = subwords.train(["low lower"] * 9, vocab_size=262, special_tokens=["<s>", "<fill>"])
+    texts, padding = ["low", "low lower low"], FILLED[way]
+    with pytest.raises(InputError, match="padding needs a pad token, and this tokenizer has none"):
+        tok(texts, padding=padding)
+    named = tok.with_(roles={"pad": "<fill>"})
+    for one in (named, named.with_(inputs=ModelInputs(padding_side="left"))):
+        first = one(texts, padding=padding)[0]
+        left = way == "left" or one is not named
+        assert first.ids[0 if left else -1] == 1 and first.file_tokens[0 if left else -1] == "<fill>"
+        assert (first.attention_mask == (first.ids != 1)).all()
+    if isinstance(padding, Padding):
+        kept = tok.with_(padding=padding, roles={"pad": "<fill>"})
+        assert kept.spec.padding is not None and kept.spec.padding.filler == (1, "<fill>")
+        assert [each.ids.tolist() for each in kept(texts)] == [
+            each.ids.tolist() for each in named(texts, padding=padding)
+        ]
+
+
+def test_a_pad_token_is_found_by_its_text_or_its_id() -> None:
+    tok = subwords.train(["low lower"] * 9, vocab_size=262, special_tokens=["<s>", "<fill>"])
+    for padding in (Padding(pad_token="<fill>"), Padding(pad_id=1)):
+        assert tok(["low", "low low"], padding=padding)[0].file_tokens[-1] == "<fill>"
+    with pytest.raises(InputError, match="pad_token '<none>' is not a token of this tokenizer: give its pad_id, too"):
+        tok(["low"], padding=Padding(pad_token="<none>"))
+    assert tok(["low", "low low"], padding=Padding(pad_id=1, pad_token="<x>"))[0].file_tokens[-1] == "<x>"
+
+
+def test_arrays_are_those_that_the_model_takes() -> None:
+    bpe = subwords.train(["low lower"] * 9, vocab_size=262)
+    bert = subwords.train(["low lower"] * 9, algorithm="wordpiece", vocab_size=40)
+    three = ["input_ids", "token_type_ids", "attention_mask"]
+    assert [*bpe(["low"]).to_numpy()] == ["input_ids", "attention_mask"]
+    assert [*bert(["low"], ["low"]).to_numpy()] == three
+    assert [*bpe(["low"]).to_numpy(token_type_ids=True)] == three
+    assert [*bert(["low"]).to_numpy(token_type_ids=False, attention_mask=False)] == ["input_ids"]
+    masked = bert(["low"])[:1].with_overflow().to_numpy(special_tokens_mask=True)
+    assert [*masked] == [*three, "special_tokens_mask"] and masked["special_tokens_mask"].tolist()[0][0] == 1
+    few = bert.with_(inputs=ModelInputs(names=("input_ids", "pixel_values")))
+    assert [*few(["low"]).to_numpy()] == ["input_ids"] == [*pickle.loads(pickle.dumps(few(["low"]))).to_numpy()]
+    with pytest.raises(InputError, match="token_type_ids"):
+        bpe(["low"]).to_numpy(token_type_ids="yes")  # type: ignore[arg-type]
+
+
+def test_truncation_true_cuts_to_the_longest_input_of_the_model() -> None:
+    tok = subwords.train(["low lower"] * 9, vocab_size=262).with_(inputs=ModelInputs(2, truncation_side="left"))
+    ids = tok.encode("low lower low")
+    assert tok("low lower low", truncation=True).ids.tolist() == ids[-2:]
+    assert tok("low lower low").ids.tolist() == ids
+    file = tok.with_(truncation=subwords.Truncation(1))
+    assert (len(file("low low low")), len(file("low low low", truncation=True))) == (1, 2)

@@ -36,7 +36,7 @@ def test_each_changed_part_is_named(tmp_path: Path) -> None:
     assert changed(tmp_path, tok, tok.with_(normalizer="nfc")) == ("normalizer",)
     assert changed(tmp_path, tok, tok.with_(splitter="gpt2")) == ("splitter",)
     assert changed(tmp_path, tok, tok.with_(template="<s> $A")) == ("template",)
-    assert changed(tmp_path, tok, tok.with_(padding=Padding(8))) == ("padding",)
+    assert changed(tmp_path, tok, tok.with_(padding=Padding(8, pad_id=0))) == ("padding",)
     assert changed(tmp_path, tok, tok.with_(truncation=Truncation(8))) == ("truncation",)
     assert changed(tmp_path, tok, tok.with_(chat_template="{{ 1 }}")) == ("chat_template",)
     assert changed(tmp_path, tok, tok.with_(roles={"bos": "<e>"})) == ("roles",)

@@ -13,7 +13,7 @@ import pytest
 
 import subwords
 from building import read_json, read_model, write_json, write_model
-from inside import BPE, ByteDecoder, Foreign, Fuse, Vocab, bert
+from inside import BPE, ByteDecoder, Foreign, Fuse, ModelInputs, Vocab, bert
 from subwords import AddedToken, InputError, Padding, TokenizerSpec, Truncation
 
 TEXTS = ["hug pug pun bun hugs low lower lowest " * 9]
@@ -53,7 +53,8 @@ CHANGES: dict[str, Any] = {
     "added_tokens": [AddedToken("<s>", 0, lstrip=True)],
     "roles": (("mask", 0),),
     "chat_template": "{{ messages }}",
-    "padding": Padding(length=4),
+    "padding": Padding(length=4, pad_id=0),
+    "inputs": ModelInputs(9, padding_side="left"),
     "truncation": Truncation(max_length=9),
 }
 

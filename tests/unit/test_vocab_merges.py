@@ -106,17 +106,29 @@ def test_wrong_special_tokens(folder: Path) -> None:
         subwords.load(folder / "vocab.json", special_ids=["!"])  # type: ignore[arg-type]
 
 
-def test_a_byte_without_a_token_is_an_error_or_dropped(tmp_path: Path) -> None:
-    (tmp_path / "vocab.json").write_text('{"a": 0, "b": 1, "ab": 2}', "utf-8")
+@pytest.mark.parametrize("more", [{}, {"   ": 3}])
+def test_a_byte_without_a_token_is_dropped_as_in_hf(more: dict[str, int], tmp_path: Path) -> None:
+    """A token that no text yields, such as one of plain spaces, is no reason to refuse the file."""
+    (tmp_path / "vocab.json").write_text(json.dumps({"a": 0, "b": 1, "ab": 2, **more}), "utf-8")
     (tmp_path / "merges.txt").write_text("a b\n", "utf-8")
     tok = subwords.load(tmp_path)
-    assert tok.encode("abab") == [2, 2]
-    with pytest.raises(InputError, match=r"byte 0x63, from 'c' at character 2 \(byte 2\), is not in the vocabulary"):
-        tok.encode("abc ab")
     theirs = tokenizers.ByteLevelBPETokenizer.from_file(str(tmp_path / "vocab.json"), str(tmp_path / "merges.txt"))
-    dropping = tok.with_(model=tok.model.with_(unknown="drop"))
-    for text in ("abc ab", "é", "b ac"):
-        assert dropping.encode(text) == theirs.encode(text).ids
+    for text in ("abab", "abc ab", "é", "b ac", "a   b"):
+        assert tok.encode(text) == theirs.encode(text).ids
+    assert tok.get_vocab() == theirs.get_vocab()
+    strict = tok.with_(model=tok.model.with_(unknown="error"))
+    with pytest.raises(InputError, match=r"byte 0x63, from 'c' at character 2 \(byte 2\), is not in the vocabulary"):
+        strict.encode("abc ab")
+
+
+def test_marks_that_gpt_1_s_normalizer_removes_are_named(tmp_path: Path) -> None:
+    word = "\N{DEVANAGARI LETTER KA}\N{DEVANAGARI VOWEL SIGN U}"
+    made = tokenizers.CharBPETokenizer(bert_normalizer=False, lowercase=False)
+    made.train_from_iterator([word] * 9, vocab_size=20, show_progress=False)
+    made.save_model(str(tmp_path))
+    with pytest.warns(SubwordsWarning, match="read as GPT-1's, whose normalizer removes marks"):
+        tok = subwords.load(tmp_path / "vocab.json")
+    assert tok.encode(word) != made.encode(word).ids == tok.with_(normalizer="bert-cased").encode(word)
 
 
 @pytest.mark.parametrize("name", ["", "mine"])

@@ -157,9 +157,8 @@ def rearranged(
 
 
 def _padding(found: Padding | None, ids: NDArray[np.int64]) -> Padding | None:
-    if found is None or found.pad_id >= len(ids) or ids[found.pad_id] < 0:
-        return found
-    return replace(found, pad_id=int(ids[found.pad_id]))
+    index = found.filler[0] if found is not None else len(ids)
+    return replace(found, pad_id=int(ids[index])) if found and index < len(ids) and ids[index] >= 0 else found
 
 
 def _template(template: Template, ids: NDArray[np.int64]) -> Template:

@@ -208,19 +208,21 @@ def encodings_of(
     engine: Engine, framing: Framing, texts: Any, pairs: Any, special: str | AbstractSet[str], threads: int | None
 ) -> EncodingBatch:
     """Return the encodings of many texts, or of the pairs of two lists; an error names the number of its text."""
-    firsts = _list_of(texts)
+    firsts, names = _list_of(texts), framing.names
     count = len(firsts)
     if threads is not None:
         thread_count(threads)
     if pairs is None:
-        return EncodingBatch(_found(engine, framing, firsts, special, threads, pair=False), range(count))
+        return EncodingBatch(_found(engine, framing, firsts, special, threads, pair=False), range(count), names=names)
     if is_one_text(pairs):
         raise InputError(f"expected a list of {count} second texts, not {type(pairs).__name__}")
     seconds = _list_of(pairs)
     if len(seconds) != count:
         raise InputError(f"expected as many second texts as first texts, not {count} and {len(seconds)}")
     try:
-        return EncodingBatch(_found(engine, framing, [*firsts, *seconds], special, threads, pair=True), range(count))
+        return EncodingBatch(
+            _found(engine, framing, [*firsts, *seconds], special, threads, pair=True), range(count), names=names
+        )
     except TextError as error:
         raise TextError(error.number % max(1, count), error.message) from None
 

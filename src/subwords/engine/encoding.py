@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from subwords.kernels import layout
 from subwords.kernels.layout import Row
+from subwords.support.checks import check_flag
 from subwords.support.errors import InputError
 from subwords.support.value import Value, read_only
 
@@ -396,16 +397,22 @@ class EncodingBatch(Value, Sequence[Encoding]):
     [[1, 0, 0], [1, 1, 1]]
     """
 
-    def __init__(self, found: _ManyRows | Iterable[Encoding], texts: Sequence[int]) -> None:
-        """View the first rows, one for each text, or join encodings; tokenizers make batches."""
+    def __init__(
+        self, found: _ManyRows | Iterable[Encoding], texts: Sequence[int], *, names: Sequence[str] = _COLUMNS
+    ) -> None:
+        """View the first rows, one for each text, or join encodings; tokenizers make batches.
+
+        names: the arrays of `to_numpy`.
+        """
         own = self.__dict__
         own["_found"], own["_texts"] = tuple(found) if isinstance(found, Iterable) else found, texts
+        own["_names"] = names
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise FrozenInstanceError(f"cannot assign to field {name!r}")
 
-    def __reduce__(self) -> tuple[type[EncodingBatch], tuple[tuple[Encoding, ...], tuple[int, ...]]]:
-        return EncodingBatch, (self.encodings, self.texts)
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        return _batch, (self.encodings, self.texts, self.__dict__["_names"])
 
     @cached_property
     def encodings(self) -> tuple[Encoding, ...]:
@@ -428,7 +435,7 @@ class EncodingBatch(Value, Sequence[Encoding]):
     def __getitem__(self, index: SupportsIndex | slice) -> Encoding | EncodingBatch:
         """Return the encoding of one text, or a batch of those of a slice."""
         if isinstance(index, slice):
-            return EncodingBatch(self.encodings[index], self.texts[index])
+            return EncodingBatch(self.encodings[index], self.texts[index], names=self.__dict__["_names"])
         try:
             return self.encodings[operator.index(index)]
         except TypeError:
@@ -447,21 +454,42 @@ class EncodingBatch(Value, Sequence[Encoding]):
             for encoding, text in zip(self.encodings, self.texts, strict=True)
             for part in (encoding, *encoding.overflow)
         ]
-        return EncodingBatch(tuple(part for part, _ in rows), tuple(text for _, text in rows))
+        names = self.__dict__["_names"]
+        return EncodingBatch(tuple(part for part, _ in rows), tuple(text for _, text in rows), names=names)
 
-    def to_numpy(self) -> dict[str, NDArray[np.int64]]:
-        """Return input_ids, token_type_ids, attention_mask and special_tokens_mask: int64, shape (encodings, tokens).
+    def to_numpy(
+        self,
+        *,
+        token_type_ids: bool | None = None,
+        attention_mask: bool | None = None,
+        special_tokens_mask: bool = False,
+    ) -> dict[str, NDArray[np.int64]]:
+        """Return the arrays that the model takes, under the names of transformers: int64, shape (encodings, tokens).
 
-        The names are those of transformers. Raises InputError if the lengths differ: pad with `padding=True`.
+        They are input_ids and those that `model_input_names` of the tokenizer's folder has; without it, attention_mask,
+        and token_type_ids with WordPiece. token_type_ids, attention_mask: True or False asks for an array or leaves it
+        out. special_tokens_mask: True for 1 at tokens of the template and of padding. Raises InputError if the lengths
+        differ: pad with `padding=True`.
         """
+        asked = {"token_type_ids": token_type_ids, "attention_mask": attention_mask}
+        asked["special_tokens_mask"] = special_tokens_mask
+        for name, value in asked.items():
+            if value is not None:
+                check_flag(name, value)
+        names = self.__dict__["_names"]
+        wanted = {name for name, value in asked.items() if (name in names if value is None else value)} | {"input_ids"}
         columns, bounds = columns_of(self)
         least, most = extent(bounds)
         if least < most:
             raise InputError(f"expected encodings of one length, not of {least} to {most} tokens: padding=True")
-        return {name: column.reshape(len(self), most) for name, column in columns.items()}
+        return {name: column.reshape(len(self), most) for name, column in columns.items() if name in wanted}
 
     def __repr__(self) -> str:
         return f"EncodingBatch({len(self)} encodings, {sum(map(len, self.encodings))} tokens)"
+
+
+def _batch(*values: Any) -> EncodingBatch:
+    return EncodingBatch(*values[:2], names=values[2])
 
 
 def columns_of(batch: EncodingBatch) -> tuple[dict[str, NDArray[np.int64]], NDArray[np.int64]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -16,8 +16,8 @@ from subwords.kernels import layout
 from subwords.kernels.layout import Filled, Frame, Row
 from subwords.kernels.named import fill_rows, frame_rows, keep_ids
 from subwords.models.segmenter import TextError
-from subwords.spec.added_token import Input, input_bytes, roles_by_name
-from subwords.spec.padding import LONGEST, STRATEGIES, Padding, Truncation, padding_of, truncation_of
+from subwords.spec.added_token import Input, input_bytes
+from subwords.spec.padding import LONGEST, NO_INPUTS, STRATEGIES, Padding, Truncation, padding_of, truncation_of
 from subwords.spec.template import Slot, Template, whitespace_around
 from subwords.spec.tokenizer import TokenizerSpec
 from subwords.split.routes import NO_OFFSETS
@@ -107,6 +107,7 @@ class Framing:
     template: Template
     truncation: Truncation | None
     padding: Padding | None
+    names: tuple[str, ...] = ("input_ids", "attention_mask")  # of the arrays that a model takes
 
     @cached_property
     def only_adds(self) -> bool:
@@ -135,11 +136,13 @@ def framing_of(
 ) -> Framing:
     """Return what the options of `Tokenizer.__call__` mean for a tokenizer; InputError for invalid ones."""
     check_flag("template", template)
-    own = spec.template or Template()
-    pad = dict(spec.roles or roles_by_name(spec.added_tokens)).get("pad") if padding is not None else None
-    filler = None if pad is None else (pad, spec.spelling_of(pad))
-    cut, filled = truncation_of(truncation, spec.truncation), padding_of(padding, spec.padding, filler)
-    return Framing(own if template else own.bare, cut, filled)
+    own, inputs = spec.template or Template(), spec.inputs or NO_INPUTS
+    cut, filled = truncation_of(truncation, spec.truncation, inputs), padding_of(padding, spec.padding, inputs)
+    if filled is not None and padding is not None and not isinstance(padding, Padding) and "pad" in dict(spec.roles):
+        filled = replace(filled, pad_id=None, pad_token=None)  # as in transformers, the role that a folder names
+    return Framing(
+        own if template else own.bare, cut, filled and spec.filled(filled), inputs.names or spec.model.input_names
+    )
 
 
 class RowFrame:
@@ -170,9 +173,10 @@ class RowFrame:
                 )
                 self._names.append(token)
         if (padding := framing.padding) is not None:
-            fill = (layout.FILLING, 0, padding.pad_id, len(self._names), padding.pad_type_id, layout.SPECIAL)
+            index, token = padding.filler
+            fill = (layout.FILLING, 0, index, len(self._names), padding.pad_type_id, layout.SPECIAL)
             rows.insert(0 if padding.direction == "left" else len(rows), fill)
-            self._names.append(padding.pad_token)
+            self._names.append(token)
         self._pieces = np.array(rows, np.int64).reshape(-1, layout.PIECE.width).ravel()
         self._keeps = np.array(framing.template.trims, np.uint8)
         cut, times = framing.truncation or Truncation(LONGEST), [self._slots.count(text) for text in range(2)]

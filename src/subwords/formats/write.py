@@ -16,7 +16,7 @@ from subwords.spec.tokenizer import TokenizerSpec
 from subwords.support.errors import InputError
 from subwords.support.files import atomic_write, place_of
 
-_PARTS = ("padding", "truncation", "chat_template")
+_PARTS = ("padding", "truncation", "chat_template", "inputs")
 _WRITTEN = (".json", ".model", ".spm.fb", ".tiktoken", ".gguf", ".txt")
 
 
@@ -143,7 +143,7 @@ def lost_in(spec: TokenizerSpec, target: SaveTarget, files: Mapping[Path, bytes]
         return ()
     lost = ["additional_chat_templates"] if spec.foreign.chat_templates else []
     if target.kind == ".json":  # it holds all other parts
-        return tuple([name for name in ("chat_template", "roles") if getattr(spec, name)] + lost)
+        return tuple([name for name in ("chat_template", "roles", "inputs") if getattr(spec, name)] + lost)
     again = _read_back(target, files)
     if again is None:
         again = TokenizerSpec(model=spec.model)
@@ -206,7 +206,7 @@ def json_of(spec: TokenizerSpec) -> bytes:
 # What to do about the parts of a tokenizer that a file does not hold.
 
 _MOST = 5  # special tokens that are shown
-_FOLDER = {"chat_template", "additional_chat_templates", "roles"}  # what only a folder holds
+_FOLDER = {"chat_template", "additional_chat_templates", "roles", "inputs"}  # what only a folder holds
 
 
 def advice(spec: TokenizerSpec, target: SaveTarget, lost: tuple[str, ...]) -> str:

@@ -409,8 +409,8 @@ def _of_one(engine: ComparedEngine, text: str, asked: _Asked) -> dict[str, Any] 
     size = len(ids)
     attention, more = [1] * size, 0 if fill is None else fill.length_for(size) - size
     if more > 0 and fill is not None:
-        right = fill.direction == "right"
-        ids = ids + [fill.pad_id] * more if right else [fill.pad_id] * more + ids
+        right, filler = fill.direction == "right", fill.filler[0]
+        ids = ids + [filler] * more if right else [filler] * more + ids
         attention = attention + [0] * more if right else [0] * more + attention
     data = {"input_ids": [ids]}
     if asked.types:

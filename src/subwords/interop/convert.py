@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 _IDS = ("model", "normalizer", "splitter", "added_tokens")  # the parts that decide the ids of a text
-_PARTS = ("template", "padding", "truncation", "chat_template")
+_PARTS = ("template", "padding", "truncation", "chat_template", "inputs")
 _GIVEN = ("splitter", "special_tokens")  # what a rank file leaves out
 
 

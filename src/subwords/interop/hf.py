@@ -468,7 +468,7 @@ def to_transformers(tok: Tokenizer, options: Mapping[str, Any]) -> Any:
     if tok.spec.foreign.chat_templates:
         default = {"default": named["chat_template"]} if "chat_template" in named else {}
         named["chat_template"] = default | dict(tok.spec.foreign.chat_templates)
-    for key in ("tokenizer_class", "backend", "auto_map", "added_tokens_decoder"):
+    for key in ("tokenizer_class", "backend", "auto_map", "added_tokens_decoder", "add_bos_token", "add_eos_token"):
         named.pop(key, None)
     inner = tokenizers.Tokenizer.from_str(json_of(tok.spec).decode())
     try:

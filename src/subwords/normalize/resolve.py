@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from subwords.spec.added_token import AddedToken
     from subwords.spec.decoder import Decoder
     from subwords.spec.model import Model
-    from subwords.spec.padding import Padding, Truncation
+    from subwords.spec.padding import ModelInputs, Padding, Truncation
     from subwords.spec.template import TemplateLike
     from subwords.spec.tokenizer import TokenizerSpec
 
@@ -41,6 +41,7 @@ class Changes(TypedDict, total=False):
     chat_template: str | None
     padding: Padding | None
     truncation: Truncation | None
+    inputs: ModelInputs | None
 
 
 def splitter(rule: SplitterLike, *, digits: Literal["1", "1-2", "1-3", "1-3-right"] | None = None) -> Splitter:
@@ -181,7 +182,7 @@ def change_spec(spec: TokenizerSpec, changes: Mapping[str, Any]) -> TokenizerSpe
         fields["splitter"] = splitter(changes["splitter"]).rule
     if "normalizer" in changes:
         fields["normalizer"] = normalizer(changes["normalizer"]).steps
-    named: dict[str, Any] = {name: fields.pop(name) for name in ("template", "roles") if name in fields}
+    named: dict[str, Any] = {name: fields.pop(name) for name in ("template", "roles", "padding") if name in fields}
     if spec.template is not None and getattr(changes.get("model"), "vocab", spec.model.vocab) != spec.model.vocab:
         named.setdefault("template", spec.template)
     if not named:

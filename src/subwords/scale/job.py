@@ -32,7 +32,6 @@ from subwords.scale.work import (
     done_of,
     shards_of,
 )
-from subwords.spec.added_token import roles_by_name
 from subwords.support.checks import check_choice, check_instance, check_integer
 from subwords.support.errors import InputError
 from subwords.support.files import is_remote, only_one, place_of, scratch_folder
@@ -270,7 +269,7 @@ def encode_corpus(
 
 def _pad_of(spec: TokenizerSpec) -> int:
     """Return the id at the end of rows."""
-    roles = dict(spec.roles or roles_by_name(spec.added_tokens))
+    roles = spec.role_ids
     for role in ("pad", "eos"):
         if role in roles:
             return roles[role]

@@ -65,6 +65,11 @@ class Model(Value):
         return np.flatnonzero(self.byte_ids < 0).tolist() if self.byte_fallback else []
 
     @property
+    def input_names(self) -> tuple[str, ...]:
+        """The arrays that a model with such a vocabulary takes, under transformers' names."""
+        return "input_ids", "attention_mask"
+
+    @property
     def user_ids(self) -> frozenset[int]:
         """The user-defined tokens, which are always kept whole."""
         return frozenset()

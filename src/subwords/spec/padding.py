@@ -1,4 +1,4 @@
-"""Padding and truncation of encoded texts, as plain data; `engine/rows.py` applies them."""
+"""Padding and truncation of encoded texts, and what a model takes, as plain data; `engine/rows.py` applies them."""
 
 from __future__ import annotations
 
@@ -19,29 +19,43 @@ STRATEGIES = ("longest_first", "only_first", "only_second")
 class Padding:
     """How texts are filled up to one length.
 
-    length: in tokens; None fills up to the longest text of a batch. direction: the side that is filled. multiple_of:
-    lengths are rounded up to a multiple of it. Texts that are longer than `length` stay as they are. InputError for
-    values of a wrong type or out of range.
+    length: in tokens; None fills up to the longest text of a batch. direction: the side that is filled; None: that of
+    the tokenizer's folder, or right. multiple_of: lengths are rounded up to a multiple of it. pad_id, pad_token: what
+    fills; one tells the other, and without both it is the tokenizer's token with the role "pad". Texts that are longer
+    than `length` stay as they are. InputError for values of a wrong type or out of range.
 
     Source: the `padding` of HF's tokenizer.json.
     """
 
     length: int | None = None
-    direction: Literal["left", "right"] = "right"
+    direction: Literal["left", "right"] | None = None
     _: KW_ONLY
     multiple_of: int | None = None
-    pad_id: int = 0
+    pad_id: int | None = None
     pad_type_id: int = 0
-    pad_token: str = "[PAD]"
+    pad_token: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("length", "multiple_of"):
             if getattr(self, name) is not None:
                 check_integer(name, getattr(self, name), 0, LONGEST)
-        check_choice("direction", self.direction, SIDES)
-        check_integer("pad_id", self.pad_id, 0, LARGEST)
+        if self.direction is not None:
+            check_choice("direction", self.direction, SIDES)
         check_integer("pad_type_id", self.pad_type_id, 0, LARGEST)
-        check_string("pad_token", self.pad_token)
+        if self.pad_id is not None:
+            check_integer("pad_id", self.pad_id, 0, LARGEST)
+        if self.pad_token is not None:
+            check_string("pad_token", self.pad_token)
+
+    @property
+    def filler(self) -> tuple[int, str]:
+        """The id and the token that fill; InputError if a tokenizer has yet to tell them."""
+        if self.pad_id is None or self.pad_token is None:
+            raise InputError(
+                'padding needs a pad token, and this tokenizer has none: tok.with_(roles={"pad": token}), or '
+                "padding=Padding(pad_id=...)"
+            )
+        return self.pad_id, self.pad_token
 
     def length_for(self, longest: int) -> int:
         """Return the length of a batch whose longest text has this many tokens.
@@ -82,49 +96,77 @@ class Truncation:
         check_choice("direction", self.direction, SIDES)
 
 
-def truncation_of(given: Truncation | int | bool | None, own: Truncation | None) -> Truncation | None:
-    """Return the truncation of a call: None and True return `own`; False returns None; a number
-    replaces its max_length, and one that no text reaches means no truncation.
+@dataclass(frozen=True, slots=True)
+class ModelInputs:
+    """What a model takes, as the folder of its tokenizer says.
+
+    max_length: the longest input in tokens, to which `truncation=True` cuts; None: that of the truncation.
+    padding_side, truncation_side: of a call that does not say it; None: those of the file, or right. names: the arrays
+    that `to_numpy` returns, under the names of transformers; () for those that the tokenizer's file implies.
+
+    Source: `model_max_length`, `padding_side`, `truncation_side` and `model_input_names` of a tokenizer_config.json.
+    """
+
+    max_length: int | None = None
+    _: KW_ONLY
+    padding_side: Literal["left", "right"] | None = None
+    truncation_side: Literal["left", "right"] | None = None
+    names: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.max_length is not None:
+            check_integer("max_length", self.max_length, 0, LONGEST)
+        for name in ("padding_side", "truncation_side"):
+            if getattr(self, name) is not None:
+                check_choice(name, getattr(self, name), SIDES)
+        if not isinstance(self.names, tuple):
+            raise InputError(f"expected names as a tuple of str, not {type(self.names).__name__}")
+        for name in self.names:
+            check_string("names", name)
+
+
+NO_INPUTS = ModelInputs()
+
+
+def truncation_of(
+    given: Truncation | int | bool | None, own: Truncation | None, inputs: ModelInputs = NO_INPUTS
+) -> Truncation | None:
+    """Return the truncation of a call: None returns `own`; False returns None; True cuts to the length of `inputs`, or
+    as `own` does; a number replaces max_length, and one that no text reaches means no truncation.
 
     >>> truncation_of(8, Truncation(512, direction="left"))
     Truncation(max_length=8, strategy='longest_first', stride=0, direction='left')
     """
     if given is None or given is False:
         return own if given is None else None
-    if given is True:
-        if own is None:
-            raise InputError("truncation=True needs a length, and this tokenizer has none: truncation=512")
-        return own
     if isinstance(given, Truncation):
         return given
+    if given is True:
+        if own is None and inputs.max_length is None:
+            raise InputError("truncation=True needs a length, and this tokenizer has none: truncation=512")
+        given = (own.max_length if own else 0) if inputs.max_length is None else inputs.max_length
     if isinstance(given, int) and given > LONGEST:  # transformers has 1e30 for models without a longest input
         return None
-    return replace(own or Truncation(), max_length=_length("truncation", given, "a Truncation"))
+    own = own or Truncation()
+    side = inputs.truncation_side or own.direction
+    return replace(own, max_length=_length("truncation", given, "a Truncation"), direction=side)
 
 
-def padding_of(given: Padding | int | bool | None, own: Padding | None, pad: tuple[int, str] | None) -> Padding | None:
-    """Return the padding of a call: None and True return `own`; False returns None; a number
-    replaces its length.
+def padding_of(
+    given: Padding | int | bool | None, own: Padding | None, inputs: ModelInputs = NO_INPUTS
+) -> Padding | None:
+    """Return the padding of a call: None returns `own`; False returns None; True fills up to the longest text, a number
+    to its length; in both, all else is as in `own`, with the side of `inputs`.
 
-    pad: id and token of the role "pad", for tokenizers whose file has no padding; InputError if that is needed and
-    None.
-
-    >>> padding_of(True, None, (3, "<pad>"))
-    Padding(length=None, direction='right', multiple_of=None, pad_id=3, pad_type_id=0, pad_token='<pad>')
+    >>> padding_of(True, Padding(8, pad_id=3, pad_token="<pad>"))
+    Padding(length=None, direction=None, multiple_of=None, pad_id=3, pad_type_id=0, pad_token='<pad>')
     """
     if given is None or given is False:
         return own if given is None else None
     if isinstance(given, Padding):
         return given
-    length = None if given is True else _length("padding", given, "a Padding")
-    if own is None:
-        if pad is None:
-            raise InputError(
-                'padding needs a pad token, and this tokenizer has none: tok.with_(roles={"pad": token}), or '
-                "padding=Padding(pad_id=..., pad_token=...)"
-            )
-        own = Padding(pad_id=pad[0], pad_token=pad[1])
-    return own if length is None else replace(own, length=length)
+    own, length = own or Padding(), None if given is True else _length("padding", given, "a Padding")
+    return replace(own, length=length, direction=inputs.padding_side or own.direction)
 
 
 def _length(name: str, given: object, kind: str) -> int:

@@ -12,12 +12,12 @@ from subwords.spec.added_token import AddedToken, check_added_tokens, checked_ro
 from subwords.spec.model import Model
 from subwords.support.checks import check_string
 from subwords.support.errors import InputError
-from subwords.support.value import Value
+from subwords.support.value import LATER, Value
 
 if TYPE_CHECKING:
     from subwords.spec import normalizer as normalizers
     from subwords.spec.decoder import Decoder
-    from subwords.spec.padding import Padding, Truncation
+    from subwords.spec.padding import ModelInputs, Padding, Truncation
     from subwords.spec.template import Template
 
 
@@ -56,6 +56,7 @@ class TokenizerSpec(Value):
     unsplit. template: adds special tokens around a text. decoder: None joins the bytes of tokens. added_tokens: their
     ids are below len(model.vocab). roles: ids of bos, eos, unk, pad, cls, sep and mask tokens; () if the special
     tokens have the usual names. chat_template: Jinja text that turns a conversation into a text; nothing here runs it.
+    inputs: what the model takes, for calls that do not say it; None for the usual.
     `digest` is a SHA-256 of all fields except `foreign`, which equality ignores too. Raises InputError for parts that
     do not fit together.
 
@@ -75,6 +76,7 @@ class TokenizerSpec(Value):
     padding: Padding | None = None
     truncation: Truncation | None = None
     chat_template: str | None = None
+    inputs: ModelInputs | None = field(default=None, metadata=LATER)
     foreign: Foreign = field(default=Foreign(), compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -102,12 +104,16 @@ class TokenizerSpec(Value):
             check_string("chat_template", self.chat_template)
         roles = checked_roles(self.roles, size)
         object.__setattr__(self, "roles", () if roles == roles_by_name(added) else roles)
+        if self.padding is not None:
+            object.__setattr__(self, "padding", self.filled(self.padding))
 
     def _check_parts(self) -> None:
-        if self.padding is not None or self.truncation is not None:
-            from subwords.spec.padding import Padding, Truncation
+        if self.padding is not None or self.truncation is not None or self.inputs is not None:
+            from subwords.spec.padding import NO_INPUTS, ModelInputs, Padding, Truncation
 
-            for name, kind in (("padding", Padding), ("truncation", Truncation)):
+            if self.inputs == NO_INPUTS:
+                object.__setattr__(self, "inputs", None)
+            for name, kind in (("padding", Padding), ("truncation", Truncation), ("inputs", ModelInputs)):
                 value = getattr(self, name)
                 if value is not None and not isinstance(value, kind):
                     raise InputError(f"expected {name} as subwords.{kind.__name__} or None, not {value!r:.60}")
@@ -233,6 +239,28 @@ class TokenizerSpec(Value):
         texts = self.spellings
         if not isinstance(found, int) or isinstance(found, bool) or not 0 <= found < len(texts) or not texts[found]:
             raise InputError(f"expected {name} to be an id or a token of the vocabulary, not {token!r:.60}")
+        return found
+
+    @property
+    def role_ids(self) -> dict[str, int]:
+        """The id of each token with a role: those given, or those of the usual names."""
+        return dict(self.roles or roles_by_name(self.added_tokens))
+
+    def filled(self, padding: Padding) -> Padding:
+        """Return a padding with a side and a token: where it has none, those of this tokenizer.
+
+        InputError if there is no pad token, or none with the given text.
+        """
+        index, text, side = padding.pad_id, padding.pad_token, padding.direction
+        if index is None:
+            index = self.role_ids.get("pad") if text is None else self.index_of(text)
+            if index is None and text is not None:
+                raise InputError(f"pad_token {text!r:.60} is not a token of this tokenizer: give its pad_id, too")
+        if text is None and index is not None:
+            text = self.spelling_of(index) if index < len(self.model.vocab) else "[PAD]"
+        side = side or (self.inputs and self.inputs.padding_side) or "right"
+        found = replace(padding, pad_id=index, pad_token=text, direction=side)
+        _ = found.filler  # the InputError without a pad token
         return found
 
     @cached_property

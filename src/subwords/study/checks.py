@@ -144,7 +144,7 @@ def _template_findings(subject: Subject) -> Iterator[Finding]:
         pieces = [piece for piece in (*template.single, *template.pair) if isinstance(piece, Inserted)]
         found += [("the template", *one) for piece in pieces for one in zip(piece.ids, piece.tokens, strict=True)]
     if padding is not None:
-        found.append(("the padding", padding.pad_id, padding.pad_token))
+        found.append(("the padding", *padding.filler))
     for where, index, token in dict.fromkeys(found):
         own = subject.tokens[index] if index < len(subject.tokens) else b""
         if own == token.encode():

@@ -391,7 +391,8 @@ def _part_findings(pair: _Pair) -> Iterator[Finding]:
         rule = "changed-spans" if before == after else "changed-template"
         message = "other spans" if before == after else f"{after} instead of {before}"
         yield Finding(rule, f"template: {message}", (), ("template",))
-    for rule, name in (("changed-limits", "padding"), ("changed-limits", "truncation"), ("changed-roles", "roles")):
+    limits = [("changed-limits", name) for name in ("padding", "truncation", "inputs")]
+    for rule, name in (*limits, ("changed-roles", "roles")):
         before, after = getattr(a, name), getattr(b, name)
         if before != after:
             yield Finding(rule, f"{name}: {after!r:.{SHOWN}} instead of {before!r:.{SHOWN}}", (), (name,))

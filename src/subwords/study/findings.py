@@ -87,7 +87,7 @@ _DIFF: tuple[tuple[str, Severity, str], ...] = (
     ("changed-normalizer", "warning", "the normalizer differs: texts may give other ids"),
     ("changed-splitter", "warning", "the splitter differs: texts may give other ids"),
     ("changed-roles", "warning", "another token begins, ends or fills a text"),
-    ("changed-limits", "warning", "padding or truncation differs"),
+    ("changed-limits", "warning", "padding, truncation, or what the model takes differs"),
     ("changed-chat-template", "warning", "the chat template differs: conversations may give other ids"),
     ("changed-decoder", "note", "the decoder differs; no ids were found that give another text"),
     ("changed-spans", "note", "the template gives tokens other spans; ids are the same"),

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+LATER = {"later": True}  # metadata of a field that came later: None leaves a digest as it was without the field
+
 
 class Value:
     """Base of frozen dataclasses with arrays: equality and hash by content, pickles without cached properties.
@@ -105,7 +107,9 @@ def _typed_content(value: Any) -> Iterator[bytes | memoryview]:
                 yield from _typed_content(part)
         case _ if is_dataclass(value):
             for field in fields(value):
-                if field.compare:
+                if field.compare and not (
+                    LATER.items() <= field.metadata.items() and getattr(value, field.name) is None
+                ):
                     yield from _typed_content(getattr(value, field.name))
         case _:
             raise TypeError(f"expected a plain value to digest, not {type(value).__name__}")

@@ -34,7 +34,6 @@ from subwords.models.bpe.model import BPE
 from subwords.models.families import family_of
 from subwords.models.unigram.model import Unigram
 from subwords.models.wordpiece.model import WordPiece
-from subwords.spec.added_token import roles_by_name
 from subwords.spec.model import Model
 from subwords.spec.normalizer import Bert, Prepend, Replace, SentencePiece
 from subwords.spec.splitter import NAMED, SPACE
@@ -106,7 +105,7 @@ def _token_strings(kind: str, pre: str, texts: Sequence[str], types: NDArray[np.
 
 def _roles(spec: TokenizerSpec, architecture: str) -> list[_Entry]:
     """Return the ids of roles and what is added to a text; the template decides about bos and eos."""
-    roles = dict(spec.roles or roles_by_name(spec.added_tokens))
+    roles = spec.role_ids
     if (unk_id := _unk_id(spec.model)) is not None:
         roles["unk"] = unk_id
     ends = _ends(spec)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 from subwords.formats.hf.vocab_merges import read_merges
@@ -50,7 +51,8 @@ class Given:
 
     options: those of tokenizer_config.json and of special_tokens_map.json. files: content by name. tokens: the special
     tokens by role, as text or an object with flags; a class sets its own where the options are silent. more: other
-    special tokens. plain: special tokens have no flags, whatever the options say.
+    special tokens. plain: special tokens have no flags, whatever the options say. beside: whether the vocabulary is
+    that of a tokenizer.json; only the rules count then. charsmap: of that file, in base64.
     """
 
     folder: str
@@ -59,6 +61,8 @@ class Given:
     tokens: dict[str, Any] = field(default_factory=dict)
     more: list[Any] = field(default_factory=list)
     plain: bool = False
+    beside: bool = False
+    charsmap: str = ""
 
     def has(self, *names: str, flag: bool = False) -> None:
         """Set special tokens that the options do not name: "bos=<s>"; `flag`: spaces before them belong to them."""
@@ -91,11 +95,15 @@ class Given:
 
     def vocab_and_merges(self) -> dict[str, Any]:
         """Return the content of vocab.json and merges.txt."""
+        if self.beside:
+            return {"vocab": {}, "merges": []}
         vocab, merges = self.file("vocab.json"), self.file("merges.txt")
         return {"vocab": read_vocab(parse_json(*vocab)), "merges": read_merges(*merges)}
 
     def lines(self) -> dict[str, int]:
         """Return the tokens of a vocab.txt."""
+        if self.beside:
+            return {}
         from subwords.formats.vocab_txt import read_tokens
 
         texts = read_tokens(*self.file("vocab.txt"), unk=None)
@@ -103,6 +111,8 @@ class Given:
 
     def sentencepiece(self) -> SentencePieceFile:
         """Return what a class takes from a .model file: its control and user-defined pieces become added tokens."""
+        if self.beside:
+            return SentencePieceFile([("", 0.0), ("", 0.0), (self.text("unk"), 0.0)], [], self.charsmap, 2)
         from subwords.formats.sentencepiece.read import PieceType, parse_model
 
         name = next(name for name in _SENTENCEPIECE if name in self.files)
@@ -272,11 +282,27 @@ def _mpnet(given: Given) -> Parts:
 
 
 def _gpt2(given: Given) -> Parts:
-    """GPT-2."""
+    """GPT-2, and CodeGen."""
     end = "<|endoftext|>"
     given.has(f"unk={end}", f"bos={end}", f"eos={end}")
     prefix = given.flag("add_prefix_space", False)
     return Parts(_bpe(**given.vocab_and_merges(), **_BPE_OF_FILES), _byte_level(prefix=prefix), _BYTES)
+
+
+def _gpt_neox(given: Given) -> Parts:
+    """GPT-NeoX."""
+    parts = _gpt2(given)
+    given.has("pad=<|padding|>")
+    return parts._replace(normalizer={"type": "NFC"})
+
+
+def _cohere(given: Given) -> Parts:
+    """Cohere."""
+    end = "<|END_OF_TURN_TOKEN|>"
+    given.has("unk=<UNK>", "bos=<BOS_TOKEN>", f"eos={end}", "pad=<PAD>", "cls=<CLS>", "sep=<SEP>", "mask=<MASK_TOKEN>")
+    prefix = _byte_level(prefix=given.flag("add_prefix_space", False))
+    words = _sequence("pretokenizers", {"type": "Digits", "individual_digits": True}, prefix)
+    return Parts(_bpe(**given.vocab_and_merges(), **_BPE_OF_FILES), words, _BYTES, {"type": "NFC"})
 
 
 def _roberta(given: Given) -> Parts:
@@ -311,7 +337,7 @@ def _clip(given: Given) -> Parts:
     return Parts(model, words, decoder, normalizer, _Roberta("{bos}", "{eos}", False, False))
 
 
-def _qwen2(given: Given) -> Parts:
+def _qwen2(given: Given, rule: str = "qwen2") -> Parts:
     """Qwen2 and Qwen3."""
     end = "<|endoftext|>"
     given.has(f"unk={end}", "bos=", f"eos={end}", f"pad={end}")
@@ -319,7 +345,7 @@ def _qwen2(given: Given) -> Parts:
     prefix = given.flag("add_prefix_space", False)
     words = _sequence(
         "pretokenizers",
-        _split_regex(_pattern("qwen2"), "Isolated"),
+        _split_regex(_pattern(rule), "Isolated"),
         _byte_level(prefix=prefix, regex=False),
     )
     return Parts(_bpe(**given.vocab_and_merges(), **_BPE_OF_FILES), words, _BYTES, {"type": "NFC"})
@@ -634,11 +660,14 @@ CLASSES: dict[str, tuple[Recipe, tuple[str, ...]]] = {
         ("Bert", "DistilBert", "Electra", "MobileBert", "LayoutLM", "Lxmert", "SqueezeBert", "ConvBert"), (_bert, _TXT)
     ),
     "MPNet": (_mpnet, _TXT),
-    "GPT2": (_gpt2, _PAIR),
+    **dict.fromkeys(("GPT2", "CodeGen"), (_gpt2, _PAIR)),
+    "GPTNeoX": (_gpt_neox, _PAIR),
+    "Cohere": (_cohere, _PAIR),
     **dict.fromkeys(("Roberta", "Bart", "LED", "Longformer", "Mvp"), (_roberta, _PAIR)),
     "Deberta": (_deberta, _PAIR),
     "CLIP": (_clip, _PAIR),
     "Qwen2": (_qwen2, _PAIR),
+    "Qwen3_5": (partial(_qwen2, rule="qwen35"), ()),  # beside a tokenizer.json only
     "Whisper": (_whisper, _PAIR),
     **dict.fromkeys(("T5", "MT5"), (_t5, _SENTENCEPIECE)),
     "Albert": (_albert, _SENTENCEPIECE),

@@ -7,18 +7,18 @@ tokenizer.json. `PreTrainedTokenizerFast` keeps it, in versions 4 and 5.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from subwords.formats.hf.tokenizer_json import unused
+from subwords.formats.hf import classes, settings
 from subwords.formats.json_node import Node, is_unicode, parse_json, show_json
 from subwords.formats.read import BESIDE, TEMPLATES
 from subwords.kernels.stored import stored
 from subwords.models.bpe.model import LARGEST_ID
-from subwords.spec.added_token import ROLES, checked_roles, roles_by_name
+from subwords.spec.added_token import checked_roles
 from subwords.spec.tokenizer import TokenizerSpec
 from subwords.support.errors import FormatError, InputError
 from subwords.support.value import digest_of
@@ -29,10 +29,8 @@ if TYPE_CHECKING:
 CONFIG, MAP, TEMPLATE, ADDED, MODEL_CONFIG = BESIDE
 CHANGING = (TEMPLATE, ADDED)  # what else would change a tokenizer in this folder
 
-_KEY = {role: f"{role}_token" for role in ROLES}
-_OTHERS = ("additional_special_tokens", "extra_special_tokens")
+_KEY = {role: f"{role}_token" for role in classes.ROLES}  # in the order in which transformers adds missing tokens
 _FLAGS = ("special", "single_word", "lstrip", "rstrip", "normalized")
-_ORDER = ("bos", "eos", "unk", "sep", "pad", "cls", "mask")  # in which transformers adds missing tokens
 # What this package decides when it writes; everything else in a tokenizer_config.json is kept.
 _OURS = (
     *(*_KEY.values(), "additional_special_tokens", "tokenizer_class", "backend", "added_tokens_decoder"),
@@ -46,10 +44,10 @@ def read_with_class(folder: Path, files: Mapping[str, bytes]) -> TokenizerSpec |
 
     files: those beside the vocabulary, by name.
     """
-    from subwords.formats.hf import classes
     from subwords.formats.hf.tokenizer_json import spec_from
 
     config, other, model_config = (_parsed(files, name, str(folder)) for name in (CONFIG, MAP, MODEL_CONFIG))
+    settings.check_readable(str(folder), config, model_config)
     name = classes.named_class(config, model_config)
     there = (
         [] if not name else classes.vocabulary_files(name, [path.name for path in folder.iterdir() if path.is_file()])
@@ -91,31 +89,37 @@ def read_folder_files(
 
     Source: what transformers 5.23 reads.
     """
-    config, other = (_parsed(files, name, folder) for name in (CONFIG, MAP))
-    decoder = config["added_tokens_decoder"]
-    tables = (config,) if decoder.value else (other, config)
+    config, other, model_config = (_parsed(files, name, folder) for name in (CONFIG, MAP, MODEL_CONFIG))
+    of_class = settings.chosen_class(config, model_config, byte_level=complete and spec.model.byte_level)
+    decoder, replaced = config["added_tokens_decoder"], ""
     named: Mapping[str, str | None]
     if roles is not None:
         named = roles
     else:
-        named = {
-            role: next(filter(None, (_content(table[key]) for table in tables)), None) for role, key in _KEY.items()
-        }
+        added_tokens = _parsed(files, ADDED, folder)
+        own: Mapping[str, str] = {}
+        if complete:
+            own, replaced = settings.built(of_class, classes.class_options(config, other, added_tokens), spec)
+        tokens = _named_tokens(config, other, own)
+        named = {role: tokens[key][0] if key in tokens else None for role, key in _KEY.items()}
         spec = _with_listed(spec, decoder)
-        more = [content for role in _ORDER if (content := named[role])]
-        more += [text for table in reversed(tables) for key in _OTHERS for text in _contents(table[key])]
         if decoder.value is None:
-            spec = _with_numbered(spec, _parsed(files, ADDED, folder), more)
-        spec = _with_missing(spec, dict.fromkeys(more))
+            spec = _with_numbered(spec, added_tokens, [content for content, _ in tokens.values()])
+        roled = {token[0] for key, token in tokens.items() if key in _KEY.values()}
+        first = dict(reversed(tokens.values()))  # the flags of the first of equal tokens count
+        wanted = {content: first[content] for content, _ in tokens.values()}
+        spec = _with_missing(spec, wanted, roled, Node(folder, "special tokens", [*named]))
     # A class follows all options but one, and gives tokens the next ids, whatever their file says.
     kept = config.object() if roles is None else {"split_special_tokens": config["split_special_tokens"].value}
     added = _parsed(files, ADDED, folder).object() if roles is None else {}
     warned = [spec.foreign.warned] if spec.foreign.warned else []
-    if ignored := unused(spec, kept, added, complete=complete):
+    if ignored := [*([replaced] if replaced else []), *settings.unused(spec, kept, added, complete=complete)]:
         warned.append(
             f"{folder}: settings that transformers uses are not used here, so ids may differ: {', '.join(ignored)}; "
             f"AutoTokenizer.from_pretrained(...).save_pretrained(...) writes a tokenizer.json that has them"
         )
+        if replaced:
+            warned[-1] += f", and {settings.BACKEND}.from_pretrained(...) uses this tokenizer.json"
     foreign = replace(
         spec.foreign,
         config=_kept_json(config, spec),
@@ -128,6 +132,7 @@ def read_folder_files(
             "roles": checked_roles(found, len(spec.model.vocab)),
             "decoder": _cleaning(spec) if config["clean_up_tokenization_spaces"].boolean(False) else spec.decoder,
             "chat_template": _template(files, config, folder),
+            "inputs": settings.inputs_of(config, of_class, spec),
             "foreign": foreign,
         }
     )
@@ -161,11 +166,10 @@ def _kept_json(config: Node, spec: TokenizerSpec) -> tuple[tuple[str, str], ...]
         kept[key] = config[key].verbatim()
     if not isinstance(config["chat_template"].value, list):  # templates with names
         kept.pop("chat_template", None)
-    if spec.truncation and config["model_max_length"].value == spec.truncation.max_length:
-        kept.pop("model_max_length", None)
     if not isinstance(config["extra_special_tokens"].value, dict):  # tokens with names
         kept.pop("extra_special_tokens", None)
-    return tuple((key, text) for key, text in kept.items() if key not in _OURS)
+    written = {*_OURS, *settings.used_keys(config)}
+    return tuple((key, text) for key, text in kept.items() if key not in written)
 
 
 def _with_listed(spec: TokenizerSpec, decoder: Node) -> TokenizerSpec:
@@ -217,11 +221,77 @@ def _flags(entry: Node) -> dict[str, bool]:
     return {flag: entry[flag].boolean(flag == "normalized" and not special) for flag in _FLAGS} | {"special": special}
 
 
-def _with_missing(spec: TokenizerSpec, contents: Iterable[str]) -> TokenizerSpec:
-    """Return a spec with more special tokens, as transformers adds those that a tokenizer.json lacks."""
-    known = {token.content for token in spec.added_tokens if token.special}
-    missing = [text for text in contents if text not in known and not _is_needed(spec, text)]
-    return _extended(spec, missing, {"special": True}, Node("", "special tokens", missing)) if missing else spec
+def _with_missing(
+    spec: TokenizerSpec, tokens: Mapping[str, Mapping[str, bool]], roled: Collection[str], node: Node
+) -> TokenizerSpec:
+    """Return a spec with more tokens, as transformers adds those that a tokenizer.json lacks: with their flags.
+
+    A token that the file has keeps its flags, but those with a role (`roled`) become special.
+    """
+    known = {token.content: token for token in spec.added_tokens}
+    waiting: dict[str, Mapping[str, bool]] = {}
+    for text, wanted in tokens.items():
+        old = known.get(text)
+        if (old and (old.special or text not in roled)) or (old is None and _is_needed(spec, text)):
+            continue
+        flags = {flag: getattr(old, flag) for flag in _FLAGS} | {"special": True} if old else wanted
+        if waiting and flags != next(iter(waiting.values())):  # those of one kind are added together, in their order
+            spec, waiting = _extended(spec, [*waiting], next(iter(waiting.values())), node), {}
+        waiting[text] = flags
+    return _extended(spec, [*waiting], next(iter(waiting.values())), node) if waiting else spec
+
+
+_Token: TypeAlias = tuple[str, dict[str, bool]]  # its text and its flags
+
+
+def _named_tokens(config: Node, other: Node, own: Mapping[str, str]) -> dict[str, _Token]:
+    """Return the tokens that the files name, in the order in which transformers adds them, by key or place.
+
+    config: tokenizer_config.json. other: special_tokens_map.json, which wins unless the first has
+    `added_tokens_decoder`. own: those of the class by role, where the files are silent.
+    """
+    tables = [config] if config["added_tokens_decoder"].value is not None else [other, config]
+    values: dict[str, Node] = {}
+    for table in tables:
+        for key in table.object():
+            if key in _KEY.values() or (key.endswith("_token") and isinstance(table[key].value, str | dict)):
+                values[key] = values[key] if key in values and values[key].value is not None else table[key]
+    found = {key: (own[role], _flags_of(None)) for role, key in _KEY.items() if role in own and key not in values}
+    found |= {key: token for key, node in values.items() if (token := _token(node)) is not None}
+    for token in found.values():
+        token[1]["special"] = True
+    order = [*_KEY.values(), *sorted(values.keys() - _KEY.keys(), key=[*values].index)]
+    named = {key: found[key] for key in dict.fromkeys(order) if key in found}
+    return named | {node.place: token for node, first in _extra(config, tables[0]) if (token := _token(node, first))}
+
+
+def _extra(config: Node, other: Node) -> list[tuple[Node, bool]]:
+    """Return the other special tokens, first those with names, and whether they are in a list of the first file."""
+    own, old = (config[key] for key in ("extra_special_tokens", "additional_special_tokens"))
+    first = own if own.value or old.value is None else old
+    more = [config["model_specific_special_tokens"], first]
+    if other.value is not config.value:
+        more.append(other["extra_special_tokens"])
+        if first.value is None:
+            more.append(other["additional_special_tokens"])
+    listed = [(node[key], False) for node in more if isinstance(node.value, dict) for key in node.value]
+    lists = [node for node in more if node.value is not None and not isinstance(node.value, dict)]
+    return listed + [(part, node is first) for node in lists for part in node.items()]
+
+
+def _token(node: Node, listed: bool = False) -> _Token | None:
+    """Return a token and its flags: a string, or an object with `content`."""
+    content = _content(node)
+    return None if content is None else (content, _flags_of(node, listed))
+
+
+def _flags_of(node: Node | None, listed: bool = False) -> dict[str, bool]:
+    if node is None or not isinstance(node.value, dict):
+        return dict.fromkeys(_FLAGS, False) | {"special": True}
+    special = node["special"].boolean(True)
+    # Without flags, a token of a list is normalized, as one that is not special.
+    usual = not special or (listed and node["special"].value is None)
+    return {flag: node[flag].boolean(flag == "normalized" and usual) for flag in _FLAGS} | {"special": special}
 
 
 def _is_needed(spec: TokenizerSpec, text: str) -> bool:
@@ -241,14 +311,6 @@ def _extended(spec: TokenizerSpec, contents: Sequence[str], flags: Mapping[str, 
 
 def _parsed(files: Mapping[str, bytes], name: str, folder: str) -> Node:
     return parse_json(files[name], f"{folder}/{name}") if name in files else Node(f"{folder}/{name}", "", {})
-
-
-def _contents(node: Node) -> list[str]:
-    """Return the tokens of a list, or of an object by name."""
-    if node.value is None:
-        return []
-    parts = [node[key] for key in node.object()] if isinstance(node.value, dict) else list(node.items())
-    return [content for part in parts if (content := _content(part))]
 
 
 def _content(node: Node) -> str | None:
@@ -296,7 +358,7 @@ def write_folder_files(spec: TokenizerSpec) -> dict[str, bytes]:
     contains it would get other ids.
     """
     special = {token.id: token.content for token in spec.added_tokens if token.special}
-    roles = dict(spec.roles or roles_by_name(spec.added_tokens))
+    roles = spec.role_ids
     for role, index in roles.items():
         if index not in special:
             raise FormatError(
@@ -306,12 +368,11 @@ def write_folder_files(spec: TokenizerSpec) -> dict[str, bytes]:
             )
     named: dict[str, Any] = {key: special[roles[role]] for role, key in _KEY.items() if role in roles}
     named["additional_special_tokens"] = [text for i, text in special.items() if i not in roles.values()]
-    longest = spec.truncation.max_length if spec.truncation else _NO_LIMIT
     config = {
-        "tokenizer_class": "PreTrainedTokenizerFast",
+        "tokenizer_class": settings.BACKEND,
         **named,
         "clean_up_tokenization_spaces": False,
-        "model_max_length": longest,
+        **settings.inputs_as_config(spec, _NO_LIMIT),
         **{key: json.loads(text) for key, text in spec.foreign.config},
     }
     files = {f"{TEMPLATES}/{name}.jinja": text.encode() for name, text in spec.foreign.chat_templates}

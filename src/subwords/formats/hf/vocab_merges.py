@@ -6,7 +6,7 @@ They hold no splitter, no normalizer and no added tokens. The vocabulary determi
 - with `</w>`, and a token for each of 256 bytes: CLIP's;
 - with `</w>` otherwise: that of GPT-1, with BERT's words, cased if any token has a capital letter.
 
-The caller may give splitter and special tokens instead. A byte without a token is an error in text; HF drops it.
+The caller may give splitter and special tokens instead. A byte without a token is dropped, as in HF.
 """
 
 from __future__ import annotations
@@ -71,7 +71,6 @@ def read_vocab_merges(
     ids |= {token.content: token.id for token in added}
     fields = {"vocab": ids, "merges": read_merges(*merges), "unk_token": kind.unk_token}
     fields["end_of_word_suffix"] = kind.suffix
-    fields["unknown"] = "error"  # a missing byte: HF drops it without a word
     return TokenizerSpec(
         model=bpe.read_model(Node(merges[1], "", fields), ids, added, kind.byte_level),
         normalizer=kind.normalizer,
@@ -79,7 +78,7 @@ def read_vocab_merges(
         template=kind.template,
         decoder=kind.decoder,
         added_tokens=added,
-        foreign=Foreign(warned=top.twice),
+        foreign=Foreign(warned="; ".join(filter(None, (top.twice, kind.warned)))),
     )
 
 
@@ -94,6 +93,7 @@ class _Kind(NamedTuple):
     special_tokens: tuple[str, ...] = ()
     template: Template | None = None
     decoder: Decoder | None = None
+    warned: str = ""
 
 
 def _kind_of_vocab(ids: Mapping[str, int], name: str) -> _Kind:
@@ -107,8 +107,17 @@ def _kind_of_vocab(ids: Mapping[str, int], name: str) -> _Kind:
         from subwords.spec.decoder import BPEDecoder
         from subwords.spec.normalizer import NAMED as NORMALIZERS
 
-        steps = NORMALIZERS["bert-cased" if is_cased([*ids]) else "bert-uncased"]
-        return _Kind(NAMED["bert"], False, _END, steps, "<unk>", ("<unk>",), decoder=BPEDecoder(_END))
+        cased = is_cased([*ids])
+        steps, marked = NORMALIZERS["bert-cased" if cased else "bert-uncased"], None if cased else _with_mark(ids)
+        warned = (
+            ""
+            if marked is None
+            else (
+                f"{name} is read as GPT-1's, whose normalizer removes marks, and {show_json(marked)} has one: "
+                f'with_(normalizer="bert-cased") keeps them'
+            )
+        )
+        return _Kind(NAMED["bert"], False, _END, steps, "<unk>", ("<unk>",), None, BPEDecoder(_END), warned)
     from subwords.spec.decoder import ByteDecoder, DecoderSequence, Replace, Strip
     from subwords.spec.normalizer import Form, Lowercase
     from subwords.spec.normalizer import Replace as ReplaceText
@@ -117,6 +126,13 @@ def _kind_of_vocab(ids: Mapping[str, int], name: str) -> _Kind:
     steps = (Form("NFC"), ReplaceText(r"\s+", " ", regex=True), Lowercase())
     decoder = DecoderSequence((ByteDecoder(), Replace(_END, " "), Strip(" ", 0, 1)))
     return _Kind(NAMED["clip"], True, _END, steps, _CLIP[1], _CLIP, _framed(ids), decoder)
+
+
+def _with_mark(ids: Mapping[str, int]) -> str | None:
+    """Return a token with a mark that the uncased normalizer of BERT removes; None if there is none."""
+    from unicodedata import category
+
+    return next((text for text in ids if not text.isascii() and any(category(each) == "Mn" for each in text)), None)
 
 
 def _framed(ids: Mapping[str, int]) -> Template | None:
@@ -131,7 +147,7 @@ def _framed(ids: Mapping[str, int]) -> Template | None:
 
 
 def _check_byte_level(ids: Mapping[str, int], name: str) -> None:
-    if odd := next((token for token in ids if not CHARACTERS.issuperset(token)), None):
+    if odd := next((token for token in ids if not CHARACTERS.issuperset(token) and not token.isspace()), None):
         raise FormatError(
             f"{name}: expected tokens spelled in byte letters, as in byte-level BPE, not {show_json(odd)}"
         )

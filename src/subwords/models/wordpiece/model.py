@@ -40,6 +40,11 @@ class WordPiece(Model):
             raise FormatError(f"expected max_chars to be 0 or more, not {self.max_chars}")
 
     @property
+    def input_names(self) -> tuple[str, ...]:
+        """The arrays that BERT takes."""
+        return "input_ids", "token_type_ids", "attention_mask"
+
+    @property
     def marks(self) -> tuple[bytes, bytes]:
         """The prefix, and nothing after a word."""
         return self.prefix.encode(), b""

@@ -355,7 +355,8 @@ class Tokenizer:
     ) -> TokenBatch:
         """Return the ids of many texts, in order; `threads=None` uses one thread per processor. See `encode`.
 
-        An Arrow array of strings, of pyarrow or another library, is read in place; nulls raise InputError.
+        An Arrow array of strings, or a table with one, of pyarrow or another library, is read in place; nulls raise
+        InputError.
 
         >>> import subwords
         >>> subwords.train(["ab ab"], vocab_size=257).encode_batch(["ab", "abab"]).to_lists()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -18,6 +19,7 @@ from subwords.corpus.read import kind_of_file, whole_lines
 from subwords.corpus.reading import LONE_SURROGATE, Reading, Tally
 from subwords.corpus.source import Source, files_and_texts
 from subwords.kernels import layout
+from subwords.support.checks import is_column
 from subwords.support.errors import CorpusError, InputError
 from subwords.support.files import is_remote
 from subwords.support.threads import streamed
@@ -129,7 +131,8 @@ def _contiguous(array: Any) -> Any:
     """Return an array of texts one after the other in memory."""
     arrow = need_pyarrow()
     if arrow.types.is_dictionary(array.type):
-        array = array.dictionary_decode()
+        values = _contiguous(array.dictionary)  # PyArrow chooses nothing among views
+        array = arrow.DictionaryArray.from_arrays(array.indices, values).dictionary_decode()
     return array.cast(arrow.large_string()) if array.type == arrow.string_view() else array
 
 
@@ -241,29 +244,53 @@ def _errors(path: Path) -> Iterator[None]:
 
 
 def is_table(source: object) -> bool:
-    """Whether a source is an Arrow table or stream (PyArrow, Polars, DuckDB, ...), or a dataset of `datasets`."""
-    return hasattr(source, "__arrow_c_stream__") or (hasattr(source, "with_format") and hasattr(source, "column_names"))
+    """Whether a source is a table, stream or column of Arrow (PyArrow, Polars, DuckDB, ...), or a dataset."""
+    return is_column(source) or (hasattr(source, "with_format") and hasattr(source, "column_names"))
 
 
 def table_blocks(
     source: Any, reading: Reading, tally: Tally, size: int, on_bytes: Callable[[int], object]
 ) -> Iterator[Block]:
-    """Yield the column of text of a source for which `is_table` is true."""
-    arrow = need_pyarrow()
+    """Yield the column of text of a source for which `is_table` is true; if the default is asked for, the only one."""
     name = type(source).__name__
-    if isinstance(getattr(source, "column_names", None), dict):
-        raise InputError(f"source: expected one split of a dataset, got those of {', '.join(source.column_names)}")
-    if hasattr(source, "with_format"):
-        tables = source.with_format("arrow").iter(ROWS)
-    else:
-        tables = arrow.RecordBatchReader.from_stream(source)
     rows = _RowReader(name, reading, tally, size)
-    for table in tables:
-        _column(table.schema, reading, name)
-        column = table.column(table.schema.get_field_index(reading.text_column))
+    for table in _tables(source):
+        usual = reading.text_column == Reading().text_column and len(table.schema) == 1
+        how = replace(reading, text_column=table.schema.names[0]) if usual else reading
+        _column(table.schema, how, name)
+        column = table.column(table.schema.get_field_index(how.text_column))
         for array in column.chunks if hasattr(column, "chunks") else [column]:
             yield from rows.blocks(array)
             on_bytes(array.nbytes)
+
+
+def _tables(source: Any) -> Iterator[Any]:
+    """Yield the tables or batches of a source for which `is_table` is true; a column is the only one of its table."""
+    arrow = need_pyarrow()
+    if isinstance(getattr(source, "column_names", None), dict):
+        raise InputError(f"source: expected one split of a dataset, got those of {', '.join(source.column_names)}")
+    try:
+        if hasattr(source, "with_format"):
+            yield from source.with_format("arrow").iter(ROWS)
+        elif hasattr(source, "__arrow_c_stream__"):
+            yield from _streamed(source)
+        else:
+            array = arrow.array(source)
+            is_rows = arrow.types.is_struct(array.type)
+            yield arrow.RecordBatch.from_struct_array(array) if is_rows else arrow.table({"text": array})
+    except (arrow.ArrowException, TypeError) as error:  # TypeError: of values that Arrow has no type for
+        name = type(source).__name__
+        raise CorpusError(f"{name}: expected a column of texts, or a table with one: {error!s:.200}") from error
+
+
+def _streamed(source: Any) -> Iterable[Any]:
+    arrow = need_pyarrow()
+    try:
+        return cast(Iterable[Any], arrow.RecordBatchReader.from_stream(source))
+    except arrow.ArrowInvalid as error:
+        if "non-struct" not in str(error):
+            raise
+    return [arrow.table({"text": arrow.chunked_array(source)})]
 
 
 def column_rows(source: Any, kind: str, reading: Reading, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
@@ -371,10 +398,8 @@ def _batches(
         for batch in (reader.get_batch(i) for i in range(reader.num_record_batches)) if is_file else reader:
             batch.validate(full=True)  # of what is in a file, nothing is checked before
             yield batch
-    elif hasattr(source, "with_format"):
-        yield from source.with_format("arrow").iter(ROWS)
     else:
-        yield from arrow.RecordBatchReader.from_stream(source)
+        yield from _tables(source)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

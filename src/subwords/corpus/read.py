@@ -240,8 +240,8 @@ def read_blocks(
 
     `source` is a file, a glob ("corpus/*.txt"; "**" for any depth), a folder (its visible files of rows at any depth,
     or if it has none, of text), an iterable of `pathlib.Path`, an iterable of str: the texts themselves, or of dicts
-    with such a text; an Arrow column or table or a dataset; an open binary file of text. Hazard: a str is a path, a list of str
-    is a list of texts.
+    with such a text; an Arrow column or table or a dataset; an open binary file of text. Hazard: a str is a path, a
+    list of str is a list of texts.
 
     Files are text, JSON Lines, Parquet or Arrow; text and JSON Lines also compressed by gzip, zstd or bzip2. Each
     text file, row, or text of an iterable is a document, or each of its lines with its "\n", see `Reading`. Bytes stay

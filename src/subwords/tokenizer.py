@@ -130,11 +130,12 @@ class Tokenizer:
     def with_(self, **changes: Unpack[Changes]) -> Tokenizer:
         """Return a changed copy; None removes a part.
 
-        splitter, normalizer: any value that `subwords.splitter` or `subwords.normalizer` accepts. roles: tokens or ids
-        by role ("bos", "eos", "unk", "pad", "cls", "sep", "mask"). template: `"<s> $A </s>"`, or two such texts for a
-        single text and a pair, or a `Template`, whose ids become those that its tokens have here. Other names are
-        fields of `TokenizerSpec`. Raises InputError for unknown names, for tokens that do not exist and for parts that
-        do not fit together.
+        splitter, normalizer: any value that `subwords.splitter` or `subwords.normalizer` accepts. decoder: "fuse"
+        (joins tokens), "spaces", "byte-level", "wordpiece", "metaspace", or a node of a tokenizer.json. roles: tokens
+        or ids by role ("bos", "eos", "unk", "pad", "cls", "sep", "mask"). template: `"<s> $A </s>"`, or two such texts
+        for a single text and a pair, or a `Template`, whose ids become those that its tokens have here. added_tokens:
+        those with another text keep their ids. Other names are fields of `TokenizerSpec`. Raises InputError for unknown
+        names, for tokens that do not exist and for parts that do not fit together.
 
         >>> import subwords
         >>> tok = subwords.train(["ab AB"] * 2, vocab_size=258)
@@ -159,7 +160,8 @@ class Tokenizer:
 
         A token of the vocabulary keeps its id, others get the next ids. The flags are those of `AddedToken`; an added
         token that exists gets them too. Ordinary text no longer yields a special token (ALGORITHMS.md, A3): merges that
-        make it are left out. Raises InputError for empty tokens and for a token given twice.
+        make it are left out. Warns (SubwordsWarning) if ordinary words do not come back from decoding with the spaces
+        beside them, as in Llama's models. Raises InputError for empty tokens and for a token given twice.
 
         >>> import subwords
         >>> tok = subwords.train(["ab ab"], vocab_size=258).with_tokens(["<|user|>", "<|end|>"])
@@ -170,7 +172,11 @@ class Tokenizer:
         flags["normalized"] = normalized
         for name, value in flags.items():
             check_flag(name, value)
-        return Tokenizer(self.spec.with_tokens(check_strings("tokens", tokens), flags))
+        names = check_strings("tokens", tokens)
+        made = Tokenizer(self.spec.with_tokens(names, flags))
+        if not special and names:
+            _warn_of_spaces(self, made, names[0])
+        return made
 
     # ------------------------------------------------------------------ vocabulary
 
@@ -1029,6 +1035,28 @@ class Tokenizer:
 
 for _name, _ours in OF_TOKENIZER.items():
     setattr(Tokenizer, _name, OtherName(_name, _ours))
+
+
+def _warn_of_spaces(old: Tokenizer, tok: Tokenizer, word: str) -> None:
+    """Warn if a text does not come back with the spaces beside an added word, which is what HF's rule does, too."""
+    from subwords.spec.decoder import writes_prefix
+
+    if not writes_prefix(tok.spec.splitter, tok.spec.normalizer):
+        return
+    for text in (f"a {word} a", "a a"):
+        try:
+            back = tok.decode(tok.encode(text))
+        except InputError:  # of a model that does not know the letter
+            return
+        if (back == text) == (word in text):
+            return
+    count = max(1, old.count_tokens(word) - 1)
+    warnings.warn(
+        f"decoding changes the spaces beside {word!r:.60}, as in HF: each text between added tokens begins like a "
+        f"whole one; subwords.adapt.extend(tok, [{word!r:.60}], count={count}) learns a token without this",
+        SubwordsWarning,
+        stacklevel=3,  # the line that calls with_tokens
+    )
 
 
 def engine_of(tokenizer: Tokenizer) -> Engine:

@@ -865,8 +865,8 @@ class Tokenizer:
         HF tokenizers and transformers load the .json file. SentencePiece loads the .model file, which holds Unigram or
         character-level BPE. A .tiktoken file holds the tokens of byte-level BPE, a .txt file those of WordPiece, a
         .gguf file the vocabulary for llama.cpp. The names "vocab.json" and "merges.txt" write both, as GPT-2 has them.
-        A folder (that exists, or a name that ends in "/") gets tokenizer.json, and roles and chat template in the files
-        that transformers' AutoTokenizer reads.
+        A folder (that exists, or a name that ends in "/" or has no suffix) gets tokenizer.json, and roles and chat
+        template in the files that transformers' AutoTokenizer reads.
         Warns (SubwordsWarning) of parts that a format does not hold: a .json file lacks roles and chat templates, a
         .tiktoken file splitter and special tokens as well, which `load` takes as options.
         Raises FormatError if the format cannot hold this tokenizer, InputError if the file cannot be written.

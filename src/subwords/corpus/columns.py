@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
@@ -15,12 +16,12 @@ from numpy.typing import NDArray
 
 from subwords.corpus.blocks import Block, blocks_of, invalid_place
 from subwords.corpus.files import BOM, HEAD, need_pyarrow
-from subwords.corpus.read import kind_of_file, whole_lines
+from subwords.corpus.read import TextFile, kind_of_file, whole_lines
 from subwords.corpus.reading import LONE_SURROGATE, Reading, Tally
 from subwords.corpus.source import Source, files_and_texts
 from subwords.kernels import layout
 from subwords.support.checks import is_column
-from subwords.support.errors import CorpusError, InputError
+from subwords.support.errors import CorpusError, InputError, unreadable
 from subwords.support.files import is_remote
 from subwords.support.threads import streamed
 
@@ -240,7 +241,8 @@ def _errors(path: Path) -> Iterator[None]:
     try:
         yield
     except (arrow.ArrowException, OSError, UnicodeDecodeError) as error:  # the last: of a column's name
-        raise CorpusError(f"{path}: cannot read file: {str(error) or type(error).__name__:.200}") from error
+        message = f"{path}: cannot read file: {str(error) or type(error).__name__:.200}"
+        raise unreadable(CorpusError, message, cast(OSError, error), path) from error
 
 
 def is_table(source: object) -> bool:
@@ -333,7 +335,7 @@ def file_rows(
     part: tuple[int, int] | None = None,
 ) -> Iterator[tuple[object, Any]]:
     """Yield the rows of a file, or of a part of it as in `read_corpus_file`; see `source_rows`."""
-    if kind == "text":
+    if kind in ("text", "csv"):
         raise InputError(f"{path}: expected rows (JSON Lines, Parquet or Arrow), not a text file")
     if kind != "rows":
         with _errors(path):
@@ -400,6 +402,50 @@ def _batches(
             yield batch
     else:
         yield from _tables(source)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Reads tables of text with a header: fields between commas or tabs, quoted as Python's module csv has it.
+
+
+def csv_rows(
+    path: Path, reading: Reading, tally: Tally, size: int, on_bytes: Callable[[int], object]
+) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield the place and the fields of each row; a short row lacks the last ones."""
+    blocks = TextFile(path, replace(reading, documents="line", separator=None), tally, size, on_bytes).blocks()
+    rows = csv.reader(_lines_of(blocks), delimiter="\t" if ".tsv" in path.name.lower() else ",")
+    try:
+        header = next(rows, [])
+        if reading.text_column not in header:
+            raise CorpusError(
+                f"{path}: expected a column {reading.text_column!r}, found {_listed(header)}; text_column names "
+                "another; to read the file as plain text, rename it to .txt"
+            )
+        for row in rows:
+            if row:
+                yield f"{path}: line {rows.line_num}", dict(zip(header, row, strict=False))
+    except csv.Error as error:
+        raise CorpusError(f"{path}: line {rows.line_num}: cannot read row: {error}") from None
+
+
+def csv_texts(
+    path: Path, reading: Reading, tally: Tally, size: int, on_bytes: Callable[[int], object]
+) -> Iterator[str]:
+    """Yield the column of text of a table."""
+    for place, row in csv_rows(path, reading, tally, size, on_bytes):
+        if (text := row.get(reading.text_column)) is not None:
+            yield text
+        else:
+            tally.refused(f"{place}: expected a field {reading.text_column!r}, found {len(row)} fields", reading.errors)
+
+
+def _lines_of(blocks: Iterable[Block]) -> Iterator[str]:
+    """Yield the lines of a text, which may begin in one block and end in another."""
+    rest = ""
+    for block in blocks:
+        *lines, rest = (rest + block.data.decode()).split("\n")
+        yield from (f"{line}\n" for line in lines)
+    yield from [rest] if rest else []
 
 
 # ---------------------------------------------------------------------------------------------------------------------

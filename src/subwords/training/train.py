@@ -13,6 +13,7 @@ import numpy as np
 from subwords.corpus.counts import WordCounts
 from subwords.corpus.progress import progress as progress_line
 from subwords.corpus.reading import Reading
+from subwords.corpus.source import check_there
 from subwords.models.families import ALGORITHMS, Family, family_named, family_of
 from subwords.models.wordpiece.model import MAX_CHARS
 from subwords.models.wordpiece.train import characters_of
@@ -23,7 +24,7 @@ from subwords.spec.decoder import writes_spaces
 from subwords.spec.model import Model
 from subwords.spec.splitter import SPACE, kept_whole
 from subwords.support.checks import bytes_of, check_strings, check_token
-from subwords.support.errors import InputError, SubwordsWarning, TrainingError
+from subwords.support.errors import InputError, SubwordsError, SubwordsWarning, TrainingError
 from subwords.support.memory import room_of
 from subwords.support.names import nearest
 from subwords.support.threads import thread_count
@@ -394,7 +395,11 @@ def train(
     >>> subwords.train(["hug hugs hugging"] * 9, algorithm="wordpiece", vocab_size=16).tokenize("Hugs")
     ['hug', '##s']
     """
-    settings = family_settings(algorithm, {**options, "vocab_size": vocab_size, "special_tokens": special_tokens})
+    try:
+        settings = family_settings(algorithm, {**options, "vocab_size": vocab_size, "special_tokens": special_tokens})
+    except SubwordsError:
+        check_there(source)
+        raise
     rules = splitting_rules(algorithm, settings, splitter, normalizer)
     family = family_named(algorithm)
     if roles is not None or not _is_auto(template):  # tokens that do not exist are an error before the training

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, overload
 
 from subwords.support.checks import as_list, check_flag, check_string, check_strings, is_column
 from subwords.support.errors import InputError, MissingName, SubwordsWarning
-from subwords.support.names import OF_TOKENIZER, OtherName, hint, install_hint
+from subwords.support.names import OF_TOKENIZER, OtherName, WithHints, hint, install_hint
 
 if TYPE_CHECKING:
     import numpy as np
@@ -59,7 +59,7 @@ SpecialPolicy: TypeAlias = Literal["text", "error", "allow"] | set[str] | frozen
 TokenizerLike: TypeAlias = "Tokenizer | str | PathLike[str]"
 
 
-class Tokenizer:
+class Tokenizer(metaclass=WithHints):
     """A tokenizer: a `TokenizerSpec` and the tables that run it, built on first use.
 
     Immutable: threads may share it. It survives fork and pickling; a pickle holds the spec only (ALGORITHMS.md, A4).

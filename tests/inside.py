@@ -224,6 +224,7 @@ MODULES = {
     "formats_tiktoken": "formats.tiktoken",
     "formats_vocab_txt": "formats.vocab_txt",
     "kernels_compile": "kernels.compile",
+    "corpus_progress": "corpus.progress",
     "kernels_entry": "kernels.entry",
     "kernels_fastpath": "kernels.fastpath",
     "kernels_fastpath_decode": "kernels.fastpath_decode",

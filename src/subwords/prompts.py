@@ -143,6 +143,13 @@ class PromptCache:
             self._insert(text, salt, ids, _marks(shared, root), _marks(block, shared), walk)
         return ids
 
+    def __repr__(self) -> str:
+        found = self.stats
+        share = f"{found.known / found.ids:.0%}" if found.ids else "none"
+        return (
+            f"PromptCache({found.texts:,} texts, {found.ids:,} ids, {share} of them known, {found.bytes:,} bytes held)"
+        )
+
     @property
     def stats(self) -> CacheStats:
         """What the cache did."""

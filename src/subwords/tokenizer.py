@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, overload
 
 from subwords.support.checks import as_list, check_flag, check_string, check_strings, is_column
 from subwords.support.errors import InputError, MissingName, SubwordsWarning
-from subwords.support.names import OF_TOKENIZER, OtherName, hint, install_hint
+from subwords.support.names import OF_TOKENIZER, OtherName, WithHints, hint, install_hint
 
 if TYPE_CHECKING:
     import numpy as np
@@ -59,7 +59,7 @@ SpecialPolicy: TypeAlias = Literal["text", "error", "allow"] | set[str] | frozen
 TokenizerLike: TypeAlias = "Tokenizer | str | PathLike[str]"
 
 
-class Tokenizer:
+class Tokenizer(metaclass=WithHints):
     """A tokenizer: a `TokenizerSpec` and the tables that run it, built on first use.
 
     Immutable: threads may share it. It survives fork and pickling; a pickle holds the spec only (ALGORITHMS.md, A4).
@@ -130,11 +130,12 @@ class Tokenizer:
     def with_(self, **changes: Unpack[Changes]) -> Tokenizer:
         """Return a changed copy; None removes a part.
 
-        splitter, normalizer: any value that `subwords.splitter` or `subwords.normalizer` accepts. roles: tokens or ids
-        by role ("bos", "eos", "unk", "pad", "cls", "sep", "mask"). template: `"<s> $A </s>"`, or two such texts for a
-        single text and a pair, or a `Template`, whose ids become those that its tokens have here. Other names are
-        fields of `TokenizerSpec`. Raises InputError for unknown names, for tokens that do not exist and for parts that
-        do not fit together.
+        splitter, normalizer: any value that `subwords.splitter` or `subwords.normalizer` accepts. decoder: "fuse"
+        (joins tokens), "spaces", "byte-level", "wordpiece", "metaspace", or a node of a tokenizer.json. roles: tokens
+        or ids by role ("bos", "eos", "unk", "pad", "cls", "sep", "mask"). template: `"<s> $A </s>"`, or two such texts
+        for a single text and a pair, or a `Template`, whose ids become those that its tokens have here. added_tokens:
+        those with another text keep their ids. Other names are fields of `TokenizerSpec`. Raises InputError for unknown
+        names, for tokens that do not exist and for parts that do not fit together.
 
         >>> import subwords
         >>> tok = subwords.train(["ab AB"] * 2, vocab_size=258)
@@ -159,7 +160,8 @@ class Tokenizer:
 
         A token of the vocabulary keeps its id, others get the next ids. The flags are those of `AddedToken`; an added
         token that exists gets them too. Ordinary text no longer yields a special token (ALGORITHMS.md, A3): merges that
-        make it are left out. Raises InputError for empty tokens and for a token given twice.
+        make it are left out. Warns (SubwordsWarning) if ordinary words do not come back from decoding with the spaces
+        beside them, as in Llama's models. Raises InputError for empty tokens and for a token given twice.
 
         >>> import subwords
         >>> tok = subwords.train(["ab ab"], vocab_size=258).with_tokens(["<|user|>", "<|end|>"])
@@ -170,7 +172,11 @@ class Tokenizer:
         flags["normalized"] = normalized
         for name, value in flags.items():
             check_flag(name, value)
-        return Tokenizer(self.spec.with_tokens(check_strings("tokens", tokens), flags))
+        names = check_strings("tokens", tokens)
+        made = Tokenizer(self.spec.with_tokens(names, flags))
+        if not special and names:
+            _warn_of_spaces(self, made, names[0])
+        return made
 
     # ------------------------------------------------------------------ vocabulary
 
@@ -353,7 +359,8 @@ class Tokenizer:
     ) -> TokenBatch:
         """Return the ids of many texts, in order; `threads=None` uses one thread per processor. See `encode`.
 
-        An Arrow array of strings, of pyarrow or another library, is read in place; nulls raise InputError.
+        An Arrow array of strings, or a table with one, of pyarrow or another library, is read in place; nulls raise
+        InputError.
 
         >>> import subwords
         >>> subwords.train(["ab ab"], vocab_size=257).encode_batch(["ab", "abab"]).to_lists()
@@ -857,8 +864,8 @@ class Tokenizer:
         HF tokenizers and transformers load the .json file. SentencePiece loads the .model file, which holds Unigram or
         character-level BPE. A .tiktoken file holds the tokens of byte-level BPE, a .txt file those of WordPiece, a
         .gguf file the vocabulary for llama.cpp. The names "vocab.json" and "merges.txt" write both, as GPT-2 has them.
-        A folder (that exists, or a name that ends in "/") gets tokenizer.json, and roles and chat template in the files
-        that transformers' AutoTokenizer reads.
+        A folder (that exists, or a name that ends in "/" or has no suffix) gets tokenizer.json, and roles and chat
+        template in the files that transformers' AutoTokenizer reads.
         Warns (SubwordsWarning) of parts that a format does not hold: a .json file lacks roles and chat templates, a
         .tiktoken file splitter and special tokens as well, which `load` takes as options.
         Raises FormatError if the format cannot hold this tokenizer, InputError if the file cannot be written.
@@ -1027,6 +1034,28 @@ class Tokenizer:
 
 for _name, _ours in OF_TOKENIZER.items():
     setattr(Tokenizer, _name, OtherName(_name, _ours))
+
+
+def _warn_of_spaces(old: Tokenizer, tok: Tokenizer, word: str) -> None:
+    """Warn if a text does not come back with the spaces beside an added word, which is what HF's rule does, too."""
+    from subwords.spec.decoder import writes_prefix
+
+    if not writes_prefix(tok.spec.splitter, tok.spec.normalizer):
+        return
+    for text in (f"a {word} a", "a a"):
+        try:
+            back = tok.decode(tok.encode(text))
+        except InputError:  # of a model that does not know the letter
+            return
+        if (back == text) == (word in text):
+            return
+    count = max(1, old.count_tokens(word) - 1)
+    warnings.warn(
+        f"decoding changes the spaces beside {word!r:.60}, as in HF: each text between added tokens begins like a "
+        f"whole one; subwords.adapt.extend(tok, [{word!r:.60}], count={count}) learns a token without this",
+        SubwordsWarning,
+        stacklevel=3,  # the line that calls with_tokens
+    )
 
 
 def engine_of(tokenizer: Tokenizer) -> Engine:

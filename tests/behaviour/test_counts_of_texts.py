@@ -68,7 +68,7 @@ def test_options(tok: subwords.Tokenizer) -> None:
 
 def test_tables_and_nulls_are_refused(tok: subwords.Tokenizer) -> None:
     pa, pd = pytest.importorskip("pyarrow"), pytest.importorskip("pandas")
-    for table in (pd.DataFrame({"text": TEXTS}), pa.table({"text": TEXTS})):
+    for table in (pd.DataFrame({"text": TEXTS, "b": 1}), pa.table({"text": TEXTS, "b": TEXTS})):
         with pytest.raises(InputError, match="expected a column of texts, not a table: pass one column"):
             tok.count_tokens(table)
         with pytest.raises(InputError, match="expected a column of texts, not a table: pass one column"):

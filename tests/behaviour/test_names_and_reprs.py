@@ -129,3 +129,37 @@ def test_ids_that_are_none(tok: subwords.Tokenizer) -> None:
         tok.decode(np.array([1.5]))
     with pytest.raises(InputError, match="expected one list of ids, not an array of 2 dimensions"):
         tok.decode(np.array([[1, 2]]))
+
+
+def test_completion_offers_what_is_there(tok: subwords.Tokenizer) -> None:
+    """Python's own completion also lists the class, which `dir` of a value does not."""
+    rlcompleter = pytest.importorskip("rlcompleter")
+    cache = subwords.PromptCache(tok)
+    things = {
+        "tok": tok,
+        "encoding": tok("low"),
+        "batch": tok(["low"]),
+        "ids": tok.encode_batch(["low"]),
+        "cache": cache,
+    }
+    things |= {"spec": tok.spec, "counts": subwords.count(["low"]), "subwords": subwords, "study": subwords.study}
+    for name, thing in things.items():
+        offered = {found.rstrip("()").split(".")[1] for found in rlcompleter.Completer(dict(things)).attr_matches(f"{name}.")}
+        assert {one for one in offered if not hasattr(thing, one)} == set(), name
+        assert {one for one in dir(type(thing)) if one not in dir(thing) and not one.startswith("_")} <= {"mro"}, name
+    assert "encode" in dir(type(tok)) and "encode_plus" not in dir(type(tok))
+
+    class Mine(subwords.Tokenizer):
+        more = 1
+
+    assert "more" in dir(Mine) and "eos_token" not in dir(Mine(tok.spec))
+    with pytest.raises(AttributeError, match="another library's name"):
+        Mine(tok.spec).eos_token  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_a_cache_shows_what_it_did(tok: subwords.Tokenizer) -> None:
+    cache = subwords.PromptCache(tok)
+    assert repr(cache) == "PromptCache(0 texts, 0 ids, none of them known, 0 bytes held)"
+    for _ in range(2):
+        cache.encode("low lower lowest " * 200)
+    assert repr(cache).startswith("PromptCache(2 texts, 1,602 ids, 50% of them known, ")

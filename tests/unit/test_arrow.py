@@ -83,7 +83,7 @@ def test_other_types_are_refused(tok: subwords.Tokenizer) -> None:
         with pytest.raises(InputError, match="expected a column of texts"):
             tok.encode_batch(array)
     with pytest.raises(InputError, match="expected a column of texts, not a table"):
-        tok.encode_batch(pa.table({"a": ["x"]}))
+        tok.encode_batch(pa.table({"a": ["x"], "b": ["x"]}))
 
 
 def test_the_array_is_kept_and_given_back(tok: subwords.Tokenizer, kind: Any) -> None:

@@ -168,7 +168,7 @@ def test_json_rows_are_told_by_name_and_content(name: str, content: bytes, refus
         path = tmp_path / (name + suffix)
         path.write_bytes(packed)
         if refused:
-            with pytest.raises(CorpusError, match=r'found JSON rows that begin with .*json.loads\(row\)\["text"\]'):
+            with pytest.raises(CorpusError, match=r'found JSON rows that begin with .*row\)?\["text"\]'):
                 subwords.count(path)
         else:
             assert subwords.count(path).total > 0

@@ -286,3 +286,21 @@ def test_a_named_normalizer_that_llama_cpp_has(file: Path) -> None:
     assert tok.spec.normalizer == NORMALIZERS["sentencepiece"]
     tok.save(file)
     assert subwords.load(file).encode("low  lower") == tok.encode("low lower")
+
+
+@pytest.mark.parametrize("pre", ["lfm2", "llama-bpe", "tekken"])
+def test_a_pre_tokenizer_that_implies_bos(pre: str, tmp_path: Path) -> None:
+    from inside import tokens_to_text
+
+    tokens = (STRING, tokens_to_text([bytes([byte]) for byte in range(256)]))
+    bpe: dict[str, Any] = {"model": (STRING, "gpt2"), "pre": (STRING, pre), "tokens": tokens, "scores": None}
+    bpe |= {"token_type": (INT32, [1] * 256), "merges": (STRING, [])}
+    with pytest.raises(
+        FormatError, match=rf"bos_token_id: expected an id, because {pre} adds bos unless .*add_bos_token"
+    ):
+        load(tmp_path / "a.gguf", entries(**bpe))
+    assert load(tmp_path / "a.gguf", entries(**bpe, add_bos_token=(BOOL, False))).template is None
+    with pytest.raises(
+        FormatError, match=r"add_bos_token: expected tokenizer.ggml.bos_token_id with it, not no such key"
+    ):
+        load(tmp_path / "a.gguf", entries(**bpe, add_bos_token=(BOOL, True)))

@@ -10,7 +10,7 @@ from test_progress import shown_on_a_terminal
 
 from inside import Notices, progress
 
-LINE = "subwords: compiling kernels for this processor, once: about 20 s ..."
+LINE = "subwords: compiling kernels for this processor, once ..."
 
 
 def test_terminal_gets_one_line(monkeypatch: pytest.MonkeyPatch) -> None:

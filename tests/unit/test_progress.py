@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from inside import NOTICES, progress
+from inside import NOTICES, corpus_progress, progress
 from subwords import InputError
 
 pty = pytest.importorskip("pty", reason="pseudo-terminals are a POSIX thing")
@@ -159,3 +159,40 @@ def test_compiling_is_said_while_it_goes_on(monkeypatch: pytest.MonkeyPatch) -> 
     labels = [line.split("  ")[0].split(" \u2501")[0] for line in lines if line.strip()]
     assert any(label.startswith("compiling kernels, once") for label in labels)
     assert labels[-1].startswith("training")
+
+
+# ------------------------------------------------------------------ logs
+
+
+def test_a_log_gets_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    now = [0.0]
+    monkeypatch.setattr(corpus_progress.time, "monotonic", lambda: now[0])
+    with progress(200_000_000, "encoding") as bar:
+        for _ in range(100):
+            now[0] += 1
+            bar.advance(1_000_000)
+        assert not bar.shown
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 3 and lines[0] == "subwords: encoding: 30.0 MB of 200.0 MB, 1.0 MB/s, 0:02:50 left"
+    with progress(None, "counting") as bar:
+        now[0] += 31
+        bar.advance(62_000_000)
+    assert capsys.readouterr().err == "subwords: counting: 62.0 MB, 2.0 MB/s\n"
+    with progress(None, "indexing", unit="tokens") as bar:
+        bar.phase("indexing", 0, 1)
+        bar.phase("merging", 0, 64_000)
+        now[0] += 40
+        bar.phase("merging", 4_000, 64_000)
+    assert capsys.readouterr().err == "subwords: merging: 4,000 tokens of 64,000 tokens, 100 tokens/s, 0:10:00 left\n"
+    with progress(9, "reading", enabled=False) as bar:
+        now[0] += 100
+        bar.advance(3)
+    with (
+        progress(9, "reading") as bar,
+        monkeypatch.context() as patch,
+    ):  # a short run says nothing, nor one without stderr
+        bar.advance(3)
+        patch.setattr(sys, "stderr", None)
+        now[0] += 100
+        bar.advance(3)
+    assert capsys.readouterr().err == ""

@@ -14,7 +14,7 @@ from subwords import CorpusError, InputError
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     text = ["b.txt", "a.md", "sub/c.TEXT"]
-    for name in [*text, "sub/.hidden.txt", ".git/d.txt", "e.py", "sub/txt", "f.txt.bak", "g.csv"]:
+    for name in [*text, "sub/.hidden.txt", ".git/d.txt", "e.py", "sub/txt", "f.txt.bak", "g.log"]:
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(name.encode())
@@ -42,9 +42,9 @@ def test_folder_that_begins_with_a_dot_is_read_when_named(folder: Path) -> None:
 
 
 def test_glob_is_sorted_and_reads_any_suffix(folder: Path) -> None:
-    assert names(f"{folder}/*", folder) == ["a.md", "b.txt", "e.py", "f.txt.bak", "g.csv"]
+    assert names(f"{folder}/*", folder) == ["a.md", "b.txt", "e.py", "f.txt.bak", "g.log"]
     assert names(f"{folder}/**/*t", folder) == ["b.txt", "sub/txt"]
-    assert names(folder / "*.csv", folder) == ["g.csv"]
+    assert names(folder / "*.log", folder) == ["g.log"]
 
 
 def test_glob_without_match_raises(folder: Path) -> None:
@@ -61,7 +61,7 @@ def test_name_with_glob_characters_is_taken_literally_where_it_exists(tmp_path: 
 def test_file_named_explicitly_is_read_whatever_its_suffix(folder: Path) -> None:
     assert names(folder / "e.py", folder) == ["e.py"]
     assert names([folder / "sub", folder / "e.py", folder / "*.md"], folder) == ["sub/c.TEXT", "e.py", "a.md"]
-    assert names((path for path in [folder / "g.csv"]), folder) == ["g.csv"]
+    assert names((path for path in [folder / "g.log"]), folder) == ["g.log"]
 
 
 @pytest.mark.parametrize("missing", ["no/such.txt", "", "a text of many words. " * 300, "with\0zero"])
@@ -109,7 +109,7 @@ def test_unreadable_folder_raises(folder: Path) -> None:
 def test_source_size_adds_the_bytes_on_disk(folder: Path) -> None:
     assert source_size(folder) == len("a.md" + "b.txt" + "sub/c.TEXT")
     assert source_size([folder / "a.md", folder / "e.py"]) == 8
-    assert source_size(f"{folder}/*.csv") == 5
+    assert source_size(f"{folder}/*.log") == 5
     with pytest.raises(CorpusError, match="no file or folder"):
         source_size(folder / "nope")
 

@@ -148,7 +148,7 @@ def rearranged(
         spec,
         model=spec.model.rearranged(tokens, origins, scores or {}),
         template=None if spec.template is None else _template(spec.template, ids),
-        added_tokens=tuple(replace(token, id=int(ids[token.id])) for token in spec.added_tokens),
+        added_tokens=tuple(replace(one, id=int(ids[one.id])) for one in spec.added_tokens if ids[one.id] >= 0),
         roles=tuple((role, int(ids[index])) for role, index in spec.roles),
         padding=_padding(spec.padding, ids),
         # In a tokenizer.json, all tokens stand in the model: HF counts on from the number of its tokens.

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from subwords.adapt.words import ids_of_words
 from subwords.formats.json_node import Node, parse_json
 from subwords.models.families import segmenter_of
-from subwords.support.errors import FormatError, InputError
-from subwords.support.files import atomic_write, place_of
+from subwords.support.errors import FormatError, InputError, unreadable
+from subwords.support.files import atomic_write, check_pointer, place_of
 from subwords.support.value import Value, read_only
 from subwords.tokenizer import Tokenizer, TokenizerLike, tokenizer_of
 
@@ -69,7 +69,8 @@ def read_embedding_map(path: str | PathLike[str]) -> EmbeddingMap:
     try:
         data = file.read_bytes()
     except OSError as error:
-        raise FormatError(f"cannot read {file}: {error.strerror or error}") from None
+        raise unreadable(FormatError, f"cannot read {file}: {error.strerror or error}", error) from None
+    check_pointer(data, file)
     top = parse_json(data, str(file))
     version = top["version"]
     if version.value != VERSION or isinstance(version.value, bool):

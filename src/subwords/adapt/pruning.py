@@ -43,11 +43,15 @@ def quote_token(token: bytes) -> str:
     return repr(token.decode("utf-8", "backslashreplace"))
 
 
+SPECIAL, ADDED = "a special token", "an added token"  # why tokens stay that are not named
+
+
 class Removal:
     """The rules of removal for one tokenizer.
 
-    fixed: why a token must stay, by id. needs(i): the tokens without which no text yields token i. parts(i, gone): the
-    tokens that replace it after removal, without regard to neighbours in a text.
+    fixed: why a token must stay, by id; SPECIAL and ADDED are no reasons against one that the caller names. needs(i):
+    the tokens without which no text yields token i. parts(i, gone): the tokens that replace it after removal, without
+    regard to neighbours in a text.
     """
 
     def __init__(self, spec: TokenizerSpec, *, allow_unknown: bool = False) -> None:
@@ -65,22 +69,19 @@ class Removal:
 
     def _fixed(self) -> dict[int, str]:
         spec, model = self.spec, self.model
-        found: dict[int, str] = {}
-        for index in sorted(model.unused_ids):
-            found[index] = "an unused piece, which takes part in merging"
-        for index in sorted(model.user_ids):
-            found[index] = "a user-defined piece"
-        for index in sorted(model.special_ids):
-            found[index] = "a special token"
+        found: dict[int, str] = dict.fromkeys(sorted(model.special_ids), SPECIAL)
+        found |= {token.id: SPECIAL if token.special else ADDED for token in spec.added_tokens}
+        found |= dict.fromkeys(sorted(model.unused_ids), "an unused piece, which takes part in merging")
+        found |= dict.fromkeys(sorted(model.user_ids), "a user-defined piece")
         found |= dict.fromkeys(model.byte_ids[model.byte_ids >= 0].tolist(), "a byte of unknown characters")
-        found |= {token.id: "a special token" if token.special else "an added token" for token in spec.added_tokens}
         found |= {index: f"the token of the role {role!r}" for role, index in spec.roles}
         if model.unk_id is not None:
             found[model.unk_id] = "the unknown token"
         if spec.template is not None:
             pieces = [*spec.template.single, *spec.template.pair]
             inserted = [index for piece in pieces if isinstance(piece, Inserted) for index in piece.ids]
-            found |= {index: "a token of the template" for index in inserted if index not in found}
+            weak = (SPECIAL, ADDED, None)
+            found |= {index: "a token of the template" for index in inserted if found.get(index) in weak}
         return found
 
     @cached_property
@@ -123,8 +124,7 @@ class BPERemoval(Removal):
             symbols = {index for row in model.forms.values() for index in row}
         else:
             symbols = {*model.alphabet[model.alphabet >= 0].tolist()}
-        own = {index: kind for index in sorted(symbols) if 0 <= index < len(self.tokens)}
-        return own | super()._fixed()
+        return super()._fixed() | {index: kind for index in sorted(symbols) if 0 <= index < len(self.tokens)}
 
     def needs(self, index: int) -> Sequence[int]:
         """Return the two tokens of the merge that makes it; () if no merge does."""
@@ -182,10 +182,8 @@ def unneeded(removal: Removal, wanted: Sequence[int]) -> list[int]:
     """Return the ids, ascending; InputError, by name, for those that must stay and those that others are made of."""
     going = {*wanted}
     for index in wanted:
-        if index in removal.fixed:
-            raise InputError(
-                f"cannot prune {quote_token(removal.tokens[index])} (id {index}): it is {removal.fixed[index]}"
-            )
+        if reason := _held_by(removal, index):
+            raise InputError(f"cannot prune {quote_token(removal.tokens[index])} (id {index}): it is {reason}")
     for index in removal.removable:
         if index not in going:
             for part in removal.needs(index):
@@ -195,6 +193,18 @@ def unneeded(removal: Removal, wanted: Sequence[int]) -> list[int]:
                         f"{quote_token(removal.tokens[index])} (id {index}) is made of it; prune that too"
                     )
     return sorted(going)
+
+
+def _held_by(removal: Removal, index: int) -> str | None:
+    """Return why a token must stay even if the caller names it, None if it may go."""
+    spec, reason = removal.spec, removal.fixed.get(index)
+    if reason not in (SPECIAL, ADDED):
+        return reason
+    if name := spec.names_in_chat(spec.spelling_of(index)):
+        return f"a token of the chat template {name!r:.60}; tok.with_(chat_template=...) sets another"
+    if spec.padding is not None and spec.padding.pad_id == index:
+        return "the token of padding; tok.with_(padding=...) sets another"
+    return None
 
 
 def all_but(removal: Removal, kept: Iterable[int]) -> list[int]:
@@ -325,10 +335,11 @@ def prune(
     corpus, or word counts, use least, until `vocab_size` tokens are left, or until each of those that may go is used
     `min_count` times; with `keep`, those stay. Tokens are ids, bytes, or str as in `get_vocab` or as text.
 
-    Bytes, characters and special tokens are never removed, nor is a token that a kept token is merged from. Others keep
-    their ids; the other ids have no token. compact: ids without gaps instead, in the same order. A text keeps its ids
-    if none of them is removed; the text of a removed token becomes what the merges that are left make of it
-    (`Adapted.becomes`). allow_unknown: also remove pieces of Unigram and WordPiece without which text becomes unknown.
+    Bytes and characters are never removed, nor is a token that a kept token is merged from; special and added tokens
+    only if `drop` names them, unless a role, template, padding or chat template does. Others keep their ids; the other
+    ids have no token. compact: ids without gaps instead, in the same order. A text keeps its ids if none of them is
+    removed; the text of a removed token becomes what the merges that are left make of it (`Adapted.becomes`).
+    allow_unknown: also remove pieces of Unigram and WordPiece without which text becomes unknown.
     Raises InputError for tokens that must stay, sizes that cannot be reached, and counts of another splitter.
 
     >>> import subwords
@@ -349,7 +360,7 @@ def prune(
         threads=threads,
         progress=progress,
     )
-    if removed and len(removed) == len(removal.removable):
+    if removed and {*removal.removable} <= {*removed}:
         raise InputError("these options would remove every learned token; keep at least one")
     origins = kept_origins(tokenizer.model, removed, compact=compact)
     return Adapted(Tokenizer(rearranged(tokenizer.spec, origins)), tokenizer, tuple(removed), _origins=origins)

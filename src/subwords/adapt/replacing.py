@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace as changed
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeGuard
 
 import numpy as np
 
@@ -15,8 +15,9 @@ from subwords.adapt.words import counts_for
 from subwords.corpus.counts import MOST, WordCounts
 from subwords.corpus.progress import progress as progress_line
 from subwords.models.families import family_of
-from subwords.support.checks import check_integer
+from subwords.support.checks import check_integer, check_token, refuse_given
 from subwords.support.errors import InputError, TrainingError
+from subwords.support.names import nearest
 from subwords.support.threads import thread_count
 from subwords.tokenizer import Tokenizer, TokenizerLike, tokenizer_of
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 def replace(
     tokenizer: TokenizerLike,
-    source: Source | WordCounts,
+    source: Source | WordCounts | Mapping[str, str],
     *,
     count: int | None = None,
     drop: Tokens | None = None,
@@ -49,8 +50,9 @@ def replace(
     tokens that the corpus uses least, except those in `keep`; or the tokens `drop`; or those of `scripts`: see `prune`.
     All other ids keep their tokens. A removed token is not learned again. In BPE, a text keeps its ids if none of them
     is removed and the two sides of a new merge are not neighbours in its ids; in WordPiece and Unigram, if none is
-    removed and no word of it holds the string of a new token. The other options are those of `extend`. Raises
-    InputError as `prune` and `extend`, TrainingError if the corpus has fewer new tokens than are removed.
+    removed and no word of it holds the string of a new token. The other options are those of `extend`. A dict of texts
+    instead of a corpus, `{"<|reserved_0|>": "<|im_start|>"}`, gives added tokens other texts, also in template and
+    roles. Raises InputError as `prune` and `extend`, TrainingError if the corpus has fewer new tokens than are removed.
 
     Hazard: the rows of the new ids in a model's embeddings are those of other tokens until `Adapted.id_map` is applied.
 
@@ -61,6 +63,9 @@ def replace(
     (263, ['s', 'low', ' ', 's', 'low', 'e', 'r'], ['slow', ' slow', 'e', 'r'])
     """
     tokenizer = tokenizer_of(tokenizer)
+    if _is_renaming(source):
+        refuse_given("new texts of added tokens", count=count, drop=drop, scripts=scripts, keep=keep, reading=reading)
+        return _renamed(tokenizer, source)
     model = tokenizer.model
     learn = family_of(model).tool("extend", "replace")
     removal = removal_of(tokenizer.spec)
@@ -90,6 +95,21 @@ def replace(
             "text, or replace fewer"
         )
     return _filled(tokenizer, removed, found)
+
+
+def _is_renaming(source: object) -> TypeGuard[Mapping[str, str]]:
+    return isinstance(source, Mapping) and bool(source) and all(isinstance(text, str) for text in source.values())
+
+
+def _renamed(tokenizer: Tokenizer, texts: Mapping[str, str]) -> Adapted:
+    """Return the tokenizer with other texts of added tokens, which keep their ids."""
+    known = {token.content for token in tokenizer.added_tokens}
+    for old, new in texts.items():
+        check_token("the text of an added token", new)
+        if old not in known:
+            raise InputError(f"cannot rename {old!r:.60}: it is no added token{nearest(str(old), known)}")
+    added = [changed(token, content=texts.get(token.content, token.content)) for token in tokenizer.added_tokens]
+    return Adapted(tokenizer.with_(added_tokens=added), tokenizer, _origins=np.arange(tokenizer.vocab_size))
 
 
 def _removed(

@@ -31,7 +31,7 @@ from subwords.cli.console import (
     utf8_argument,
 )
 from subwords.cli.options import add_options, command, reading_from, reading_options, refuse_reading, threads_option
-from subwords.support.errors import FormatError, InputError
+from subwords.support.errors import FormatError, InputError, unreadable
 
 if TYPE_CHECKING:
     from subwords.adapt.adapted import Adapted
@@ -79,7 +79,7 @@ def tokens_of(tok: Tokenizer, given: Sequence[str], file: Path | None) -> list[i
         try:
             names += [line for line in file.read_text("utf-8").split("\n") if line]
         except OSError as error:
-            raise InputError(f"cannot read {file}: {error.strerror or error}") from None
+            raise unreadable(InputError, f"cannot read {file}: {error.strerror or error}", error) from None
         except UnicodeDecodeError as error:
             raise FormatError(f"{file}: expected tokens in UTF-8; byte {error.start} is not UTF-8") from None
     if not names and file is None:

@@ -22,7 +22,7 @@ from typing import IO, TYPE_CHECKING, Any, BinaryIO, NoReturn, TypeVar, cast
 import click
 from click.shell_completion import CompletionItem
 
-from subwords.support.errors import InputError, SubwordsError, SubwordsWarning
+from subwords.support.errors import InputError, SubwordsError, SubwordsWarning, missing
 from subwords.support.render import CHARACTERS, SPACE, printable, visible
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ def check_file(files: Sequence[str], what: str, option: str | None = None) -> No
         if file != "-" and not is_remote(file) and not glob.has_magic(file) and not os.path.lexists(file):
             itself = shlex.quote(" ".join(files))
             hint = f"; if this is the {what} itself, use {option} {itself}" if option else ""
-            raise InputError(f"no file {file!r:.300}{hint:.400}")
+            raise missing(InputError, f"no file {file!r:.300}{hint:.400}", file)
 
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -382,7 +382,7 @@ def load_tokenizer(tokenizer: str) -> Tokenizer:
 
 
 def output_option(
-    text: str = 'The file to write, or a folder (that exists, or a name that ends in "/").',
+    text: str = "The file to write, or a folder (that exists, or a name without a suffix).",
 ) -> Callable[[_Command], _Command]:
     """Return the option of commands that save a tokenizer; its value is the path as it was written."""
     return click.option("-o", "--output", type=_TargetType(), required=True, metavar="FILE", help=text)

@@ -43,7 +43,7 @@ from subwords.cli.options import (
     threads_option,
     wrong_usage,
 )
-from subwords.support.errors import InputError, SubwordsWarning
+from subwords.support.errors import InputError, SubwordsError, SubwordsWarning
 from subwords.support.files import place_of
 
 if TYPE_CHECKING:
@@ -207,7 +207,7 @@ def _roles(context: click.Context, option: click.Parameter, pairs: tuple[str, ..
 @click.argument("sources", type=SOURCE, metavar="SOURCE...", nargs=-1, required=True)
 @output_option(
     "The file to write: .json; .model for Unigram and --character-level; .tiktoken for BPE; .txt (vocab.txt) for "
-    'WordPiece; .gguf; or a folder (that exists, or a name that ends in "/").'
+    "WordPiece; .gguf; or a folder (that exists, or a name without a suffix)."
 )
 @click.option(
     "--vocab-size",
@@ -271,6 +271,7 @@ def train(
       subwords train "corpus/*.txt" --algorithm wordpiece --vocab-size 30522 -o bert.json
       subwords train "corpus/*.txt" --algorithm unigram --vocab-size 32000 -o t5.model
     """
+    from subwords.corpus.source import check_there
     from subwords.formats.write import target_of
     from subwords.normalize.resolve import normalizer, splitter
     from subwords.spec.splitter import not_kept_whole
@@ -288,7 +289,11 @@ def train(
         settings["special_tokens"] = special_tokens_of(
             algorithm, options["special_tokens"] or None, settings.get("unk_token")
         )
-        family_settings(algorithm, {name: value for name, value in settings.items() if name not in _NO_SETTINGS})
+        try:
+            family_settings(algorithm, {name: value for name, value in settings.items() if name not in _NO_SETTINGS})
+        except SubwordsError:
+            check_there(source_argument(sources))
+            raise
     users, min_documents = settings.get("user_defined", ()), options["min_documents"]
     counting = {name: options[name] for name in ("splitter", "normalizer")}
     counts, names = _counts_or_rules(sources, counting, algorithm)

@@ -35,7 +35,7 @@ from subwords.cli.options import (
     table_options,
     threads_option,
 )
-from subwords.support.errors import FormatError
+from subwords.support.errors import FormatError, unreadable
 from subwords.support.files import atomic_write
 
 if TYPE_CHECKING:
@@ -539,7 +539,7 @@ def _read_baseline(path: Path) -> tuple[str, ...]:
         found = json.loads(path.read_text("utf-8"))
         names = ["" + entry["fingerprint"] for entry in found["accepted"]]  # TypeError for other than text
     except OSError as error:
-        raise FormatError(f"cannot read {path}: {error.strerror or error}") from None
+        raise unreadable(FormatError, f"cannot read {path}: {error.strerror or error}", error) from None
     except (ValueError, KeyError, TypeError, RecursionError):
         raise FormatError(f"{path}: expected a baseline that --write-baseline wrote") from None
     return tuple(dict.fromkeys(names))

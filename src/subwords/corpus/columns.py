@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -14,11 +16,12 @@ from numpy.typing import NDArray
 
 from subwords.corpus.blocks import Block, blocks_of, invalid_place
 from subwords.corpus.files import BOM, HEAD, need_pyarrow
-from subwords.corpus.read import kind_of_file, whole_lines
+from subwords.corpus.read import TextFile, kind_of_file, whole_lines
 from subwords.corpus.reading import LONE_SURROGATE, Reading, Tally
 from subwords.corpus.source import Source, files_and_texts
 from subwords.kernels import layout
-from subwords.support.errors import CorpusError, InputError
+from subwords.support.checks import is_column
+from subwords.support.errors import CorpusError, InputError, unreadable
 from subwords.support.files import is_remote
 from subwords.support.threads import streamed
 
@@ -129,7 +132,8 @@ def _contiguous(array: Any) -> Any:
     """Return an array of texts one after the other in memory."""
     arrow = need_pyarrow()
     if arrow.types.is_dictionary(array.type):
-        array = array.dictionary_decode()
+        values = _contiguous(array.dictionary)  # PyArrow chooses nothing among views
+        array = arrow.DictionaryArray.from_arrays(array.indices, values).dictionary_decode()
     return array.cast(arrow.large_string()) if array.type == arrow.string_view() else array
 
 
@@ -237,33 +241,58 @@ def _errors(path: Path) -> Iterator[None]:
     try:
         yield
     except (arrow.ArrowException, OSError, UnicodeDecodeError) as error:  # the last: of a column's name
-        raise CorpusError(f"{path}: cannot read file: {str(error) or type(error).__name__:.200}") from error
+        message = f"{path}: cannot read file: {str(error) or type(error).__name__:.200}"
+        raise unreadable(CorpusError, message, cast(OSError, error), path) from error
 
 
 def is_table(source: object) -> bool:
-    """Whether a source is an Arrow table or stream (PyArrow, Polars, DuckDB, ...), or a dataset of `datasets`."""
-    return hasattr(source, "__arrow_c_stream__") or (hasattr(source, "with_format") and hasattr(source, "column_names"))
+    """Whether a source is a table, stream or column of Arrow (PyArrow, Polars, DuckDB, ...), or a dataset."""
+    return is_column(source) or (hasattr(source, "with_format") and hasattr(source, "column_names"))
 
 
 def table_blocks(
     source: Any, reading: Reading, tally: Tally, size: int, on_bytes: Callable[[int], object]
 ) -> Iterator[Block]:
-    """Yield the column of text of a source for which `is_table` is true."""
-    arrow = need_pyarrow()
+    """Yield the column of text of a source for which `is_table` is true; if the default is asked for, the only one."""
     name = type(source).__name__
-    if isinstance(getattr(source, "column_names", None), dict):
-        raise InputError(f"source: expected one split of a dataset, got those of {', '.join(source.column_names)}")
-    if hasattr(source, "with_format"):
-        tables = source.with_format("arrow").iter(ROWS)
-    else:
-        tables = arrow.RecordBatchReader.from_stream(source)
     rows = _RowReader(name, reading, tally, size)
-    for table in tables:
-        _column(table.schema, reading, name)
-        column = table.column(table.schema.get_field_index(reading.text_column))
+    for table in _tables(source):
+        usual = reading.text_column == Reading().text_column and len(table.schema) == 1
+        how = replace(reading, text_column=table.schema.names[0]) if usual else reading
+        _column(table.schema, how, name)
+        column = table.column(table.schema.get_field_index(how.text_column))
         for array in column.chunks if hasattr(column, "chunks") else [column]:
             yield from rows.blocks(array)
             on_bytes(array.nbytes)
+
+
+def _tables(source: Any) -> Iterator[Any]:
+    """Yield the tables or batches of a source for which `is_table` is true; a column is the only one of its table."""
+    arrow = need_pyarrow()
+    if isinstance(getattr(source, "column_names", None), dict):
+        raise InputError(f"source: expected one split of a dataset, got those of {', '.join(source.column_names)}")
+    try:
+        if hasattr(source, "with_format"):
+            yield from source.with_format("arrow").iter(ROWS)
+        elif hasattr(source, "__arrow_c_stream__"):
+            yield from _streamed(source)
+        else:
+            array = arrow.array(source)
+            is_rows = arrow.types.is_struct(array.type)
+            yield arrow.RecordBatch.from_struct_array(array) if is_rows else arrow.table({"text": array})
+    except (arrow.ArrowException, TypeError) as error:  # TypeError: of values that Arrow has no type for
+        name = type(source).__name__
+        raise CorpusError(f"{name}: expected a column of texts, or a table with one: {error!s:.200}") from error
+
+
+def _streamed(source: Any) -> Iterable[Any]:
+    arrow = need_pyarrow()
+    try:
+        return cast(Iterable[Any], arrow.RecordBatchReader.from_stream(source))
+    except arrow.ArrowInvalid as error:
+        if "non-struct" not in str(error):
+            raise
+    return [arrow.table({"text": arrow.chunked_array(source)})]
 
 
 def column_rows(source: Any, kind: str, reading: Reading, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
@@ -306,7 +335,7 @@ def file_rows(
     part: tuple[int, int] | None = None,
 ) -> Iterator[tuple[object, Any]]:
     """Yield the rows of a file, or of a part of it as in `read_corpus_file`; see `source_rows`."""
-    if kind == "text":
+    if kind in ("text", "csv"):
         raise InputError(f"{path}: expected rows (JSON Lines, Parquet or Arrow), not a text file")
     if kind != "rows":
         with _errors(path):
@@ -371,10 +400,52 @@ def _batches(
         for batch in (reader.get_batch(i) for i in range(reader.num_record_batches)) if is_file else reader:
             batch.validate(full=True)  # of what is in a file, nothing is checked before
             yield batch
-    elif hasattr(source, "with_format"):
-        yield from source.with_format("arrow").iter(ROWS)
     else:
-        yield from arrow.RecordBatchReader.from_stream(source)
+        yield from _tables(source)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Reads tables of text with a header: fields between commas or tabs, quoted as Python's module csv has it.
+
+
+def csv_rows(
+    path: Path, reading: Reading, tally: Tally, size: int, on_bytes: Callable[[int], object]
+) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield the place and the fields of each row; a short row lacks the last ones."""
+    blocks = TextFile(path, replace(reading, documents="line", separator=None), tally, size, on_bytes).blocks()
+    rows = csv.reader(_lines_of(blocks), delimiter="\t" if ".tsv" in path.name.lower() else ",")
+    try:
+        header = next(rows, [])
+        if reading.text_column not in header:
+            raise CorpusError(
+                f"{path}: expected a column {reading.text_column!r}, found {_listed(header)}; text_column names "
+                "another; to read the file as plain text, rename it to .txt"
+            )
+        for row in rows:
+            if row:
+                yield f"{path}: line {rows.line_num}", dict(zip(header, row, strict=False))
+    except csv.Error as error:
+        raise CorpusError(f"{path}: line {rows.line_num}: cannot read row: {error}") from None
+
+
+def csv_texts(
+    path: Path, reading: Reading, tally: Tally, size: int, on_bytes: Callable[[int], object]
+) -> Iterator[str]:
+    """Yield the column of text of a table."""
+    for place, row in csv_rows(path, reading, tally, size, on_bytes):
+        if (text := row.get(reading.text_column)) is not None:
+            yield text
+        else:
+            tally.refused(f"{place}: expected a field {reading.text_column!r}, found {len(row)} fields", reading.errors)
+
+
+def _lines_of(blocks: Iterable[Block]) -> Iterator[str]:
+    """Yield the lines of a text, which may begin in one block and end in another."""
+    rest = ""
+    for block in blocks:
+        *lines, rest = (rest + block.data.decode()).split("\n")
+        yield from (f"{line}\n" for line in lines)
+    yield from [rest] if rest else []
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from subwords.spec.splitter import PATTERNS
 from subwords.support.checks import check_integer, check_strings
-from subwords.support.errors import CorpusError, FormatError, InputError
-from subwords.support.files import atomic_write, local_copy, place_of, scratch_folder
+from subwords.support.errors import CorpusError, FormatError, InputError, unreadable
+from subwords.support.files import atomic_write, check_pointer, local_copy, place_of, scratch_folder
 from subwords.support.memory import release
 from subwords.support.names import install_hint
 
@@ -326,7 +326,8 @@ class WordCounts:
             with local_copy(path) as file:
                 raw = np.memmap(file, np.uint8, "r")
         except OSError as error:
-            raise CorpusError(f"cannot read word counts at {path}: {error.strerror or error}") from None
+            message = f"cannot read word counts at {path}: {error.strerror or error}"
+            raise unreadable(CorpusError, message, error, path) from None
         except ValueError:
             raise FormatError(f"{path}: expected a file of word counts, found an empty file") from None
         words, size, provenance, text_bytes, starts = _read_header(raw, path)
@@ -427,6 +428,7 @@ def _read_header(raw: NDArray[np.uint8], path: Path) -> tuple[int, int, Provenan
 
     begin = len(MAGIC) + 16
     fixed = raw[:begin].tobytes()
+    check_pointer(fixed, path)
     if not fixed.startswith(MAGIC):
         raise damaged("its first bytes are different")
     length = int.from_bytes(fixed[-16:-8], "little")
@@ -508,6 +510,8 @@ def read_parquet(
     path = place_of(path)
     try:
         with path.open("rb") as file:
+            check_pointer(file.read(32), path)
+            file.seek(0)
             table = pq.ParquetFile(file, page_checksum_verification=True)
             has_documents = "documents" in table.schema_arrow.names
             provenance, text_bytes = _metadata(table.schema_arrow, _schema(pa, has_documents), path)
@@ -517,7 +521,7 @@ def read_parquet(
     except OSError as error:
         if error.filename is None:  # from Parquet, not from the file system
             raise FormatError(f"{path}: invalid Parquet file of word counts: {error}") from None
-        raise CorpusError(f"cannot read word counts at {path}: {error.strerror}") from None
+        raise unreadable(CorpusError, f"cannot read word counts at {path}: {error.strerror}", error, path) from None
     return data, offsets, counts, provenance, documents if has_documents else None, text_bytes
 
 

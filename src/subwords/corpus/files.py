@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, cast
 
-from subwords.support.errors import CorpusError
+from subwords.support.errors import CorpusError, unreadable
 from subwords.support.files import is_path, is_remote
 from subwords.support.names import install_hint
 
@@ -28,6 +28,7 @@ _ZSTD = re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18")
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 
 _NUMPY = "a NumPy file"
+POINTER = "a Git LFS pointer instead of the file"
 # Signatures of binary files. Signatures of printable characters are in _LETTERS: a text may begin with them.
 _SIGNATURES = (
     ("a gzip file", rb"\x1f\x8b\x08"),
@@ -35,6 +36,7 @@ _SIGNATURES = (
     ("a bzip2 file", rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"),
     ("an xz file", rb"\xfd7zXZ\x00"),
     ("an lz4 file", rb"\x04\x22\x4d\x18"),
+    (POINTER, rb"version https://git-lfs"),
     ("a zip file", rb"PK(\x03\x04|\x05\x06\x00\x00|\x07\x08)"),
     ("a 7z file", rb"7z\xbc\xaf\x27\x1c"),
     ("a RAR file", rb"Rar!\x1a\x07"),
@@ -85,6 +87,10 @@ _ROW = re.compile(rb'\s*\{\s*"')
 _ROWS = re.compile(rb'\s*\{\s*"[^\n]*\}[ \t\r]*\n\s*\{\s*"')
 _ARRAY = re.compile(rb"\s*\[\s*[\[{\"]")
 _LIST_OF_ROWS = re.compile(rb'\s*\[\s*\{\s*"')
+_IN_PYTHON = {  # by how the rows begin
+    "{": '(json.loads(row)["text"] for row in open(name))',
+    "[": '(row["text"] for row in json.load(open(name)))',
+}
 BOM = b"\xef\xbb\xbf"
 
 
@@ -114,7 +120,7 @@ def check_text(head: bytes, name: str, path: Path | None = None) -> None:
     a path they are text. Invalid UTF-8 is accepted.
     """
     if kind := container(head):
-        raise CorpusError(f"{name}: expected text, found {kind}; {_way_out(kind)}")
+        raise CorpusError(f"{name}: expected text, found {kind}; {way_out(kind)}")
     if _is_utf16(head):
         raise CorpusError(
             f"{name}: expected text in UTF-8, found UTF-16; convert it first, for example with iconv -f UTF-16 -t UTF-8"
@@ -133,7 +139,7 @@ def check_text(head: bytes, name: str, path: Path | None = None) -> None:
     if path is not None and (shown := _json_rows(head, path)):
         raise CorpusError(
             f"{name}: expected text, found JSON rows that begin with {shown!r}; pass the texts in Python: "
-            '(json.loads(row)["text"] for row in open(name)); to use the JSON as text, rename the file to .txt'
+            f"{_IN_PYTHON[shown[0]]}; to use the JSON as text, rename the file to .txt"
         )
 
 
@@ -141,14 +147,17 @@ def check_ids(head: bytes, name: str) -> None:
     """Raise CorpusError if a file or stream that begins with `head` is neither text nor a NumPy file."""
     kind = container(head)
     if kind and kind != _NUMPY:
-        raise CorpusError(f"{name}: expected ids as text or as a NumPy file, found {kind}; {_way_out(kind)}")
+        raise CorpusError(f"{name}: expected ids as text or as a NumPy file, found {kind}; {way_out(kind)}")
 
 
-def _way_out(kind: str) -> str:
+def way_out(kind: str) -> str:
+    """Return what to do with a file of a binary format."""
     if kind in _UNPACK:
         return f"unpack it first ({_UNPACK[kind]}); only .gz, .bz2 and .zst files are unpacked automatically"
     if kind in _READ:
         return "subwords train, count and encode to a token file read it, by a name that does not end in .txt"
+    if kind == POINTER:
+        return "fetch the file itself: git lfs pull"
     if kind in _TABLES:
         return 'pass the texts of a column in Python: (row["text"] for row in rows)'
     if kind == _NUMPY:
@@ -281,7 +290,7 @@ def _opened(path: Path) -> io.RawIOBase:
     try:
         return cast(io.RawIOBase, path.open("rb")) if is_remote(path) else io.FileIO(path)
     except OSError as error:
-        raise CorpusError(f"{path}: cannot open file: {error.strerror}") from error
+        raise unreadable(CorpusError, f"{path}: cannot open file: {error.strerror}", error, path) from error
 
 
 class _Counted:

@@ -10,7 +10,7 @@ from subwords.corpus.blocks import Block
 from subwords.corpus.read import kind_of_file, read_blocks
 from subwords.corpus.reading import Reading, Tally
 from subwords.corpus.source import Source, describe_value, files_and_texts
-from subwords.support.errors import CorpusError, InputError
+from subwords.support.errors import CorpusError, InputError, unreadable
 
 BY_FILE = "file"  # in place of the name of a column
 ROOM = 1 << 24  # bytes of text of all groups in memory
@@ -69,7 +69,12 @@ def _grouped_rows(
                 f"{path}: by={by!r} needs rows (JSON Lines, Parquet, Arrow), not a text file; "
                 'by="file" makes each file a group'
             )
-        if kind == "rows":
+        if kind == "csv":
+            from subwords.corpus.columns import csv_rows
+
+            for place, fields in csv_rows(path, reading, tally, LINES, on_bytes):
+                yield from _of_row(fields, place, by, reading, tally)
+        elif kind == "rows":
             yield from _of_lines(path, by, reading, on_bytes, tally)
         else:
             yield from _of_columns(path, kind, str(path), by, reading, tally)
@@ -130,7 +135,7 @@ def read_gold(path: Path) -> list[tuple[str, tuple[str, ...]]]:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise CorpusError(f"cannot read {path}: {error.strerror or error}") from None
+        raise unreadable(CorpusError, f"cannot read {path}: {error.strerror or error}", error) from None
     found = list[tuple[str, tuple[str, ...]]]()
     try:
         lines = data.decode().splitlines()

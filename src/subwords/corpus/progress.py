@@ -1,10 +1,11 @@
-"""A progress line on standard error, if it is a terminal."""
+"""A progress line on standard error, if it is a terminal; in a log, a line every half minute."""
 
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -23,6 +24,48 @@ class Progress:
     phase: Callable[[str, int, int], None] = lambda name, done, total: None
 
 
+EVERY = 30.0  # seconds between two lines of a log
+
+
+class _Log:
+    """Writes how far a long run is to standard error that is no terminal. Lines may be late, never wrong."""
+
+    def __init__(self, label: str, total: int | None, unit: str, done: int) -> None:
+        self._unit, self._told = unit, time.monotonic()
+        self._begin(label, total, done)
+
+    def _begin(self, label: str, total: int | None, done: int) -> None:
+        self._label, self._total, self._done, self._first, self._began = label, total, done, done, time.monotonic()
+
+    def advance(self, amount: int) -> None:
+        self._done += amount
+        self._tell()
+
+    def phase(self, name: str, done: int, total: int) -> None:
+        if name != self._label or done < self._done:
+            self._begin(name, total, done)
+        self._done, self._total = done, total
+        self._tell()
+
+    def _tell(self) -> None:
+        now = time.monotonic()
+        if now - self._told < EVERY or sys.stderr is None:
+            return
+        self._told = now
+        rate = (self._done - self._first) / max(now - self._began, 1e-9)
+        parts = [self._amount(self._done) + (f" of {self._amount(self._total)}" if self._total else "")]
+        parts += [f"{self._amount(int(rate))}/s"] if rate >= 1 else []
+        if self._total and rate > 0 and self._total > self._done:
+            left = int((self._total - self._done) / rate)
+            parts.append(f"{left // 3600}:{left // 60 % 60:02}:{left % 60:02} left")
+        with suppress(OSError, ValueError):  # a stream that is closed
+            sys.stderr.write(f"subwords: {self._label}: {', '.join(parts)}\n")
+            sys.stderr.flush()
+
+    def _amount(self, number: int) -> str:
+        return f"{number / 10**6:,.1f} MB" if self._unit == "bytes" else f"{number:,} {self._unit}"
+
+
 @contextmanager
 def progress(
     total: int | None,
@@ -34,8 +77,9 @@ def progress(
 ) -> Iterator[Progress]:
     """Show the progress towards `total` (None: unknown), the speed and the time left on standard error.
 
-    done: what was done before, by an earlier run; the speed does not count it. enabled=None: only if standard error is
-    a terminal. Rich is imported only to show it. When the block ends without an error, the line is set to 100 %.
+    done: what was done before, by an earlier run; the speed does not count it. enabled=None: if standard error is a
+    terminal; else a run of more than 30 seconds writes a line every 30 seconds. Rich is imported only to show a bar.
+    When the block ends without an error, the bar is set to 100 %.
 
     >>> with progress(1_000, "reading") as bar:
     ...     bar.advance(1_000)
@@ -43,7 +87,11 @@ def progress(
     check_choice("unit", unit, ("bytes", "tokens", "steps"))
     if enabled is not None:
         check_flag("progress", enabled)
-    if not (_watched() if enabled is None else enabled):
+    if enabled is None and not _watched():
+        log = _Log(label, total, unit, done)
+        yield Progress(log.advance, False, log.phase)
+        return
+    if enabled is False:
         yield Progress(lambda amount: None, shown=False)
         return
     import rich.console

@@ -13,19 +13,20 @@ from typing import Any, BinaryIO, Literal, cast
 import numpy as np
 
 from subwords.corpus.blocks import Block, before_character, chosen, invalid_place, line_ends, merged_ends, without
-from subwords.corpus.files import BOM, HEAD, TextStream, container, head_of, need_pyarrow, open_text
+from subwords.corpus.files import BOM, HEAD, POINTER, TextStream, container, head_of, need_pyarrow, open_text, way_out
 from subwords.corpus.reading import LONE_SURROGATE, Reading, Tally
 from subwords.corpus.source import (
     Source,
     describe_value,
     files_and_texts,
     is_stream,
+    names_csv,
     names_rows,
     names_table,
     names_text,
 )
 from subwords.support.checks import check_integer
-from subwords.support.errors import CorpusError, InputError
+from subwords.support.errors import CorpusError, InputError, unreadable
 from subwords.support.files import is_path
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -222,7 +223,7 @@ def block_of(data: bytes, ended: bool, name: str, offset: int, by_lines: bool) -
     return Block(data, ends, name, offset)
 
 
-FileKind = Literal["text", "rows", "parquet", "arrow"]
+FileKind = Literal["text", "rows", "csv", "parquet", "arrow"]
 
 _TABLES: dict[str | None, FileKind] = {"a Parquet file": "parquet", "an Arrow file": "arrow"}
 
@@ -240,10 +241,10 @@ def read_blocks(
 
     `source` is a file, a glob ("corpus/*.txt"; "**" for any depth), a folder (its visible files of rows at any depth,
     or if it has none, of text), an iterable of `pathlib.Path`, an iterable of str: the texts themselves, or of dicts
-    with such a text; an Arrow table or a dataset; an open binary file of text. Hazard: a str is a path, a list of str
-    is a list of texts.
+    with such a text; an Arrow column or table or a dataset; an open binary file of text. Hazard: a str is a path, a
+    list of str is a list of texts.
 
-    Files are text, JSON Lines, Parquet or Arrow; text and JSON Lines also compressed by gzip, zstd or bzip2. Each
+    Files are text, JSON Lines, CSV, Parquet or Arrow; the first three also compressed by gzip, zstd or bzip2. Each
     text file, row, or text of an iterable is a document, or each of its lines with its "\n", see `Reading`. Bytes stay
     unchanged: line ends are not translated. A byte order mark at the start of a file is skipped, and so are empty
     texts. `on_bytes` is called with the number of bytes just read (on disk; for texts, in UTF-8). threads: that
@@ -276,7 +277,7 @@ def read_blocks(
             chain.from_iterable(
                 read_corpus_file(path, reading, kind=kind, **how) for path, kind in zip(files, kinds, strict=True)
             ),
-            _Texts(reading, tally, block_size, on_bytes).blocks(texts),
+            IterableTexts(reading, tally, block_size, on_bytes).blocks(texts),
         )
     return chosen(blocks, reading, tally)
 
@@ -301,6 +302,11 @@ def read_corpus_file(
             from subwords.corpus.columns import json_blocks
 
             return _lines(json_blocks(path, reading, tally, size, on_bytes, part, threads), reading)
+        case "csv":
+            from subwords.corpus.columns import csv_texts
+
+            texts = csv_texts(path, reading, tally, size, on_bytes)
+            return IterableTexts(reading, tally, size, lambda _: None).blocks(texts)
         case "parquet":
             from subwords.corpus.columns import parquet_blocks
 
@@ -315,18 +321,21 @@ def kind_of_file(path: Path) -> FileKind:
     """Return how a file is read; CorpusError if it is binary. A pipe is not looked into."""
     if names_text(path) or not path.is_file():
         return "text"
+    if names_csv(path):
+        return "csv"
     rows = names_rows(path)
     if not rows:
         try:
             head = head_of(path)
         except OSError as error:
-            raise CorpusError(f"{path}: cannot open file: {error.strerror}") from error
-        if found := _TABLES.get(container(head)):
-            return found
+            raise unreadable(CorpusError, f"{path}: cannot open file: {error.strerror}", error, path) from error
+        if table := _TABLES.get(container(head)):
+            return table
         if names_table(path):
+            found = container(head)
+            way = way_out(POINTER) if found == POINTER else "rename it to .txt if it is text"
             raise CorpusError(
-                f"{path}: expected a Parquet or Arrow file, as its name says, found "
-                f"{container(head) or 'other content'}; rename it to .txt if it is text"
+                f"{path}: expected a Parquet or Arrow file, as its name says, found {found or 'other content'}; {way}"
             )
     # Binary files are refused at once, not after hours of counting.
     with open_text(path, expected="rows" if rows else "text") as opened:
@@ -352,7 +361,9 @@ def _lines(blocks: Iterator[Block], reading: Reading) -> Iterator[Block]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Texts:
+class IterableTexts:
+    """The texts of an iterable, or rows with a text each, and how they are read."""
+
     reading: Reading
     tally: Tally
     block_size: int

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.support.checks import encode_text
-from subwords.support.errors import CorpusError, InputError
+from subwords.support.errors import CorpusError, InputError, missing, unreadable
 from subwords.support.files import is_remote, names_place, place_of
 
 Source: TypeAlias = str | os.PathLike[str] | Iterable[str] | Iterable[os.PathLike[str]] | Mapping[bytes, int] | BinaryIO
@@ -28,6 +28,7 @@ _PACKED = r"(\.gz|\.zst|\.bz2)?\Z"
 _TEXT_NAME = re.compile(rf".\.(txt|text|md){_PACKED}", re.IGNORECASE | re.DOTALL)
 _ROWS_NAME = re.compile(rf".\.(jsonl|ndjson){_PACKED}", re.IGNORECASE | re.DOTALL)
 _MANGLED = re.compile(r"[a-z0-9]{2,}:/[^/]")  # pathlib.Path("s3://bucket") is s3:/bucket
+_CSV_NAME = re.compile(rf".\.(csv|tsv){_PACKED}", re.IGNORECASE | re.DOTALL)
 _TABLE_NAME = re.compile(r".\.(parquet|arrow)\Z", re.IGNORECASE | re.DOTALL)
 
 
@@ -45,10 +46,18 @@ def source_size(source: Source) -> int | None:
     try:
         stats = [path.stat() for path in files]
     except OSError as error:
-        raise CorpusError(f"{error.filename}: cannot read file: {error.strerror}") from error
+        raise unreadable(CorpusError, f"{error.filename}: cannot read file: {error.strerror}", error) from error
     if not files or not all(stat.S_ISREG(entry.st_mode) for entry in stats):
         return None
     return sum(entry.st_size for entry in stats)
+
+
+def check_there(source: object) -> None:
+    """Raise CorpusError for paths of a source that do not exist: more useful than an error of other options."""
+    if isinstance(source, str) or names_place(source):
+        files_and_texts(cast(str, source))
+    elif isinstance(source, list | tuple) and all(map(names_place, source)):
+        files_and_texts(source)
 
 
 def is_stream(source: object) -> TypeGuard[BinaryIO]:
@@ -100,7 +109,7 @@ def _files_at(source: str | os.PathLike[str]) -> list[Path]:
             return [path]
     except OSError as error:
         if error.errno != errno.ENAMETOOLONG:  # usually a text instead of a name: reported below
-            raise CorpusError(f"{name}: cannot read file or folder: {error.strerror}") from error
+            raise unreadable(CorpusError, f"{name}: cannot read file or folder: {error.strerror}", error) from error
     # Path.glob does not support absolute patterns.
     found = sorted(Path(match) for match in glob.glob(name, recursive=True))  # noqa: PTH207
     files = [match for match in found if not match.is_dir()]
@@ -109,7 +118,7 @@ def _files_at(source: str | os.PathLike[str]) -> list[Path]:
         hint = "; a str is a path; to pass a text, use a list: [text]" if isinstance(source, str) else ""
         if _MANGLED.match(name):
             hint = "; a URL is a str or a upath.UPath, not a pathlib.Path"
-        raise CorpusError(f"no file {what} {name!r:.300}{hint}")
+        raise missing(CorpusError, f"no file {what} {name!r:.300}{hint}", name)
     return files
 
 
@@ -136,10 +145,10 @@ def _objects_at(place: Any) -> list[Path]:
         if not files:
             place.check_bucket()
     except OSError as error:
-        raise CorpusError(f"{place}: cannot read file or folder: {error.strerror}") from error
+        raise unreadable(CorpusError, f"{place}: cannot read file or folder: {error.strerror}", error) from error
     if not files:
         what = "no object matches the glob" if glob.has_magic(str(place)) else "no such object or folder"
-        raise CorpusError(f"{place}: {what}: check the name")
+        raise missing(CorpusError, f"{place}: {what}: check the name", place)
     return files
 
 
@@ -148,13 +157,14 @@ def _corpus_of(files: list[Path], folder: Path) -> list[Path]:
     rows = sorted(path for path in files if (names_rows(path) or names_table(path)) and path.is_file())
     if rows:  # a dataset: texts beside it are about it
         return rows
-    files = sorted(path for path in files if names_text(path) and path.is_file())
-    if not files:
+    texts = sorted(path for path in files if names_text(path) and path.is_file())
+    found = texts or sorted(path for path in files if names_csv(path) and path.is_file())
+    if not found:
         raise CorpusError(
-            f"{folder}: no corpus in this folder: expected visible files at any depth, .txt, .text, .md, .jsonl or "
-            ".ndjson, also as .gz, .zst or .bz2, or .parquet or .arrow; select other files with a glob"
+            f"{folder}: no corpus in this folder: expected visible files at any depth, .txt, .text, .md, .jsonl, "
+            ".ndjson, .csv or .tsv, also as .gz, .zst or .bz2, or .parquet or .arrow; select other files with a glob"
         )
-    return files
+    return found
 
 
 def names_text(path: Path) -> bool:
@@ -165,6 +175,11 @@ def names_text(path: Path) -> bool:
 def names_rows(path: Path) -> bool:
     """Whether a file's name has a suffix of JSON Lines, plain or compressed."""
     return _ROWS_NAME.search(path.name) is not None
+
+
+def names_csv(path: Path) -> bool:
+    """Whether a file's name has the suffix of a table of text with a header, plain or compressed."""
+    return _CSV_NAME.search(path.name) is not None
 
 
 def names_table(path: Path) -> bool:

@@ -20,7 +20,7 @@ from subwords.kernels.named import encode_texts
 from subwords.kernels.plan_layout import FIELDS, CallPlan
 from subwords.spec.token_batch import TokenBatch
 from subwords.split.routes import NO_OFFSETS, WordChunk, gains_by_cuts
-from subwords.support.arrow import NUMBERS, ArrowArray, ArrowSchema, arrow_arrays, check_valid, copied
+from subwords.support.arrow import NUMBERS, ArrowArray, ArrowSchema, arrow_arrays, check_valid, child_of, copied
 from subwords.support.errors import InputError
 from subwords.support.memory import memory_at
 from subwords.support.names import distinct
@@ -281,6 +281,8 @@ def _places(schema: ArrowSchema, array: ArrowArray, done: int) -> Found:
     kind = bytes(schema.format or b"")
     if schema.dictionary:
         return _chosen(schema, array, done, kind)
+    if kind == b"+s" and schema.n_children == 1:
+        return _only_column(schema, array, done)
     if kind not in KINDS:
         if kind == b"+s":
             raise InputError('expected a column of texts, not a table: pass one column of it, such as table["text"]')
@@ -294,6 +296,16 @@ def _places(schema: ArrowSchema, array: ArrowArray, done: int) -> Found:
     width: np.dtype[Any] = np.dtype(KINDS[kind])
     offsets = copied((array.buffers[1] or 0) + first * width.itemsize, count + 1, width)
     return (array.buffers[2] or 0) + offsets[:-1], np.diff(offsets)
+
+
+def _only_column(schema: ArrowSchema, array: ArrowArray, done: int) -> Found:
+    """Return the places of texts in a table of one column."""
+    if not array.length:
+        return _places(child_of(schema), ArrowArray(), done)
+    check_valid(array, int(array.offset), int(array.length), done)
+    held = ArrowArray.from_buffer_copy(child_of(array))
+    held.offset, held.length = held.offset + array.offset, array.length
+    return _places(child_of(schema), held, done)
 
 
 def _chosen(schema: ArrowSchema, array: ArrowArray, done: int, kind: bytes) -> Found:

@@ -17,8 +17,8 @@ from subwords.kernels.stored import stored
 from subwords.spec.splitter import ENCODINGS, MODELS, Rule, encoding_named
 from subwords.spec.tokenizer import TokenizerSpec
 from subwords.support.checks import check_flag
-from subwords.support.errors import FormatError, InputError, SubwordsWarning
-from subwords.support.files import place_of
+from subwords.support.errors import FormatError, InputError, SubwordsError, SubwordsWarning, missing, unreadable
+from subwords.support.files import check_pointer, place_of
 from subwords.support.names import install_hint, nearest
 from subwords.support.value import digest_of
 
@@ -59,6 +59,7 @@ def kind_of(data: bytes, file: Path) -> Kind | None:
     >>> kind_of(b"IQ== 0\\n", Path("tokenizer.model")), kind_of(b'{"a": 0}', Path("vocab.json"))
     ('ranks', 'vocab.json')
     """
+    check_pointer(data, file)
     if _RANK_LINE.match(data):
         return "ranks"
     if data.startswith(b"#version") or _prefix(file, MERGES) is not None:
@@ -95,7 +96,7 @@ def kind_at(path: Path) -> Kind | Literal["folder"] | None:
         with path.open("rb") as file:
             return kind_of(file.read(_HEAD), path)
     except OSError as error:
-        raise FormatError(f"{path}: {error.strerror}; expected a tokenizer file or folder") from None
+        raise unreadable(FormatError, f"{path}: {error.strerror}; expected a tokenizer file or folder", error) from None
 
 
 _GZIP = b"\x1f\x8b"
@@ -189,12 +190,14 @@ def _read(
                     return gguf.read_gguf(stream, str(file))
                 data += stream.read()
             found = data, hashlib.sha256(data).digest()
+    except SubwordsError:  # some are an OSError, too
+        raise
     except OSError as error:
         if isinstance(path, str) and len(file.parts) == 1 and not file.suffix and not file.exists():
             known = f"; names are demo, {', '.join(ENCODINGS)}, those of OpenAI's models, and org/name of the Hub"
             hint = nearest(path, ["demo", *ENCODINGS, *MODELS]) or known
-            raise FormatError(f"no file, folder or name {path!r} here{hint}") from None
-        raise FormatError(f"{file}: {error.strerror}; expected a tokenizer file: {_KNOWN}") from None
+            raise missing(FormatError, f"no file, folder or name {path!r} here{hint}", path) from None
+        raise unreadable(FormatError, f"{file}: {error.strerror}; expected a tokenizer file: {_KNOWN}", error) from None
     spec = _read_bytes(*found, file, splitter, special_ids)
     if not beside:
         return spec
@@ -343,7 +346,7 @@ def _beside(file: Path, data: bytes, names: tuple[str, ...], *, is_one: bool) ->
         )
     if other is None:
         wanted = " or ".join(f"{before}{name}" for name in names)
-        raise FormatError(f"{file}: expected {wanted} in the same folder: BPE needs both files")
+        raise missing(FormatError, f"{file}: expected {wanted} in the same folder: BPE needs both files", wanted)
     try:
         return (data if is_one else other.read_bytes()), str(other)
     except OSError as error:
@@ -357,7 +360,8 @@ def _read_encoding(encoding: str, splitter: Rule | None, special_ids: Mapping[st
     file = tiktoken.cached_file(encoding)
     if file is None:
         looked = ", ".join(str(place.parent) for place in tiktoken.places_of(encoding))
-        raise FormatError(f"no rank file for {encoding} (looked in {looked}): {tiktoken.where_to_get(encoding)}")
+        message = f"no rank file for {encoding} (looked in {looked}): {tiktoken.where_to_get(encoding)}"
+        raise missing(FormatError, message, encoding)
     return tiktoken.read_encoding(file.read_bytes(), encoding, str(file))
 
 
@@ -414,10 +418,11 @@ def folder_of(name: str, *, revision: str | None = None, download: bool = False)
     found = _downloaded(name, revision, at) if download else _stored_folder(name, revision)
     if found is None:
         looked = ", ".join(map(str, [*own_folders(), *hub_caches()]))
-        raise FormatError(
+        message = (
             f"no file or folder {name} here, and no cache has {at} (looked in {looked}): load(..., download=True) "
             f"downloads its tokenizer files, and so does huggingface_hub's command: hf download {name}"
         )
+        raise missing(FormatError, message, name)
     if not any(next(found.glob(pattern), None) for pattern in FILES if pattern != BESIDE[-1]):
         hint = "it has none" if download else "load(..., download=True) downloads those that it has"
         raise FormatError(f"{found} has no tokenizer files of {at}: {hint}")

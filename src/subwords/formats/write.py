@@ -35,15 +35,15 @@ class SaveTarget:
 def target_of(path: str | PathLike[str]) -> SaveTarget:
     """Return what a path to write means; InputError for a name of no format that can be written.
 
-    A folder is a path that exists as one, or that ends in "/". The names vocab.json and merges.txt, or encoder.json and
-    vocab.bpe, mean both files.
+    A folder is a path that exists as one, that ends in "/" or that has no suffix. The names vocab.json and merges.txt,
+    or encoder.json and vocab.bpe, mean both files.
 
     >>> target_of("new/").kind, target_of("a.gguf").kind, target_of("merges.txt").kind
     ('folder', '.gguf', 'pair')
     """
     file = place_of(path, local=True)
     try:
-        if file.is_dir() or str(path).endswith(("/", os.sep)):
+        if file.is_dir() or str(path).endswith(("/", os.sep)) or not (file.suffix or file.exists()):
             return SaveTarget(file, "folder")
     except OSError as error:
         raise InputError(f"expected a file that can be written; {file}: {error.strerror}") from None
@@ -55,7 +55,7 @@ def target_of(path: str | PathLike[str]) -> SaveTarget:
     if kind not in _WRITTEN:
         raise InputError(
             f"expected a name ending in {', '.join(_WRITTEN)}, or vocab.json, merges.txt, or a folder (that exists, or "
-            f'a name that ends in "/"); not {file}'
+            f'a name that ends in "/" or has no suffix); not {file}'
         )
     return SaveTarget(file, kind)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from subwords import __version__
 from subwords.formats.json_node import Node, parse_json
 from subwords.models.families import family_of
-from subwords.support.errors import FormatError, InputError
+from subwords.support.errors import FormatError, InputError, unreadable
 from subwords.support.files import atomic_write, place_of
 from subwords.support.report import Report, Table
 from subwords.support.value import digest_of
@@ -190,7 +190,7 @@ def _read_lock(file: Path) -> Lock:
     try:
         data = file.read_bytes()
     except OSError as error:
-        raise FormatError(f"cannot read {file}: {error.strerror or error}") from None
+        raise unreadable(FormatError, f"cannot read {file}: {error.strerror or error}", error) from None
     top = parse_json(data, str(file))
     if (kind := top["format"]).value != LOCK_VERSION or isinstance(kind.value, bool):
         raise kind.wrong(f"format {LOCK_VERSION} of a lock file")

@@ -11,10 +11,11 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from subwords.corpus.columns import is_table
 from subwords.corpus.progress import progress as show_progress
 from subwords.corpus.read import read_blocks
 from subwords.corpus.reading import Reading, reading_of
-from subwords.corpus.source import Source, describe_value, files_and_texts, source_size
+from subwords.corpus.source import Source, describe_value, files_and_texts, is_stream, source_size
 from subwords.formats.read import kind_at
 from subwords.spec.splitter import ByteChars, Rule, Split
 from subwords.support.checks import check_choice
@@ -145,6 +146,8 @@ def comparison_texts(
     ['a\nb', 'c']
     """
     check_choice("errors", reading.errors, ("strict", "replace"))
+    if is_table(source) or is_stream(source):
+        return _of_files([source], reading, on_bytes)
     files, texts = files_and_texts(source)
     if files:
         return _of_files(files, reading, on_bytes)
@@ -152,11 +155,11 @@ def comparison_texts(
 
 
 def _of_files(
-    files: Iterable[Path], reading: Reading, on_bytes: Callable[[int], object] | None
+    files: Iterable[Source], reading: Reading, on_bytes: Callable[[int], object] | None
 ) -> Iterator[ComparedText]:
     for file in files:  # one by one: the same file may come twice
         line, character = 1, 0
-        for block in read_blocks([file], reading, block_size=_LONGEST, on_bytes=on_bytes):
+        for block in read_blocks(file, reading, block_size=_LONGEST, on_bytes=on_bytes):
             ends = block.ends.tolist()
             for start, stop in pairwise([0, *ends, *([] if ends[-1:] == [len(block.data)] else [len(block.data)])]):
                 text = block.data[start:stop].decode()

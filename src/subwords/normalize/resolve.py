@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 SplitterLike: TypeAlias = "str | Splitter | splitters.Step | Mapping[str, Any] | Sequence[SplitterLike] | None"
 NormalizerLike: TypeAlias = "str | Normalizer | normalizers.Step | Mapping[str, Any] | Sequence[NormalizerLike] | None"
+DecoderLike: TypeAlias = "str | Decoder | Mapping[str, Any] | None"
 
 
 class Changes(TypedDict, total=False):
@@ -35,7 +36,7 @@ class Changes(TypedDict, total=False):
     splitter: SplitterLike
     normalizer: NormalizerLike
     template: TemplateLike
-    decoder: Decoder | None
+    decoder: DecoderLike
     added_tokens: Sequence[AddedToken]
     roles: Mapping[str, str | int] | tuple[tuple[str, int], ...]
     chat_template: str | None
@@ -172,6 +173,22 @@ def _steps_of_rule(rule: Any) -> normalizers.Steps:
     )
 
 
+def decoder(value: DecoderLike) -> Decoder | None:
+    """Return the decoder of a name of `subwords.spec.decoder.NAMED`, or of a tokenizer.json (or its decoder)."""
+    if isinstance(value, str):
+        from subwords.spec.decoder import NAMED
+
+        if name := named(value, NAMED):
+            return NAMED[name]
+        raise InputError(f"expected a decoder's name ({', '.join(NAMED)}), not {value!r:.80}{nearest(value, NAMED)}")
+    if isinstance(value, Mapping):
+        from subwords.formats.hf.decoder import from_decoder
+        from subwords.formats.json_node import Node
+
+        return from_decoder(Node("", "decoder", value["decoder"] if "decoder" in value else dict(value)))
+    return value
+
+
 def change_spec(spec: TokenizerSpec, changes: Mapping[str, Any]) -> TokenizerSpec:
     """Return a changed spec, given the arguments of `Tokenizer.with_`.
 
@@ -182,16 +199,18 @@ def change_spec(spec: TokenizerSpec, changes: Mapping[str, Any]) -> TokenizerSpe
         fields["splitter"] = splitter(changes["splitter"]).rule
     if "normalizer" in changes:
         fields["normalizer"] = normalizer(changes["normalizer"]).steps
-    named: dict[str, Any] = {name: fields.pop(name) for name in ("template", "roles", "padding") if name in fields}
+    if "decoder" in changes:
+        fields["decoder"] = decoder(changes["decoder"])
+    others: dict[str, Any] = {name: fields.pop(name) for name in ("template", "roles", "padding") if name in fields}
     if spec.template is not None and getattr(changes.get("model"), "vocab", spec.model.vocab) != spec.model.vocab:
-        named.setdefault("template", spec.template)
-    if not named:
+        others.setdefault("template", spec.template)
+    if not others:
         return spec.with_(fields)
-    spec = spec.with_(fields | {name: () if name == "roles" else None for name in named})
-    if "template" in named:
+    spec = spec.with_(fields | {name: () if name == "roles" else None for name in others})
+    if "template" in others:
         from subwords.spec.template import template_of
 
-        named["template"] = template_of(named["template"], spec.index_of)
-    if "roles" in named:
-        named["roles"] = spec.roles_of(named["roles"])
-    return spec.with_(named)
+        others["template"] = template_of(others["template"], spec.index_of)
+    if "roles" in others:
+        others["roles"] = spec.roles_of(others["roles"])
+    return spec.with_(others)

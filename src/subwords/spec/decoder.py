@@ -195,6 +195,16 @@ def replaces_bytes(decoder: Decoder) -> bool:
     return False
 
 
+# "fuse" joins tokens with nothing between, "spaces" with spaces, as HF does for a file without a decoder.
+NAMED: dict[str, Decoder] = {
+    "fuse": ByteDecoder(byte_level=False),
+    "byte-level": ByteDecoder(),
+    "spaces": SpaceDecoder(),
+    "wordpiece": WordPieceDecoder(),
+    "metaspace": Metaspace(),
+}
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Decoders for tokenizers whose normalizer or splitter writes spaces as U+2581.
 

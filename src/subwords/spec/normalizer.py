@@ -137,6 +137,7 @@ _WHITESPACE = decompress(
 )
 
 # "sentencepiece" applies no normal form: for the charsmaps of T5 and others, load one of their files.
+# "sentencepiece-unchanged" only writes spaces as U+2581, and one before the text, as Llama's and Mistral's models do.
 # "bert-uncased" is the normalizer of bert-base-uncased and -chinese, "bert-cased" that of bert-base-cased.
 NAMED: dict[str, Steps] = {
     "none": (),
@@ -151,6 +152,7 @@ NAMED: dict[str, Steps] = {
     "strip-accents": (Form("NFD"), StripAccents()),
     "strip": (Strip(),),
     "sentencepiece": (SentencePiece(_WHITESPACE),),
+    "sentencepiece-unchanged": (SentencePiece(remove_extra_whitespaces=False),),
 }
 
 # "sentencepiece" in HF's steps: the text is always the same, but the origins are HF's.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, TypeVar, overload
 
@@ -97,6 +97,17 @@ class Template:
             tuple([index for piece in part if isinstance(piece, Inserted) for index in piece.ids]) for part in parts
         )
         return before, after
+
+    def renamed(self, names: Mapping[str, str]) -> Template:
+        """Return the template with other names of tokens, by their old ones."""
+
+        def name(piece: Piece) -> Piece:
+            if isinstance(piece, Slot):
+                return piece
+            tokens = tuple(names.get(token, token) for token in piece.tokens)
+            return replace(piece, name=names.get(piece.name, piece.name), tokens=tokens)
+
+        return replace(self, single=tuple(map(name, self.single)), pair=tuple(map(name, self.pair)))
 
     def resolved(self, index_of: Callable[[str], int | None]) -> Template:
         """Return the template with the ids that its tokens have in a tokenizer; InputError for a missing token.

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, get_args
 
+import numpy as np
+
 from subwords.spec import splitter as splitters
 from subwords.spec.added_token import AddedToken, check_added_tokens, checked_roles, roles_by_name
 from subwords.spec.model import Model
@@ -276,7 +278,53 @@ class TokenizerSpec(Value):
         known = list(self.__dataclass_fields__)
         if unknown := sorted(changes.keys() - known):
             raise InputError(f"unknown field {unknown[0]!r:.60} of a tokenizer; the fields are {', '.join(known)}")
+        if "added_tokens" in changes and "model" not in changes:
+            changes = self._renamed(check_added_tokens(changes["added_tokens"]), changes)
         return replace(self, **changes)
+
+    def _renamed(self, added: tuple[AddedToken, ...], changes: Mapping[str, Any]) -> dict[str, Any]:
+        """Return changes in which added tokens with other texts keep their ids, wherever their old texts stand."""
+        old = {token.id: token.content for token in self.added_tokens}
+        texts = {token.id: token.content for token in added if old.get(token.id, token.content) != token.content}
+        fields: dict[str, Any] = {**changes, "added_tokens": added}
+        if not texts:
+            return fields
+        tokens = list(self.model.vocab)
+        for index, text in texts.items():
+            self._check_renamed(index, text, texts, checks_chat="chat_template" not in changes)
+            tokens[index] = text.encode()
+        names = {old[index]: text for index, text in texts.items()}
+        model = self.model.rearranged(tokens, np.arange(len(tokens)), {})
+        fields |= {"model": model, "foreign": replace(self.foreign, sentencepiece=None)}
+        if not self.roles and "roles" not in changes:
+            # A new text may have the name of a role; a role that was known by the old text stays.
+            fields["roles"] = tuple((dict(roles_by_name(added)) | dict(roles_by_name(self.added_tokens))).items())
+        if self.template is not None and "template" not in changes:
+            fields["template"] = self.template.renamed(names)
+        if self.padding is not None and "padding" not in changes:
+            token = self.padding.pad_token
+            fields["padding"] = replace(self.padding, pad_token=names.get(token, token))
+        return fields
+
+    def _check_renamed(self, index: int, text: str, texts: Mapping[int, str], *, checks_chat: bool) -> None:
+        """Raise InputError unless an added token can have another text."""
+        quoted = f"{self.spelling_of(index)!r:.60} (id {index})"
+        if (
+            index not in self.model.special_ids | self.model.user_ids
+            or (self.model.ranked_merges[:, 1:] == index).any()
+        ):
+            raise InputError(f"cannot rename {quoted}: it is also a token that the model makes of text")
+        held = self.index_of(text)
+        if held is not None and held not in texts:
+            raise InputError(f"cannot rename {quoted}: the vocabulary has {text!r:.60} already, with the id {held}")
+        if checks_chat and (name := self.names_in_chat(self.spelling_of(index))):
+            raise InputError(
+                f"cannot rename {quoted}: the chat template {name!r:.60} writes it; pass another chat_template, too"
+            )
+
+    def names_in_chat(self, text: str) -> str | None:
+        """Return the name of a chat template that holds a text, None if none does."""
+        return next((name for name, template in chat_templates_of(self).items() if text in template), None)
 
 
 def _check_steps(name: str, steps: object, kinds: tuple[type, ...]) -> None:

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from subwords.study.checks import NOT_UTF8, Subject, check_reach
 from subwords.study.findings import Finding, Findings, by_severity
 from subwords.support.checks import as_list
-from subwords.support.errors import FormatError, InputError
-from subwords.support.files import place_of
+from subwords.support.errors import FormatError, InputError, unreadable
+from subwords.support.files import check_pointer, place_of
 from subwords.support.names import install_hint
 from subwords.support.report import Table
 from subwords.tokenizer import tokenizer_of
@@ -296,11 +296,17 @@ def _place_and_tensor(value: str | PathLike[str]) -> tuple[Path, str | None]:
     return Path(name), tensor
 
 
+def _check_pointer(path: Path) -> None:
+    with path.open("rb") as file:
+        check_pointer(file.read(32), path)
+
+
 def _npy(path: Path) -> NDArray[Any]:
     try:
+        _check_pointer(path)
         found: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
     except OSError as error:
-        raise FormatError(f"cannot read {path}: {error.strerror or error}") from None
+        raise unreadable(FormatError, f"cannot read {path}: {error.strerror or error}", error) from None
     except ValueError as error:
         raise FormatError(f"{path}: expected an .npy file of numbers: {error!s:.100}") from None
     return found
@@ -319,12 +325,14 @@ def _of_safetensors(path: Path, tensor: str | None, name: str, size: int) -> _Ma
     found = dict[str, tuple[Any, tuple[int, ...]]]()
     try:
         for file in files:
+            _check_pointer(file)
             opened: Any = safe_open(file, "np")
             for key in opened.keys():  # noqa: SIM118  # it is no mapping
                 rows = opened.get_slice(key)
                 found[key] = rows, tuple(rows.get_shape())
     except (OSError, SafetensorError) as error:
-        raise FormatError(f"cannot read {path}: expected .npy or .safetensors: {error!s:.100}") from None
+        message = f"cannot read {path}: expected .npy or .safetensors: {error!s:.100}"
+        raise unreadable(FormatError, message, error if isinstance(error, OSError) else OSError(), path) from None
     fitting = [key for key, (_, shape) in found.items() if len(shape) == 2 and shape[0] >= size]
     if tensor is None:
         usual = [key for key in fitting if key.removesuffix(".weight").split(".")[-1] in NAMES[name]]

@@ -6,6 +6,7 @@ A message states what was expected, what came, where, and what to do if that is 
 from __future__ import annotations
 
 import _thread
+import errno
 import sys
 
 
@@ -27,6 +28,42 @@ class CorpusError(SubwordsError):
 
 class FormatError(SubwordsError):
     """A tokenizer or counts file with damaged or unsupported content."""
+
+
+class _MissingFile(FileNotFoundError):  # noqa: N818
+    __str__ = Exception.__str__  # that of OSError shows the number of the error
+
+
+class MissingArgument(InputError, _MissingFile):  # noqa: N818
+    """A file that is not there, where an InputError is documented."""
+
+
+class MissingCorpus(CorpusError, _MissingFile):  # noqa: N818
+    """A corpus that is not there."""
+
+
+class MissingFile(FormatError, _MissingFile):  # noqa: N818
+    """A tokenizer file, or another one that is read, that is not there."""
+
+
+def missing(kind: type[SubwordsError], message: str, path: object) -> SubwordsError:
+    """Return an error of a kind that is also a FileNotFoundError, for a file that is not there."""
+    kinds: dict[type[SubwordsError], type[OSError]] = {
+        InputError: MissingArgument,
+        CorpusError: MissingCorpus,
+        FormatError: MissingFile,
+    }
+    found = kinds[kind](message)
+    found.errno, found.filename = errno.ENOENT, str(path)
+    assert isinstance(found, SubwordsError)
+    return found
+
+
+def unreadable(kind: type[SubwordsError], message: str, error: OSError, path: object = None) -> SubwordsError:
+    """Return an error of a kind for a file that cannot be read."""
+    if isinstance(error, FileNotFoundError):
+        return missing(kind, message, error.filename if path is None else path)
+    return kind(message)
 
 
 class TrainingError(SubwordsError):

@@ -15,7 +15,7 @@ from os import PathLike
 from pathlib import Path
 from typing import IO, Any, Literal, NamedTuple, cast, overload
 
-from subwords.support.errors import InputError
+from subwords.support.errors import FormatError, InputError, SubwordsError
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Remote: a file or folder of an object store (s3://, gs://, ..., by universal-pathlib and fsspec), used like a path.
@@ -406,8 +406,19 @@ def place_of(path: str | PathLike[str], name: str = "", *, local: bool = False) 
     return found
 
 
+_POINTER = b"version https://git-lfs"
+
+
+def check_pointer(head: bytes, name: object) -> None:
+    """Raise FormatError for a file that begins like a pointer of Git LFS, which stands for the file."""
+    if head.startswith(_POINTER):
+        raise FormatError(f"{name}: found a Git LFS pointer instead of the file; fetch the file itself: git lfs pull")
+
+
 @overload
 def atomic_write(path: str | PathLike[str], mode: Literal["wb"] = "wb") -> AbstractContextManager[IO[bytes]]: ...
+
+
 @overload
 def atomic_write(path: str | PathLike[str], mode: Literal["w"]) -> AbstractContextManager[IO[str]]: ...
 def atomic_write(path: str | PathLike[str], mode: Literal["wb", "w"] = "wb") -> AbstractContextManager[IO[Any]]:
@@ -474,8 +485,9 @@ def _write_stream(path: Path, mode: str, options: dict[str, Any]) -> Iterator[IO
             with suppress(OSError):  # a file system that is read-only, or gone
                 temporary.unlink(missing_ok=True)
         # An error of this write names no file or one of these; any other error comes from the caller's block.
-        if isinstance(error, OSError) and str(error.filename) in ("None", str(path), str(temporary)):
-            raise InputError(f"cannot write file {path}: {error.strerror}") from None
+        ours = isinstance(error, OSError) and not isinstance(error, SubwordsError)
+        if ours and str(getattr(error, "filename", None)) in ("None", str(path), str(temporary)):
+            raise InputError(f"cannot write file {path}: {getattr(error, 'strerror', error)}") from None
         raise
     finally:
         if lock > 0:

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from subwords.spec.token_batch import TokenBlock
 from subwords.support.checks import check_choice
-from subwords.support.errors import FormatError, InputError
-from subwords.support.files import atomic_write, is_remote, local_copy
+from subwords.support.errors import FormatError, InputError, unreadable
+from subwords.support.files import atomic_write, check_pointer, is_remote, local_copy
 from subwords.support.names import install_hint
 from subwords.tokens.manifest import Contents
 from subwords.tokens.token_file import Append, Bounds, MappedFile, Sums, TokenFile, TokenFormat, by_offsets, mapped
@@ -96,7 +96,7 @@ def _read_parquet(path: Path, dtype: np.dtype[Any] | None) -> TokenFile:
     try:
         file = pyarrow.parquet.ParquetFile(path, memory_map=True)
     except OSError as error:
-        raise InputError(f"cannot read file {path}: {error.strerror or error}") from None
+        raise unreadable(InputError, f"cannot read file {path}: {error.strerror or error}", error, path) from None
     except (pyarrow.ArrowException, UnicodeDecodeError) as error:  # of the names of columns
         raise FormatError(f"{path}: expected a Parquet file: {error}") from None
     return _ParquetFile(path, file, dtype)
@@ -321,7 +321,7 @@ def mapped_npy(path: Path) -> NDArray[Any]:
     try:
         found = np.load(path, mmap_mode="r", allow_pickle=False)
     except OSError as error:
-        raise InputError(f"cannot read file {path}: {error.strerror}") from None
+        raise unreadable(InputError, f"cannot read file {path}: {error.strerror}", error, path) from None
     except Exception as error:  # NumPy evaluates a header as Python does: a hostile one raises anything
         raise FormatError(f"{path}: expected a NumPy file: {error}") from None
     if not isinstance(found, np.ndarray) or found.ndim != 1 or found.dtype.kind not in "iu":
@@ -351,7 +351,7 @@ def npy_blocks(path: Path) -> Iterator[TokenBlock]:
             with local_copy(path) as ids, local_copy(offsets_path(path)) as offsets:
                 yield from _npy_blocks(ids, offsets)
         except OSError as error:
-            raise InputError(f"cannot read file {path}: {error.strerror or error}") from error
+            raise unreadable(InputError, f"cannot read file {path}: {error.strerror or error}", error, path) from error
         return
     yield from _npy_blocks(path, offsets_path(path))
 
@@ -498,7 +498,7 @@ def _read_megatron(path: Path, dtype: np.dtype[Any] | None) -> TokenFile:
         with index.open("rb") as stream:
             head = stream.read(HEADER.size)
     except OSError as error:
-        raise InputError(f"cannot read file {index}: {error.strerror}") from None
+        raise unreadable(InputError, f"cannot read file {index}: {error.strerror}", error, index) from None
     if len(head) < HEADER.size or not head.startswith(MAGIC):
         raise FormatError(f"{index}: expected an index of Megatron, which begins with MMIDIDX")
     _, version, code, sequences, documents = HEADER.unpack(head)
@@ -593,7 +593,7 @@ def _size_of_an_id(path: Path, total: int) -> int:
     try:
         size = path.stat().st_size
     except OSError as error:
-        raise InputError(f"cannot read file {path}: {error.strerror}") from None
+        raise unreadable(InputError, f"cannot read file {path}: {error.strerror}", error, path) from None
     return 4 if total and size == 4 * total else 2
 
 
@@ -681,9 +681,11 @@ def format_of(path: Path) -> TokenFormat:
     """Return the format of an existing file, by its content and the files beside it."""
     try:
         with path.open("rb") as stream:
-            head = stream.read(8)
+            head = stream.read(32)
     except OSError as error:
-        raise InputError(f"cannot read file {path}: {error.strerror}") from None
+        raise unreadable(InputError, f"cannot read file {path}: {error.strerror}", error, path) from None
+    check_pointer(head, path)
+    head = head[:8]
     if head.startswith(b"\x93NUMPY"):
         return NPY
     if head.startswith(b"PAR1"):

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from subwords.support.errors import FormatError, InputError
-from subwords.support.files import atomic_write, is_remote
+from subwords.support.errors import FormatError, InputError, unreadable
+from subwords.support.files import atomic_write, check_pointer, is_remote
 from subwords.support.report import Report, Table
 
 VERSION = 1
@@ -114,9 +114,11 @@ def write_manifest(path: Path, manifest: Manifest) -> None:
 def read_manifest(path: Path) -> Manifest:
     """Return a manifest; FormatError unless it is one."""
     try:
-        found: Any = json.loads(path.read_bytes())
+        data = path.read_bytes()
+        check_pointer(data, path)
+        found: Any = json.loads(data)
     except OSError as error:
-        raise InputError(f"cannot read file {path}: {error.strerror}") from None
+        raise unreadable(InputError, f"cannot read file {path}: {error.strerror}", error, path) from None
     except (ValueError, RecursionError) as error:
         raise FormatError(f"{path}: expected the manifest of token files as JSON: {error}") from None
     try:
@@ -175,6 +177,6 @@ def read_mark(path: Path) -> dict[str, Any] | None:
         found = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError) as error:
         if is_remote(path) and isinstance(error, OSError) and not isinstance(error, FileNotFoundError):
-            raise InputError(f"cannot read file {path}: {error.strerror}") from error
+            raise unreadable(InputError, f"cannot read file {path}: {error.strerror}", error, path) from error
         return None
     return found if isinstance(found, dict) else None

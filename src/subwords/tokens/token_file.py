@@ -13,7 +13,7 @@ from typing import Any, SupportsIndex, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.support.errors import FormatError, InputError
+from subwords.support.errors import FormatError, InputError, unreadable
 
 # Where document i begins and ends in the ids.
 Bounds = Callable[[int], tuple[int, int]]
@@ -144,7 +144,7 @@ def mapped(path: Path, dtype: Any, *, offset: int = 0, count: int | None = None)
     try:
         size = path.stat().st_size - offset
     except OSError as error:
-        raise InputError(f"cannot read file {path}: {error.strerror}") from None
+        raise unreadable(InputError, f"cannot read file {path}: {error.strerror}", error, path) from None
     if count is None:
         if size < 0 or size % kind.itemsize:
             raise FormatError(f"{path}: expected numbers of {kind.itemsize} bytes ({kind}), found {size} bytes")
@@ -158,7 +158,7 @@ def mapped(path: Path, dtype: Any, *, offset: int = 0, count: int | None = None)
     try:
         return np.memmap(path, kind, "r", offset, (count,))
     except OSError as error:
-        raise InputError(f"cannot read file {path}: {error.strerror}") from None
+        raise unreadable(InputError, f"cannot read file {path}: {error.strerror}", error, path) from None
 
 
 # ---------------------------------------------------------------------------------------------------------------------

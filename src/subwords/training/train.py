@@ -13,15 +13,18 @@ import numpy as np
 from subwords.corpus.counts import WordCounts
 from subwords.corpus.progress import progress as progress_line
 from subwords.corpus.reading import Reading
+from subwords.corpus.source import check_there
 from subwords.models.families import ALGORITHMS, Family, family_named, family_of
 from subwords.models.wordpiece.model import MAX_CHARS
 from subwords.models.wordpiece.train import characters_of
 from subwords.normalize.normalizer import Normalizer
 from subwords.normalize.resolve import Changes, NormalizerLike, SplitterLike
 from subwords.normalize.resolve import splitter as make_splitter
+from subwords.spec.decoder import writes_spaces
 from subwords.spec.model import Model
+from subwords.spec.splitter import SPACE, kept_whole
 from subwords.support.checks import bytes_of, check_strings, check_token
-from subwords.support.errors import InputError, SubwordsWarning, TrainingError
+from subwords.support.errors import InputError, SubwordsError, SubwordsWarning, TrainingError
 from subwords.support.memory import room_of
 from subwords.support.names import nearest
 from subwords.support.threads import thread_count
@@ -199,6 +202,37 @@ class Marks:
         return (
             f"marks are lost: the default normalizer removes {lost} for {self._letters} letters of a sample ({names}, "
             f'...), and text does not come back with them; normalizer="bert-cased" keeps them'
+        )
+
+
+MOST_LOST = 0.25  # share of spaces and tabs: code has 50 % in indentation, prose mostly below 20 %
+
+
+class Whitespace:
+    """Called with the text of a corpus, block by block; counts the spaces and tabs that do not come back, in a sample.
+
+    Line feeds are not counted: prose has them too, and does not mind if they become spaces.
+    """
+
+    def __init__(self, normalizer: Normalizer) -> None:
+        self._normalizer = normalizer
+        self._all, self._lost = 0, 0
+
+    def __call__(self, data: bytes) -> None:
+        """Look at the beginning of a block."""
+        text = data[:LOOK].decode("utf-8", "ignore").replace("\n", "|")
+        before = Counter(filter(str.isspace, text))
+        after = Counter(filter(str.isspace, self._normalizer.normalize(text).replace(SPACE, " ")))
+        self._all, self._lost = self._all + before.total(), self._lost + (before - after).total()
+
+    def warning(self) -> str | None:
+        """Return what to say of the whitespace, or None if little is lost."""
+        if self._lost <= MOST_LOST * self._all:
+            return None
+        return (
+            f"whitespace is lost: the normalizer removes {self._lost / self._all:.0%} of the spaces and tabs of a "
+            "sample, and makes spaces of line feeds: text does not come back with them; "
+            'normalizer="sentencepiece-unchanged" keeps them'
         )
 
 
@@ -394,13 +428,21 @@ def train(
     >>> subwords.train(["hug hugs hugging"] * 9, algorithm="wordpiece", vocab_size=16).tokenize("Hugs")
     ['hug', '##s']
     """
-    settings = family_settings(algorithm, {**options, "vocab_size": vocab_size, "special_tokens": special_tokens})
+    try:
+        settings = family_settings(algorithm, {**options, "vocab_size": vocab_size, "special_tokens": special_tokens})
+    except SubwordsError:
+        check_there(source)
+        raise
     rules = splitting_rules(algorithm, settings, splitter, normalizer)
     family = family_named(algorithm)
     if roles is not None or not _is_auto(template):  # tokens that do not exist are an error before the training
         _finished(Tokenizer(family.assemble(family.untrained(settings), settings, *rules[:2])), template, roles)
     threads, most = thread_count(threads), None if memory is None else bytes_of(memory)
-    marks = Marks(rules.normalizer) if _is_auto(normalizer) and rules.normalizer is not None else None
+    looks = list[Marks | Whitespace]()
+    if rules.normalizer is not None and _is_auto(normalizer):
+        looks.append(Marks(rules.normalizer))
+    if rules.normalizer is not None and writes_spaces(rules.splitter.rule, rules.normalizer.steps):
+        looks.append(Whitespace(rules.normalizer))
     counts = counts_of(
         source,
         rules,
@@ -409,12 +451,14 @@ def train(
         memory=most,
         threads=threads,
         progress=progress,
-        on_block=marks,
+        on_block=lambda data: [look(data) for look in looks],
     )
     if counts is not source:
         _warn_of_whitespace(counts)
-    if marks is not None and (warning := marks.warning()):
-        warnings.warn(warning, SubwordsWarning, stacklevel=2)
+    _warn_of_users(rules)
+    for look in looks:
+        if warning := look.warning():
+            warnings.warn(warning, SubwordsWarning, stacklevel=2)
     if min_documents is not None:
         counts = counts.at_least(documents=min_documents)
         if not len(counts):
@@ -436,6 +480,22 @@ def train(
 def _warn_of_whitespace(counts: WordCounts) -> None:
     if len(counts.data) < FEW and not counts.data.tobytes().decode("utf-8", "replace").replace("\u2581", " ").strip():
         warnings.warn("the corpus has whitespace only: check the source", SubwordsWarning, stacklevel=3)
+
+
+def _warn_of_users(rules: WordRules) -> None:
+    """Warn of user-defined pieces that no text yields, because the normalizer changes them before the model."""
+    _, steps = kept_whole(rules.user_defined, (), rules.normalizer.steps if rules.normalizer else ())
+    normalizer = Normalizer(steps)
+    texts = [(piece, normalizer.normalize(f"a {piece} a")) for piece in rules.user_defined]
+    changed = [piece for piece, text in texts if piece not in text]
+    if changed:
+        shown = ", ".join(map(repr, changed[:5])) + (", ..." if len(changed) > 5 else "")
+        warnings.warn(
+            f"the normalizer changes user-defined pieces, so no text yields them: {shown}. Write them as "
+            "subwords.normalizer(...).normalize leaves them, or leave out the step that changes them",
+            SubwordsWarning,
+            stacklevel=3,  # the line that calls train
+        )
 
 
 def _finished(tok: Tokenizer, template: TemplateLike | Literal["auto"], roles: Mapping[str, str] | None) -> Tokenizer:

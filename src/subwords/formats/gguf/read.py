@@ -437,7 +437,11 @@ def _template(data: Metadata, tokens: _Tokens, defaults: tuple[bool, bool]) -> T
     for role, on in zip(("bos", "eos"), flags, strict=True):
         index = tokens.roles.get(role)
         if on and (index is None or not tokens.texts[index]):
-            raise data.wrong(f"{PREFIX}add_{role}_token", f"{ROLES[role]} with it", "no such key")
+            key = f"{PREFIX}add_{role}_token"
+            if key not in data:
+                pre = data.text(f"{PREFIX}pre") or "this model"
+                raise data.wrong(ROLES[role], f"an id, because {pre} adds {role} unless {key} is false", "no such key")
+            raise data.wrong(key, f"{ROLES[role]} with it", "no such key")
         ends.append((index, tokens.texts[index]) if on and index is not None else None)
     framed: list[Piece] = []
     for slot in (Slot("A"), Slot("B", 1)):

@@ -51,11 +51,14 @@ class Written(NamedTuple):
 
 
 class TemplateInputError(InputError):
-    """What is wrong with a template, or with a conversation for it. line: of the template; None if it is unknown."""
+    """What is wrong with a template, or with a conversation for it.
 
-    def __init__(self, message: str, line: int | None = None) -> None:
+    line: of the template; None if it is unknown. stopped: by a limit.
+    """
+
+    def __init__(self, message: str, line: int | None = None, *, stopped: bool = False) -> None:
         super().__init__(message)
-        self.line = line
+        self.line, self.stopped = line, stopped
 
 
 class ChatTemplate:
@@ -133,7 +136,8 @@ class ChatTemplate:
                 line = self._template.get_corresponding_lineno(trace.tb_lineno)
             trace = trace.tb_next
         where = "" if line is None else f", line {line},"
-        return TemplateInputError(f"the chat template{where} {told:.{MOST_TOLD}}", line)
+        stopped = isinstance(error, LimitError | RecursionError)
+        return TemplateInputError(f"the chat template{where} {told:.{MOST_TOLD}}", line, stopped=stopped)
 
 
 def _written_of(first: int, pieces: Iterable[Written]) -> bool:

@@ -385,7 +385,7 @@ class Tokenizer(metaclass=WithHints):
         self, text: Input, *, special: SpecialPolicy = TEXT, template: bool = False
     ) -> int: ...
     @overload
-    def count_tokens(self, text: Sequence[Mapping[str, Any]]) -> int: ...
+    def count_tokens(self, text: Sequence[Mapping[str, Any]], **options: Any) -> int: ...
     @overload
     def count_tokens(
         self,
@@ -395,21 +395,22 @@ class Tokenizer(metaclass=WithHints):
         template: bool = False,
     ) -> NDArray[np.int64]: ...
     def count_tokens(
-        self, text: Any, *, special: SpecialPolicy = TEXT, template: bool = False
+        self, text: Any, *, special: SpecialPolicy = TEXT, template: bool = False, **options: Any
     ) -> int | NDArray[np.int64]:
         """Return how many ids a text has, or of a list or a column of texts, how many each has, as an int64 array.
 
-        It is the length of what `encode` returns. A list of messages (dicts) counts as `chat(messages).ids` does; take
-        these for other options of `chat`. Columns of Arrow are read in place, and other threads run meanwhile.
+        It is the length of what `encode` returns. A list of messages (dicts) counts as `chat(messages, **options)` has
+        ids: tools, documents, prompt, variables of the template. Texts have no such options: they raise InputError.
+        Columns of Arrow are read in place, and other threads run meanwhile.
 
         >>> import subwords
         >>> tok = subwords.train(["ab ab"], vocab_size=257)
         >>> tok.count_tokens("ab ab"), tok.count_tokens(["ab ab", "", "ab"]).tolist()
         (3, [3, 0, 1])
         """
-        if special is TEXT and template is False and (count := self._fast_count(text)) is not None:
+        if special is TEXT and template is False and not options and (count := self._fast_count(text)) is not None:
             return count
-        if isinstance(special, str) and type(template) is bool:
+        if isinstance(special, str) and type(template) is bool and not options:
             paths = self._framed_paths if template else self._fast_paths
             if (count := paths[special].count(text)) is not None:
                 return count
@@ -418,7 +419,9 @@ class Tokenizer(metaclass=WithHints):
         if isinstance(text, list) and text and isinstance(text[0], Mapping):
             if special is not TEXT or template is not False:
                 raise InputError("special and template are those of the chat template: count messages without them")
-            return len(self.chat(text).ids)
+            return len(self.chat(text, **options).ids)
+        if options:
+            raise InputError(f"{min(options)} is an option of `chat`: expected a list of messages, not texts")
         if not is_one_text(text):
             batch = self.encode_batch(text, special=special, template=template)
             import numpy as np

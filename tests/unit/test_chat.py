@@ -224,7 +224,7 @@ def test_the_template_of_a_chat_is_told() -> None:
         ("\n{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "line 2, is stopped: its calls"),
         (
             "{% set n = namespace(x='') %}\n{% for a in range(99999) %}{% set n.x = n.x ~ '<|x|>' ~ n.y %}{% endfor %}",
-            "line 2, is stopped: it makes strings of more than",
+            "line 2, is stopped: it makes or reads more than",
         ),
         ("\n\n{% for %}", "invalid chat template, line 3: "),
     ],

@@ -381,6 +381,7 @@ def chat(chatter: Chatter, messages: object, options: Options, *, prompt: bool |
     if prompt is not None:
         check_flag("prompt", prompt)
     if resume is None:
+        chatter.check_prompt(options, prompt=prompt is None or prompt)
         return Chat(chatter.conversation(messages, options, prompt=prompt is None or prompt))
     if prompt:
         raise InputError("expected prompt=True or resume=, not both: one begins a message, the other goes on with it")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
@@ -14,11 +16,11 @@ from numpy.typing import NDArray
 from subwords.chat.assistant import ASSISTANT, End, Reply, Start, generation_prompt, reply_of
 from subwords.chat.owned_text import Record
 from subwords.chat.pieces import Control, Rendering, Spans
-from subwords.chat.plain import listed, messages_of, variables_of
-from subwords.chat.template import MOST_KEPT, ChatTemplate, template_of
+from subwords.chat.plain import listed, messages_of, other_shapes, variables_of
+from subwords.chat.template import MOST_KEPT, ChatTemplate, TemplateInputError, template_of
 from subwords.spec.added_token import AddedToken, Special, Text
 from subwords.spec.tokenizer import chat_templates_of
-from subwords.support.errors import InputError
+from subwords.support.errors import InputError, SubwordsWarning
 from subwords.support.names import nearest
 from subwords.tokenizer import Tokenizer, engine_of
 
@@ -59,6 +61,7 @@ class Chatter:
         contents = {token.id: token.content for token in spec.added_tokens}
         self.roles: dict[str, str] = {role: contents[index] for role, index in tok.roles.items() if index in contents}
         self._control: dict[str, Control] = {}
+        self._faults: dict[str, str | None] = {}  # of the generation prompt, by template
 
     def options(
         self,
@@ -117,6 +120,7 @@ class Chatter:
                 ]
             if len(self._control) >= MOST_KEPT:
                 self._control.clear()
+                self._faults.clear()
             control = Control(tokens, self._told(), self._refused(tokens, template), self._unknown)
             self._control[template.source] = control
             return control
@@ -163,17 +167,20 @@ class Chatter:
         self, messages: Sequence[Record], options: Options, *, prompt: bool, stop: int | None = None, first: int = 0
     ) -> Rendering:
         """Return the text of messages; stop: where it ends. first: the first message whose text is needed."""
-        pieces = options.template.pieces(
-            {
-                **options.variables,
-                "messages": [*messages],
-                "tools": options.tools,
-                "documents": options.documents,
-                "add_generation_prompt": prompt,
-            },
-            first,
-        )
-        rendering = Rendering(pieces, options.control, stop)
+        variables = {
+            **options.variables,
+            "messages": [*messages],
+            "tools": options.tools,
+            "documents": options.documents,
+            "add_generation_prompt": prompt,
+        }
+        try:
+            rendering = Rendering(options.template.pieces(variables, first), options.control, stop)
+        except TemplateInputError as error:
+            advice = None if error.stopped else self._advice(messages, variables, options.template)
+            if advice is None:
+                raise
+            raise TemplateInputError(f"{error}; {advice}", error.line) from error.__cause__
         if options.control.refused:
             self._check(rendering)
         return rendering
@@ -188,11 +195,65 @@ class Chatter:
                 f"{token.content!r:.60}, id {token.id}: the model gives this text no other id; replace it"
             )
 
+    def _advice(self, messages: Sequence[Record], variables: Mapping[str, Any], template: ChatTemplate) -> str | None:
+        """Return what is to be done to messages that a template fails with, if another shape of them helps."""
+        for advice, changed in other_shapes(messages):
+            with suppress(InputError):
+                template.pieces({**variables, "messages": changed})
+                return advice
+        return None
+
     def conversation(self, messages: object, options: Options, *, prompt: bool) -> Conversation:
         """Return messages, rendered, with the beginning of the next answer or without it."""
         records = messages_of(messages, options.trusted)
         rendering = self.render(records, options, prompt=prompt)
         return Conversation(self, records, options, rendering, "prompt" if prompt else "whole")
+
+    def check_prompt(self, options: Options, *, prompt: bool) -> None:
+        """Warn if a template that does not read add_generation_prompt writes no prompt where one is asked for, or one.
+
+        Others are not rendered for it: a template that reads it has its own reasons.
+        """
+        source = options.template.source
+        if "add_generation_prompt" in source:
+            return
+        if source not in self._faults:
+            self._faults[source] = self.prompt_fault(options._replace(tools=None, documents=None))
+        if self._faults[source] == ("lacks" if prompt else "always"):
+            has = "does not end with the beginning of the next answer" if prompt else "ends with it all the same"
+            told = f"prompt={prompt}: the chat template does not read add_generation_prompt: the text {has}"
+            warnings.warn(told, SubwordsWarning, stacklevel=4)
+
+    def prompt_fault(self, options: Options) -> str | None:
+        """Return what is wrong with the generation prompt: "lacks" it, "always" has it, or None.
+
+        It is "lacks" only if text comes before a reply that the prompted text does not end with: some templates have no
+        generation prompt, and need none. Found once for a template, by four short conversations.
+        """
+        words = "birch", "cedar", "beech"
+        user, reply, other = (
+            {"role": role, "content": word} for role, word in zip(("user", "assistant", "user"), words, strict=True)
+        )
+        try:
+            plain, prompted, replied, asked = (
+                self.conversation(said, options, prompt=prompt).rendering.text
+                for said, prompt in (
+                    ([user], False),
+                    ([user], True),
+                    ([user, reply], False),
+                    ([user, reply, other], False),
+                )
+            )
+        except InputError:
+            return None
+        (before, _, tail), (_, _, more) = replied.partition(words[1]), asked.partition(words[1])
+        if plain != prompted or not before.startswith(plain.rstrip()):
+            return None
+        if before[len(plain.rstrip()) :].strip():
+            return "lacks"
+        lead = before.partition(words[0])[2]
+        same_end = [] != lead.split()[-1:] == tail.split()[-1:]
+        return "always" if same_end and not more.startswith(tail.rstrip()) else None
 
     def resumed(self, messages: Sequence[Record], options: Options, name: str) -> Rendering:
         """Return the text up to the end of a field of the last message."""

@@ -6,29 +6,35 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from operator import index
-from threading import local
 from typing import Any, NamedTuple, SupportsIndex, TypeAlias
 
 from markupsafe import Markup
 
-MOST_TEXT = 1 << 26  # characters of any string that a template makes, or elements of a list
-MOST_WORK = 1 << 32  # characters of all strings that a rendering makes, about a second
-LARGE = 1 << 12  # characters of a string that counts
+from subwords.chat.limits import (
+    LARGE,
+    NODE,
+    LimitError,
+    Weighed,
+    check_bits,
+    check_format,
+    check_replaced,
+    check_table,
+    check_tabs,
+    check_width,
+    is_light,
+    light,
+    limit,
+    spend,
+    weigh,
+)
+
 RUN = 256  # characters that a change of origin takes as long as
 PART = 1 << 13  # characters that a part of a text counts as: half a million of them
 MOST_RUNS = 1 << 20  # changes of origin in a string: each takes as much memory as 100 characters
 FEW_RUNS = 64  # of two strings that are added without a loop
-NODE = 64  # characters that an element of a list or dict counts as, where all of them are visited
-MOST_WIDTH = 100_000  # that text is padded or indented to
-MOST_BITS = 4096  # of integers
-_WIDE = re.compile(r"%[^a-zA-Z%]*(?:[0-9]{6}|\*)|\{[^}]*[0-9]{6}|\{[^}]*\{")  # in a format: 100,000 or unknown
 _PLAIN_FIELDS = re.compile(r"%[s%]|%")
 
 TEMPLATE, OUTSIDE = -1, -2  # instead of the number of a message
-
-
-class LimitError(ValueError):
-    """A template that makes too much or runs too long."""
 
 
 class Owner(NamedTuple):
@@ -72,7 +78,7 @@ def _marked(origin: Owner) -> Owner:
     return origin._replace(marked=True)
 
 
-class Record(dict[Any, Any]):
+class Record(Weighed):
     """A dict of the caller's, with its origin, and the number of the message that it is, or -1.
 
     A template cannot read attributes that begin with an underscore.
@@ -525,10 +531,13 @@ def add(left: Any, right: Any) -> Any:
             before = before[:-1]
         found._runs = (*before, *[(size + end, origin) for end, origin in after])
         return found
-    if isinstance(left, list | tuple | str) and isinstance(right, list | tuple | str):
+    if isinstance(left, str) and isinstance(right, str):
         limit(len(left) + len(right))
         if type(left) is str and type(right) is str:
             return made(left + right, LOST)
+    elif isinstance(left, list | tuple) and isinstance(right, list | tuple):
+        limit(NODE * (len(left) + len(right)))
+        spend(len(left) + len(right))
     return left + right
 
 
@@ -537,10 +546,9 @@ def printed(value: object) -> str:
     kind = type(value)
     if kind is OwnedText:
         return value  # type: ignore[return-value]
-    if isinstance(value, list | tuple | dict):
+    if type(value) is int or not is_light(value):
         weigh(value)
-        return owned(str(value), value)
-    return str(value)
+    return owned(str(value), value) if isinstance(value, list | tuple | dict) else str(value)
 
 
 def _argued(text: OwnedText, *arguments: object) -> OwnedText:
@@ -618,106 +626,42 @@ def _owners(value: object, found: set[Owner]) -> None:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Limits (H5).
-
-
-def limit(size: int) -> None:
-    """Raise LimitError for what is too large."""
-    if size > MOST_TEXT:
-        raise LimitError(f"it makes {size:,} characters or elements, more than {MOST_TEXT:,}")
-
-
-class _Work(local):
-    left = MOST_WORK
-
-
-_work = _Work()
-
-
-def begin_work() -> None:
-    """Begin to count what a rendering makes: each string may be short enough, and all of them too much."""
-    _work.left = MOST_WORK
-
-
-def spend(size: int) -> None:
-    """Count a string that is made; LimitError if all of them are too much."""
-    _work.left -= size
-    if _work.left < 0:
-        raise LimitError(f"it makes strings of more than {MOST_WORK:,} characters in all")
-
-
-def weigh(value: object, room: int = MOST_TEXT) -> int:
-    """Return how many characters a value may still have, each counted where it is again."""
-    if isinstance(value, str):
-        room -= len(value)
-    elif type(value) is not Record and isinstance(value, dict | list | tuple):
-        room -= NODE * len(value)
-        for each in (*value, *value.values()) if isinstance(value, dict) else value:
-            if room < 0:
-                break
-            room = weigh(each, room)
-    if room < 0:
-        limit(MOST_TEXT - room)
-    return room
-
-
-def check_width(width: SupportsIndex) -> int:
-    """Return a width of a template; LimitError if it is too large."""
-    if (number := index(width)) > MOST_WIDTH:
-        raise LimitError(f"it asks for a width of {number:,}, more than {MOST_WIDTH:,}")
-    return number
-
-
-def check_tabs(text: str, tabsize: SupportsIndex) -> None:
-    """Raise LimitError for tabs that become too much."""
-    limit(str.count(text, "\t") * check_width(tabsize))
-
-
-def check_replaced(text: str, old: str, new: str, most: int) -> int:
-    """Return how often text is replaced, at most `most` times unless that is negative; LimitError for too much."""
-    str.replace("", old, new)  # raises TypeError for what is no string
-    found = str.count(text, old)
-    times = found if most < 0 else min(found, most)
-    limit(len(text) + times * max(0, len(new) - len(old)))
-    return times
-
-
-def check_table(text: str, table: Any) -> None:
-    """Raise LimitError for a table whose longest entry, for each character, is too much."""
-    entries = table.values() if isinstance(table, Mapping) else table if isinstance(table, list | tuple) else ()
-    limit(len(text) * max((len(entry) for entry in entries if isinstance(entry, str)), default=1))
-
-
-def check_format(text: str, values: object) -> None:
-    """Raise LimitError for a format that may make much text."""
-    if _WIDE.search(text.replace("{{", "")):
-        raise LimitError(f"a format asks for {MOST_WIDTH:,} characters or more, or for a width that is a value")
-    fields = str.count(text, "{") + str.count(text, "%")
-    limit(len(text) + fields * (MOST_TEXT - weigh(values)))
+# Operators.
 
 
 def times(left: Any, right: Any) -> Any:
     """Return `left * right` of a template."""
     if isinstance(left, int) and isinstance(right, int):
-        _check_bits(left.bit_length() + right.bit_length())
+        check_bits(left.bit_length() + right.bit_length())
     for many, number in ((left, right), (right, left)):
         if isinstance(many, str | list | tuple) and isinstance(number, int):
-            limit(len(many) * number)
+            size = len(many) * number * (1 if isinstance(many, str) else NODE)
+            limit(size)
+            spend(max(0, size))
     return left * right
 
 
 def power(left: Any, right: Any) -> Any:
     """Return `left ** right` of a template."""
     if isinstance(left, int) and isinstance(right, int):
-        _check_bits(left.bit_length() * abs(right))
+        check_bits(left.bit_length() * abs(right))
     return left**right
 
 
 def modulo(left: Any, right: Any) -> Any:
     """Return `left % right` of a template."""
-    return made(left, LOST) % right if type(left) is str else left % right
+    if isinstance(left, str):
+        return (made(left, LOST) if type(left) is str else left) % right
+    weigh(left, right)
+    return left % right
 
 
-def _check_bits(bits: int) -> None:
-    if bits > MOST_BITS:
-        raise LimitError(f"it makes an integer of {bits:,} bits, more than {MOST_BITS:,}")
+def quotient(left: Any, right: Any) -> Any:
+    """Return `left // right` of a template."""
+    weigh(left, right)
+    return left // right
+
+
+def minus(left: Any, right: Any) -> Any:
+    """Return `left - right` of a template: of sets too, as the keys and items of dicts are."""
+    return light(left) - light(right)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from subwords.chat.functions import function_schema
@@ -135,6 +137,101 @@ def _spelled(text: str, origin: Owner, pattern: re.Pattern[str]) -> OwnedText:
         pieces += (made(text[at : match.start()], origin), made(match[0], trusted))
         at = match.end()
     return join([*pieces, made(text[at:], origin)])
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Shapes of messages that other templates take: what a template that fails says nothing of.
+
+
+def other_shapes(messages: Sequence[Record]) -> Iterator[tuple[str, list[Record]]]:
+    """Yield conversations with one thing in another shape, and what is to be done to the messages to get it."""
+    for change in (_parsed, _written, _wrapped, _filled, _joined, _parted):
+        told = list[str]()
+        changed = [change(message, told) for message in messages]
+        if told:
+            yield told[0], changed
+
+
+def _with(message: Record, key: str, value: object) -> Record:
+    return Record({**message, key: value}, message._origin, message._turn)
+
+
+def _calls(message: Record, change: Callable[[Any, str], Any]) -> Record:
+    """Return a message with other tool calls. change: takes one and its place."""
+    calls = message.get("tool_calls")
+    if not isinstance(calls, list):
+        return message
+    where = f'messages[{message._turn}]["tool_calls"]'
+    return _with(message, "tool_calls", [change(call, f"{where}[{at}]") for at, call in enumerate(calls)])
+
+
+def _arguments(message: Record, change: Callable[[Any, str], Any]) -> Record:
+    """Return a message with other arguments of its tool calls."""
+
+    def changed(call: Any, where: str) -> Any:
+        function = call.get("function", call) if isinstance(call, dict) else None
+        if not isinstance(function, dict) or "arguments" not in function:
+            return call
+        place = where if function is call else f'{where}["function"]'
+        arguments = {**function, "arguments": change(function["arguments"], f'{place}["arguments"]')}
+        return arguments if function is call else {**call, "function": arguments}
+
+    return _calls(message, changed)
+
+
+def _parsed(message: Record, told: list[str]) -> Record:
+    def changed(given: Any, where: str) -> Any:
+        with suppress(ValueError):
+            if isinstance(given, str) and isinstance(found := json.loads(given), dict):
+                told.append(f"{where} is text, and this template takes a dict: use json.loads")
+                return found
+        return given
+
+    return _arguments(message, changed)
+
+
+def _written(message: Record, told: list[str]) -> Record:
+    def changed(given: Any, where: str) -> Any:
+        if isinstance(given, str):
+            return given
+        told.append(f"{where} is a {type(given).__name__}, and this template takes text: use json.dumps")
+        return json.dumps(given)
+
+    return _arguments(message, changed)
+
+
+def _wrapped(message: Record, told: list[str]) -> Record:
+    def changed(call: Any, where: str) -> Any:
+        if not isinstance(call, dict) or "function" in call:
+            return call
+        told.append(f'{where} has no "function": pass {{"type": "function", "function": {{"name", "arguments"}}}}')
+        return {"type": "function", "function": call}
+
+    return _calls(message, changed)
+
+
+def _filled(message: Record, told: list[str]) -> Record:
+    if "content" in message:
+        return message
+    told.append(f'messages[{message._turn}] has no "content", or it is None: pass "content": ""')
+    return _with(message, "content", "")
+
+
+def _joined(message: Record, told: list[str]) -> Record:
+    content = message.get("content")
+    if not isinstance(content, list):
+        return message
+    told.append(f'messages[{message._turn}]["content"] is a list of parts, and this template takes text')
+    return _with(message, "content", "".join(str(part.get("text", "")) for part in content if isinstance(part, dict)))
+
+
+def _parted(message: Record, told: list[str]) -> Record:
+    content = message.get("content")
+    if not isinstance(content, str):
+        return message
+    where = f'messages[{message._turn}]["content"]'
+    told.append(f'{where} is text, and this template takes a list of parts: {{"type": "text", "text": ...}}')
+    return _with(message, "content", [{"type": "text", "text": content}])
 
 
 def variables_of(variables: Mapping[str, object], roles: Mapping[str, str]) -> dict[str, Any]:

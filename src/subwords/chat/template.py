@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import cached_property, lru_cache, wraps
 from itertools import islice
-from time import thread_time
 from typing import Any, NamedTuple
 
 import jinja2
@@ -17,21 +16,26 @@ from jinja2.compiler import CodeGenerator, Frame, optimizeconst
 from jinja2.exceptions import SecurityError, TemplateError, TemplateSyntaxError
 from jinja2.ext import Extension, loopcontrols
 from jinja2.filters import FILTERS as DEFAULT_FILTERS
+from jinja2.optimizer import Optimizer
 from jinja2.parser import Parser
-from jinja2.runtime import Context, LoopContext, Macro
+from jinja2.runtime import Context, LoopContext, Macro, markup_join
 from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.tests import TESTS as DEFAULT_TESTS
 from jinja2.utils import Namespace
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
-from subwords.chat import owned_text
-from subwords.chat.owned_text import OUTSIDE, LimitError, OwnedText, Owner, Record, printed
+from subwords.chat import limits, owned_text
+from subwords.chat.limits import LARGE, MOST_TEXT, NODE, LimitError, is_light
+from subwords.chat.owned_text import OUTSIDE, OwnedText, Owner, Record, printed
 from subwords.chat.passes import Effects
 from subwords.support.errors import InputError
 
 MOST_STEPS = 4_000_000  # passes of loops in one rendering
-MOST_SECONDS = 20  # of the processor, looked at after every 64 of them
+LOOK = 64  # of them between two looks at the clock
 CALL = 10  # steps that a call of a macro counts as
 MOST_KEPT = 256  # compiled templates
+MOST_SOURCE = 1 << 20  # characters of one
+MOST_TOLD = 2000  # characters of what a template raises
 _WRITING = frozenset({"join", "default", "d", "format", "append", "map", "center", "indent"})  # their arguments too
 _DICT_NAMES = frozenset(dir(dict))
 _UNSAFE = frozenset({"encode", "to_bytes"})  # they make bytes of any size
@@ -47,11 +51,14 @@ class Written(NamedTuple):
 
 
 class TemplateInputError(InputError):
-    """What is wrong with a template, or with a conversation for it. line: of the template; None if it is unknown."""
+    """What is wrong with a template, or with a conversation for it.
 
-    def __init__(self, message: str, line: int | None = None) -> None:
+    line: of the template; None if it is unknown. stopped: by a limit.
+    """
+
+    def __init__(self, message: str, line: int | None = None, *, stopped: bool = False) -> None:
         super().__init__(message)
-        self.line = line
+        self.line, self.stopped = line, stopped
 
 
 class ChatTemplate:
@@ -64,12 +71,15 @@ class ChatTemplate:
 
     def __init__(self, source: str) -> None:
         self.source: str = source
+        if len(source) > MOST_SOURCE:
+            raise InputError(f"invalid chat template: {len(source):,} characters, more than {MOST_SOURCE:,}")
         try:
+            limits.begin_work()
             self._template = environment().from_string(source)
         except TemplateSyntaxError as error:
             told = f"invalid chat template, line {error.lineno}: {error.message}"
             raise TemplateInputError(told, error.lineno) from None
-        except (TemplateError, SyntaxError, RecursionError, MemoryError, OverflowError, LimitError) as error:
+        except (TemplateError, SyntaxError, RecursionError, MemoryError, ArithmeticError, ValueError) as error:
             raise InputError(f"invalid chat template: {error or type(error).__name__}") from None
         names = self._template.root_render_func.__globals__
         self.literals: list[OwnedText] = [value for value in names.values() if type(value) is OwnedText]
@@ -95,16 +105,16 @@ class ChatTemplate:
         """
         context = self._template.new_context(dict(variables))
         assert isinstance(context, _Context), "the environment makes such"
-        turns, found, room = context._turns, context._written, owned_text.MOST_TEXT
+        turns, found, room = context._turns, context._written, MOST_TEXT
         context._first = first
-        owned_text.begin_work()
         try:
+            limits.begin_work()
             for text in self._template.root_render_func(context):
                 if text:
                     found.append(Written(text if type(text) is OwnedText else OwnedText(text), turns[-1]))
                     room -= len(text)
                     if room < 0:
-                        owned_text.limit(owned_text.MOST_TEXT - room)
+                        limits.limit(MOST_TEXT - room)
         except LimitError as error:
             raise self._failure(error, f"is stopped: {error}") from None
         except RecursionError as error:
@@ -126,7 +136,8 @@ class ChatTemplate:
                 line = self._template.get_corresponding_lineno(trace.tb_lineno)
             trace = trace.tb_next
         where = "" if line is None else f", line {line},"
-        return TemplateInputError(f"the chat template{where} {told}", line)
+        stopped = isinstance(error, LimitError | RecursionError)
+        return TemplateInputError(f"the chat template{where} {told:.{MOST_TOLD}}", line, stopped=stopped)
 
 
 def _written_of(first: int, pieces: Iterable[Written]) -> bool:
@@ -147,18 +158,41 @@ def environment() -> Environment:
 # The code that is made for a template.
 
 
+class _Optimizer(Optimizer):
+    """Evaluates constant expressions, but for large ones: these are made when the template runs."""
+
+    def generic_visit(self, node: nodes.Node, *args: Any, **options: Any) -> nodes.Node:
+        found = super().generic_visit(node, *args, **options)
+        return found if not isinstance(found, nodes.Const) or limits.weigh(found.value) <= LARGE else node
+
+
+_BOUNDED_NODES = (nodes.Const, nodes.TemplateData, nodes.Test, nodes.Not, nodes.Compare)  # their values are small
+
+
+def _is_bounded(node: nodes.Node) -> bool:
+    """Whether what a node is compared with need not be weighed: the node's value is small, and known to be so."""
+    if isinstance(node, nodes.List | nodes.Tuple):
+        return all(map(_is_bounded, node.items))
+    return isinstance(node, _BOUNDED_NODES) or (isinstance(node, nodes.Filter) and node.name == "length")
+
+
 class _Code(CodeGenerator):
-    """Writes each literal as a name, which an assignment at the end of the module gives its value."""
+    """Writes each literal as a name, which an assignment at the end of the module gives its value.
+
+    What an operation may take long for is weighed before it.
+    """
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
+        self.optimizer = _Optimizer(self.environment)
         self._literals: dict[str, str] = {}
 
     def visit_Template(self, node: nodes.Template, frame: Frame | None = None) -> None:
         super().visit_Template(node, frame)
-        for name in ("add", "at", "literal", "join", "part", "rest", "text"):
+        for name in ("add", "at", "light", "literal", "part", "rest", "sliced", "within"):
             self.writeline(f"_s_{name} = environment._s_{name}")
-        self.writeline("LoopContext = environment._s_loop")
+        for name in ("LoopContext", "escape", "markup_join", "str", "str_join"):
+            self.writeline(f"{name} = environment._s_{name.lower()}")
         for text, name in self._literals.items():
             self.writeline(f"{name} = _s_literal({text})")
 
@@ -188,22 +222,28 @@ class _Code(CodeGenerator):
         except nodes.Impossible:
             super().visit_TemplateData(node, frame)
 
-    def _output_child_pre(self, node: nodes.Expr, frame: Frame, finalize: Any) -> None:
-        if frame.eval_ctx.volatile or frame.eval_ctx.autoescape:
-            super()._output_child_pre(node, frame, finalize)
-        else:
-            self.write("_s_text(")
+    def _output_child_to_const(self, node: nodes.Expr, frame: Frame, finalize: Any) -> str:
+        text = super()._output_child_to_const(node, frame, finalize)
+        if len(text) > LARGE and not isinstance(node, nodes.TemplateData):
+            raise nodes.Impossible
+        return text
 
     @optimizeconst
-    def visit_Concat(self, node: nodes.Concat, frame: Frame) -> None:
-        if frame.eval_ctx.volatile or frame.eval_ctx.autoescape:
-            super().visit_Concat(node, frame)
-            return
-        self.write("_s_join((")
-        for arg in node.nodes:
-            self.visit(arg, frame)
-            self.write(", ")
-        self.write("))")
+    def visit_Compare(self, node: nodes.Compare, frame: Frame) -> None:
+        operands = [node.expr, *(each.expr for each in node.ops)]
+        if len(operands) > 2 or not any(map(_is_bounded, operands)) or node.ops[0].op in ("in", "notin"):
+            if not _is_bounded(node.expr) and not _is_bounded(operands[1]):
+                node.expr = _call("_s_light", node.expr)
+            for each in node.ops:
+                if not _is_bounded(each.expr):
+                    each.expr = _call("_s_within" if each.op in ("in", "notin") else "_s_light", each.expr)
+        super().visit_Compare(node, frame)
+
+    def visit_Dict(self, node: nodes.Dict, frame: Frame) -> None:
+        for pair in node.items:
+            if not isinstance(pair.key, nodes.Const):
+                pair.key = _call("_s_light", pair.key)
+        super().visit_Dict(node, frame)
 
     @optimizeconst
     def visit_Add(self, node: nodes.BinExpr, frame: Frame) -> None:
@@ -221,6 +261,8 @@ class _Code(CodeGenerator):
             self.write(f", {str(node.arg.value)!r})")  # a plain string is looked up faster
             return
         is_slice = isinstance(node.arg, nodes.Slice)
+        if is_slice:
+            node.node = _call("_s_sliced", node.node)
         ends = [node.arg.start, node.arg.stop, node.arg.step] if isinstance(node.arg, nodes.Slice) else [node.arg]
         if all(end is None or isinstance(end, nodes.Const) for end in ends):
             super().visit_Getitem(node, frame)
@@ -236,19 +278,22 @@ class _Code(CodeGenerator):
     def visit_Call(self, node: nodes.Call, frame: Frame, forward_caller: bool = False) -> None:
         if not isinstance(node.node, nodes.EnvironmentAttribute):
             super().visit_Call(node, frame, forward_caller=forward_caller)
-        elif node.node.name in ("_s_at", "_s_rest"):
-            self.write(f"{node.node.name}(context")
-            for arg in node.args:
-                self.write(", ")
-                self.visit(arg, frame)
-            self.write(")")
-        else:
+        elif node.node.name in ("_s_enter", "_s_leave"):
             self.write("context._turns." + ("append(context._turns[-1])" if node.node.name == "_s_enter" else "pop()"))
+        else:
+            self.write(f"{node.node.name}(" + ("context, " if node.node.name in ("_s_at", "_s_rest") else ""))
+            for arg in node.args:
+                self.visit(arg, frame)
+                self.write(", ")
+            self.write(")")
 
 
 def _call(name: str, *args: nodes.Expr) -> nodes.Call:
     """Return a call that no template can write: names of the environment cannot be called there."""
     return nodes.Call(nodes.EnvironmentAttribute(name), [*args], [], None, None)
+
+
+_STEP = nodes.ExprStmt(_call("_s_at", nodes.Const(None), nodes.Const(False)))
 
 
 def _tell(name: str) -> nodes.ExprStmt:
@@ -283,12 +328,14 @@ class _Turns:
         for node in body:
             if isinstance(node, nodes.For):
                 yield nodes.ExprStmt(_call("_s_enter"))
+                if node.test:  # it may leave out all passes, which are steps
+                    yield _STEP
                 yield self._loop(node, index, outside)
                 yield nodes.ExprStmt(_call("_s_leave"))
                 continue
             self._change(node, index, outside=outside and isinstance(node, nodes.If))
             if isinstance(node, nodes.Macro | nodes.CallBlock | nodes.Block):  # for the limit of steps
-                node.body = [nodes.ExprStmt(_call("_s_at", nodes.Const(None), nodes.Const(False))), *node.body]
+                node.body = [_STEP, *node.body]
             yield node
             if index and isinstance(node, nodes.Assign) and isinstance(node.target, nodes.Name):
                 arg = getattr(node.node, "arg", None)
@@ -346,7 +393,7 @@ class _Context(Context):
         super().__init__(*args, **options)
         self._turns = [-1]
         self._steps = MOST_STEPS
-        self._until = thread_time() + MOST_SECONDS
+        self._look = MOST_STEPS - LOOK  # the steps at which the clock is looked at
         self._first = self._skipped = 0  # the passes of messages before `_first` need not write; how many did not
         self._written: list[Written] = []
         self._before = 0  # how much was written when the first pass of `_first` or later began
@@ -355,10 +402,11 @@ class _Context(Context):
 def _at(context: _Context, value: object, writes: bool) -> bool:
     """Count a step; if the value of a loop is a message, its turn begins. Return whether the pass need not write."""
     context._steps -= CALL if value is None else 1
-    if context._steps < 0:
-        raise LimitError(f"it takes more than {MOST_STEPS:,} steps")
-    if not context._steps & 63 and thread_time() > context._until:
-        raise LimitError(f"it takes more than {MOST_SECONDS} seconds")
+    if context._steps < context._look:
+        if context._steps < 0:
+            raise LimitError(f"it takes more than {MOST_STEPS:,} steps")
+        context._look = context._steps - LOOK
+        limits.look()
     turn = owned_text.turn_of(value)
     if turn < 0:
         return False
@@ -389,7 +437,7 @@ class _Loop(LoopContext):
     """What `loop` is; after a `_Rest`, as if the loop had run from its beginning."""
 
     def __init__(self, iterable: Any, *options: Any) -> None:
-        super().__init__(iterable, *options)
+        super().__init__(limits.counted(iterable) if isinstance(iterable, Iterator) else iterable, *options)
         if type(iterable) is _Rest:
             self.index0, self._current = iterable.start - 1, iterable.items[iterable.start - 1]
 
@@ -459,67 +507,118 @@ def _raise_exception(message: object = "") -> None:
 
 
 def _strftime_now(format: str) -> str:
+    limits.check_format(format, " " * NODE)  # as a name of a month, or a date, may be
     return owned_text.made(datetime.now().strftime(format), Owner(OUTSIDE, "strftime_now", False))
 
 
 def _tojson(
     value: Any, ensure_ascii: bool = False, indent: Any = None, separators: Any = None, sort_keys: bool = False
 ) -> str:
-    owned_text.weigh(value)
-    if indent is not None and not isinstance(indent, str):
-        owned_text.check_width(indent)
-    text = json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
-    return owned_text.owned(text, value)
+    limits.weigh(value, indent, separators)
+    encoder = json.JSONEncoder(ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
+    if indent is None and is_light(separators):
+        return owned_text.owned(encoder.encode(value), value)
+    if type(indent) is int:
+        limits.check_width(indent)
+    return owned_text.owned("".join(limits.counted(encoder.iterencode(value))), value)
 
 
-def _owned(name: str) -> Callable[..., Any]:
-    """Return a filter whose text has the only owner among its arguments, and is not trusted."""
-    plain = _bounded(name)
+# ---------------------------------------------------------------------------------------------------------------------
+# Filters, tests and calls within limits.
 
-    @wraps(plain)
-    def filtered(*args: Any, **options: Any) -> Any:
-        text = plain(*args, **options)
-        if not isinstance(text, str):
-            return text
-        found = owned_text.owned(str.__str__(text), *args, *options.values())
-        return owned_text.mark_safe(found) if isinstance(text, Markup) else found
-
-    return filtered
-
-
-_OWNED = (
-    *("title", "indent", "center", "truncate", "wordwrap", "escape", "e", "forceescape", "urlencode", "xmlattr"),
-    *("striptags", "urlize", "pprint", "filesizeformat"),
+_OWNED = frozenset(  # filters whose text has the only owner among their arguments, and is not trusted
+    (
+        *("title", "indent", "center", "truncate", "wordwrap", "escape", "e", "forceescape", "urlencode", "xmlattr"),
+        *("striptags", "urlize", "pprint", "filesizeformat"),
+    )
 )
-_BOUNDED = ("batch", "slice", "round", "upper", "lower", "trim", "capitalize", "wordcount")
-_REPEATING = frozenset({"indent", "wordwrap", "urlize"})  # their other texts are put in for a line, or a word
+_QUICK = frozenset(  # filters and tests that look at no element, or at one at a time when it is asked for
+    (
+        *("default", "d", "first", "last", "length", "count", "items", "list", "reverse", "batch", "slice"),
+        *("map", "select", "selectattr", "reject", "rejectattr"),
+        *(
+            "defined",
+            "undefined",
+            "none",
+            "boolean",
+            "false",
+            "true",
+            "integer",
+            "float",
+            "string",
+            "mapping",
+            "number",
+        ),
+        *("sequence", "iterable", "callable", "sameas", "escaped"),
+    )
+)
+_WIDE = frozenset({"batch", "slice", "round", "center", "indent", "wordwrap"})  # by their numbers
+_REPEATING = frozenset({"indent", "wordwrap", "urlize"})  # put a text in for each line or word
+_ATTRIBUTE = {"selectattr": 1, "rejectattr": 1, "groupby": 1, "sum": 1, "unique": 2, "min": 2, "max": 2, "join": 2}
+_ATTRIBUTE |= {"sort": 3}  # where it is among the arguments
+_SLOW = {"pprint": 256, "urlize": 64, "wordwrap": 16, "title": 16, "striptags": 16, "translate": 16, "wordcount": 8}
 
 
-def _bounded(name: str) -> Callable[..., Any]:
-    """Return a filter that refuses a large value, large numbers after it, and text that it may put in too often."""
-    plain = DEFAULT_FILTERS[name]
+def _ready(name: str, args: Sequence[Any], options: Mapping[str, Any]) -> list[Any]:
+    """Return the arguments of a filter, test or method, weighed; LimitError for what would take or make too much.
+
+    Iterators are weighed as they are read.
+    """
+    found = [limits.counted(value) if isinstance(value, Iterator) else value for value in args]
+    text, *others = args
+    attribute = options.get("attribute", args[_ATTRIBUTE[name]] if len(args) > _ATTRIBUTE.get(name, 99) else None)
+    if isinstance(attribute, str) and len(attribute) > LARGE:
+        raise LimitError(f"an attribute has {len(attribute):,} characters, more than {LARGE:,}")
+    others += options.values()
+    if name in _WIDE:
+        for value in others:
+            if type(value) is int:
+                limits.check_width(value)
+    if name in _QUICK:
+        limits.sliced(text)
+        return found
+    weight = limits.weigh(*args, *options.values())
+    if name in _SLOW:
+        limits.limit(weight * _SLOW[name])
+        limits.spend(weight * _SLOW[name])
+    if name in _REPEATING:
+        each = sum(value if isinstance(value, int) else len(value) for value in others if isinstance(value, str | int))
+        limits.limit(each * (text.count("\n") + 1 if isinstance(text, str) and name == "indent" else weight))
+    if isinstance(text, str):
+        limits.check_method(text, name, others[0] if others else None)
+    return found
+
+
+def _bounded(name: str, plain: Any) -> Callable[..., Any]:
+    """Return a filter or test that is given what is weighed, and whose text has an owner."""
+    skipped = int(hasattr(plain, "jinja_pass_arg"))
+    always = name in _WIDE or name in _REPEATING
 
     @wraps(plain)
     def filtered(*args: Any, **options: Any) -> Any:
-        room = owned_text.weigh(args)
-        for value in (*args[1:], *options.values()):
-            if type(value) is int:
-                owned_text.check_width(value)
-            elif isinstance(value, str) and name in _REPEATING:
-                owned_text.limit(len(value) * (owned_text.MOST_TEXT - room))
-        return plain(*args, **options)
+        if always or options or not all(map(is_light, args[skipped:])):
+            args = (*args[:skipped], *_ready(name, args[skipped:], options))
+        found = plain(*args, **options)
+        if type(found) is int:
+            limits.check_bits(found.bit_length())
+        if name not in _OWNED or not isinstance(found, str):
+            return found
+        text = owned_text.owned(str.__str__(found), *args[skipped:], *options.values())
+        return owned_text.mark_safe(text) if isinstance(found, Markup) else text
 
     return filtered
 
 
 @wraps(DEFAULT_FILTERS["join"])
 def _join(eval_ctx: nodes.EvalContext, value: Any, d: str = "", attribute: Any = None) -> Any:
-    return DEFAULT_FILTERS["join"](eval_ctx, value, OwnedText(printed(d)), attribute)
+    items, between = [*value], OwnedText(printed(d))
+    limits.limit(len(items) * len(between))
+    return DEFAULT_FILTERS["join"](eval_ctx, items, between, attribute)
 
 
 @wraps(DEFAULT_FILTERS["replace"])
 def _replace(eval_ctx: nodes.EvalContext, value: Any, *args: Any, **options: Any) -> str:
-    text = value if isinstance(value, str) else printed(value)
+    text = value if isinstance(value, OwnedText | Markup) else OwnedText(printed(value))
     found: str = DEFAULT_FILTERS["replace"](eval_ctx, text, *args, **options)
     return found
 
@@ -529,7 +628,9 @@ def _sum(env: Environment, iterable: Any, attribute: Any = None, start: Any = 0)
     if isinstance(start, list | tuple):
         items = list(iterable)
         plain = [env.getattr(item, attribute) for item in items] if isinstance(attribute, str) else items
-        owned_text.limit(sum(len(item) for item in plain if isinstance(item, list | tuple)))
+        size = len(plain) * sum(len(item) for item in plain if isinstance(item, list | tuple))  # each sum is a copy
+        limits.limit(size)
+        limits.spend(size)
         iterable = items
     return DEFAULT_FILTERS["sum"](env, iterable, attribute, start)
 
@@ -546,23 +647,27 @@ class Environment(ImmutableSandboxedEnvironment):
 
     code_generator_class = _Code
     context_class = _Context
-    intercepted_binops = frozenset(("*", "**", "%"))
+    intercepted_binops = frozenset(("*", "**", "%", "//", "-"))
     concat = staticmethod(lambda pieces: owned_text.join([*map(printed, pieces)]))
     _s_add, _s_at, _s_literal = staticmethod(owned_text.add), staticmethod(_at), staticmethod(owned_text.literal)
-    _s_rest, _s_part, _s_loop = staticmethod(_rest), staticmethod(owned_text.part_of), _Loop
-    _s_join, _s_text = concat, staticmethod(printed)
+    _s_rest, _s_loopcontext, _s_str, _s_str_join = staticmethod(_rest), _Loop, staticmethod(printed), concat
+    _s_light, _s_within, _s_sliced = map(staticmethod, (limits.light, limits.within, limits.sliced))
+    _s_part = staticmethod(owned_text.part_of)
+    _s_escape = staticmethod(lambda value: escape(limits.light(value)))
+    _s_markup_join = staticmethod(lambda pieces: markup_join([*map(limits.light, pieces)]))
 
     def __init__(self) -> None:
         super().__init__(trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, loopcontrols])
-        self.filters |= {name: _owned(name) for name in _OWNED}
-        self.filters |= {name: _bounded(name) for name in _BOUNDED}
-        self.filters |= {"tojson": _tojson, "join": _join, "sum": _sum, "format": _format, "safe": owned_text.mark_safe}
-        self.filters["replace"] = _replace
+        plain: dict[str, Callable[..., Any]] = {**DEFAULT_FILTERS, "join": _join, "sum": _sum, "replace": _replace}
+        self.filters |= {name: _bounded(name, each) for name, each in plain.items()}
+        self.filters |= {"tojson": _tojson, "format": _format, "safe": owned_text.mark_safe}
         self.filters["string"] = lambda value: value if isinstance(value, str) else OwnedText(printed(value))
+        self.tests |= {name: _bounded(name, each) for name, each in DEFAULT_TESTS.items() if name not in _QUICK}
         del self.globals["lipsum"]
         self.globals |= {"raise_exception": _raise_exception, "strftime_now": _strftime_now}
         self.globals |= {"dict": _Dict(), "namespace": _Namespace}
         self.binop_table |= {"*": owned_text.times, "**": owned_text.power, "%": owned_text.modulo}
+        self.binop_table |= {"//": owned_text.quotient, "-": owned_text.minus}
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
         tree = super()._parse(source, name, filename)
@@ -590,12 +695,26 @@ class Environment(ImmutableSandboxedEnvironment):
 
     def getitem(self, obj: Any, argument: Any) -> Any:
         """Return an entry or attribute."""
+        if not is_light(argument):
+            limits.weigh(argument)
         found = super().getitem(OwnedText(obj) if type(obj) is str else obj, argument)
         return found if type(argument) is not OwnedText else owned_text.looked_up(found, argument)
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
         """Whether a template may read an attribute."""
         return attr not in _UNSAFE and super().is_safe_attribute(obj, attr, value)
+
+    def call(self, context: Context, called: Any, /, *args: Any, **options: Any) -> Any:
+        """Call what a template calls, with arguments that are weighed; a macro or loop only gives them names."""
+        if not isinstance(called, Macro | LoopContext) and (args or called is not _Namespace):
+            own = getattr(called, "__self__", None)
+            if options or not is_light(own) or not all(map(is_light, args)):
+                own = None if isinstance(own, dict) else own  # which is looked up in, or goes through its entries
+                args = (*_ready(called.__name__ if own else "", (own, *args), options)[1:],)
+        found = super().call(context, called, *args, **options)
+        if type(found) is int:
+            limits.check_bits(found.bit_length())
+        return found
 
     def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
         """Return `str.format` for the sandbox."""
@@ -607,7 +726,7 @@ class Environment(ImmutableSandboxedEnvironment):
         @wraps(plain)
         def formatted(*args: Any, **entries: Any) -> str:
             given = [*args, *entries.values()]
-            owned_text.check_format(own, given)
+            limits.check_format(own, *given)
             text = plain(*args, **entries)
             found = owned_text.owned(str.__str__(text), own, given)
             return owned_text.mark_safe(found) if isinstance(text, Markup) else found

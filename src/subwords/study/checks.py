@@ -469,8 +469,11 @@ def check_chat(subject: Subject) -> Iterator[Finding]:
     if not chat_templates_of(subject.tokenizer.spec):
         return
     chatter = chatter_of(subject.tokenizer)
-    for name in chatter.templates:
-        yield from _ChatCheck(chatter, name).findings()
+    from subwords.chat.limits import one_budget
+
+    with one_budget():
+        found = [one for name in chatter.templates for one in _ChatCheck(chatter, name).findings()]
+    yield from found
 
 
 class _Shape(NamedTuple):
@@ -511,6 +514,7 @@ class _ChatCheck:
         self._shape = min(least, key=lambda shape: len(least[shape]))
         yield from least[self._shape]
         yield from self._literals(options)
+        yield from self._prompt(options)
         yield from self._replies(options)
         yield from self._made(options)
 
@@ -560,6 +564,12 @@ class _ChatCheck:
                 yield self._finding("chat-role", f"leaves out what a message of the role {role!r} says", role)
 
     # ------------------------------------------------------------------ replies
+
+    def _prompt(self, options: Options) -> Iterator[Finding]:
+        fault = self._chatter.prompt_fault(options)
+        if fault is not None:
+            has = "the beginning of the answer is missing" if fault == "lacks" else "it is there always"
+            yield self._finding("chat-prompt", f"ignores add_generation_prompt: {has}", "prompt")
 
     def _replies(self, options: Options) -> Iterator[Finding]:
         words = "cedar", "cypress"

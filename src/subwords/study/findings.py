@@ -57,6 +57,7 @@ _AUDIT: tuple[tuple[str, Severity, str], ...] = (
     ("long-repeat", "note", "a token repeats one character many times"),
     ("chat-literal", "error", "the chat template writes a control token that the vocabulary lacks: it becomes text"),
     ("chat-role", "warning", "the chat template refuses a role, or leaves out what it says"),
+    ("chat-prompt", "warning", "the chat template ignores add_generation_prompt: a prompt is missing, or always there"),
     ("chat-end", "warning", "the chat template ends a reply with no control token: a model cannot learn where to stop"),
     (
         "chat-mask",

@@ -128,7 +128,7 @@ LEAST_ROOM = 32 << 20  # bytes
 
 def room_of(memory: int) -> int:
     """Return what is left of this many bytes of the process's memory; InputError if it is too little to work with."""
-    room = memory - _in_use()
+    room = memory - in_use()
     if room < LEAST_ROOM:
         least = (memory - room + LEAST_ROOM) / 10**6
         raise InputError(f"memory={memory}: expected at least {least:.0f} MB; Python and libraries take most of it")
@@ -155,7 +155,7 @@ def limit_process(*, memory: int | None = None, seconds: float | None = None) ->
             resource.setrlimit(resource.RLIMIT_CPU, (most, resource.getrlimit(resource.RLIMIT_CPU)[1]))
 
 
-def _in_use() -> int:
+def in_use() -> int:
     """Return the bytes of memory that this process has now, or had at the most if the system does not say."""
     with suppress(OSError, ValueError, IndexError), open("/proc/self/statm", "rb") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -229,6 +229,7 @@ MODULES = {
     "kernels_fastpath": "kernels.fastpath",
     "kernels_fastpath_decode": "kernels.fastpath_decode",
     "engine_growing": "engine.growing",
+    "cli_files": "cli.files",
     "engine_kept": "engine.kept",
     "prompts_module": "prompts",
     "kernels_layout": "kernels.layout",

@@ -1110,9 +1110,7 @@ def load(
         tok = Tokenizer.__new__(Tokenizer)
         tok.__dict__.update(_kept=found, _fast_encode=found.encode, _fast_count=found.count_ids)
         return tok
-    from pathlib import Path
-
-    from subwords.formats.read import kind_at, read_tokenizer
+    from subwords.formats.read import read_tokenizer
 
     rule = None
     if splitter is not None:
@@ -1120,9 +1118,10 @@ def load(
 
         rule = resolved(splitter).rule
     options: Any = {"splitter": rule, "special_ids": special_ids, "revision": revision, "download": download}
+    named = len(contents)
     tok = Tokenizer(read_tokenizer(path, **options, contents=contents))
-    # Of these two, a file beside is read too. A kept file gives no warning.
-    if place is not None and kind_at(Path(path)) not in ("merges", "vocab.json") and not tok.spec.foreign.warned:
+    # The name is of the contents before: a vocab.json is read with a file beside it. A kept file gives no warning.
+    if place is not None and len(contents) == named and not tok.spec.foreign.warned:
         tok.__dict__["_kept_at"] = place
     return tok
 

@@ -13,7 +13,7 @@ from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from itertools import islice
 from pathlib import Path
-from tempfile import NamedTemporaryFile, TemporaryDirectory
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -505,19 +505,21 @@ def _machine_code() -> str:
 
 
 def _cache() -> str:
-    from subwords.kernels.stored import SWITCH, cache_root, private
+    from subwords.kernels.stored import MAGIC, SWITCH, cache_root, tables
 
     root = cache_root()
-    if root is None:
-        raise InputError("there is no home folder: set SUBWORDS_CACHE_DIR to a folder that only you can write to")
-    folder = Path(root)
-    folder.mkdir(parents=True, exist_ok=True)
-    with NamedTemporaryFile(dir=folder) as made:  # raises OSError if it cannot be written
-        if not private(made.name):
-            raise InputError(f"{root}: others can write to it, so nothing in it is read; set SUBWORDS_CACHE_DIR")
-    size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-    tables = "tables off" if os.environ.get(SWITCH) == "off" else "tables on"
-    return f"{root}, {size / 1e6:.0f} MB, can be written, {tables}"
+    try:
+        with tables(make=True) as folder:
+            folder.write("doctor", MAGIC)
+            folder.delete("doctor")
+    except OSError as error:
+        where = "" if root is None else f"{root} is not used: "
+        raise InputError(
+            f"{where}{error.strerror}; set SUBWORDS_CACHE_DIR to a folder that you, and only you, can write to"
+        ) from None
+    size = sum(file.stat().st_size for file in Path(str(root)).rglob("*") if file.is_file())
+    switch = "tables off" if os.environ.get(SWITCH) == "off" else "tables on"
+    return f"{root}, {size / 1e6:.0f} MB, can be written, {switch}"
 
 
 def _environment() -> str:

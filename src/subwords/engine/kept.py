@@ -5,21 +5,20 @@ a tuple the addresses of its items. So a call plan and all that it points to can
 are made up, and what is in them. Where an address goes is in a list: it is added up when the file is mapped, copied on
 write. What is empty at first is not in the file.
 
-A kept file is named as the other tables on disk are (`kernels/stored.py`), by the content of the tokenizer's files. It
-is made when a tokenizer that was loaded first encodes a short text. The spec is at its end, and is read when something
-asks for it: for whatever the fast path does not do.
+A kept file is named as the other tables on disk are (`kernels/stored.py`), by the names and the content of the
+tokenizer's files, and made from what was read for that name. It is made when a tokenizer that was loaded first encodes
+a short text. The spec is at its end, and is read when something asks for it: for whatever the fast path does not do.
 """
 
 from __future__ import annotations
 
 import ctypes
 import hashlib
-import marshal
 import mmap
 import os
 
 from subwords.kernels.entry import DATA, HEADS, SIZES, address_of, api, available, built_in, entry_kernel
-from subwords.kernels.stored import SWITCH, open_private, padded, table_path, write_table
+from subwords.kernels.stored import MAGIC, SWITCH, padded, table_name, tables, write_table
 from subwords.support.errors import SubwordsError
 
 TYPE_CHECKING = False  # `typing` takes longer to import than this module
@@ -38,8 +37,8 @@ WORDS, FILLED, EMPTY, KERNEL = range(4)
 DEMO = os.path.join(os.path.dirname(os.path.dirname(__file__)), "demo.json")
 HEADER = SIZES + 16  # bytes of an array that is made up; the last eight are its size
 LANES = 64  # bytes after an array that kernels may read (`layout.LANES`: to import that file takes 4 ms)
-HEAD_SUM = 8  # bytes of the checksum of all that follows it
-HEAD = HEAD_SUM + 16  # bytes: checksum, size of the list, place of the spec
+HEAD_SUM = len(MAGIC) + 8  # bytes: MAGIC, and the checksum of all that follows it
+HEAD = HEAD_SUM + 16  # bytes: these, how many numbers follow, and the place of the spec
 LONG_WORD = 1 << 9  # bytes of a word for which a kept file has buffers
 LARGEST = 1 << 26  # bytes of the files of a tokenizer
 # Endings of the files that a tokenizer is read from.
@@ -51,9 +50,15 @@ class Kept:
 
     def __init__(self, data: mmap.mmap) -> None:
         view, base = memoryview(data), ctypes.addressof(ctypes.c_char.from_buffer(data))
-        count, spec_at = (int.from_bytes(view[at : at + 8], "little") for at in (8, 16))
-        plan, empty, size, kernels, strings, pattern, places = marshal.loads(view[HEAD : HEAD + count])
-        first, blank = padded(HEAD + count), mmap.mmap(-1, empty)
+        count, spec_at = view[HEAD_SUM:HEAD].cast("q")
+        first = HEAD + 8 * count
+        plan, empty, size, named, lengths, *numbers = view[HEAD:first].cast("q")
+        places, texts = numbers[lengths:], []
+        for length in numbers[:lengths]:
+            texts.append(str(view[first : first + length], "utf-8", "surrogatepass"))
+            first += length
+        kernels, strings, pattern = texts[:named], texts[named:-1], texts[-1]
+        first, blank = padded(first), mmap.mmap(-1, empty)
         bases = base + first, base + padded(first + size), ctypes.addressof(ctypes.c_char.from_buffer(blank))
         codes, words = [address_of(entry_kernel(name)) for name in kernels], view[first : first + size].cast("q")
         for at, kind, what in zip(*[iter(places)] * 3, strict=True):
@@ -118,9 +123,10 @@ def file_named(path: str | PathLike[str]) -> str | PathLike[str]:
 
 
 def kept_at(path: object) -> tuple[str | None, dict[str, tuple[bytes, bytes]]]:
-    """Return the kept file of the tokenizer at a path, which need not exist; None if it can have none.
+    """Return the name of the kept file of the tokenizer at a path; None if it can have none.
 
-    Also return what was read: the content of each file, with its SHA-256.
+    Also return what was read: the content of each file, with its SHA-256, by its path. These are all files that the
+    tokenizer may be read from, but for what a vocab.json needs beside it. {} if nothing was read.
     """
     contents: dict[str, tuple[bytes, bytes]] = {}
     if not available() or os.environ.get(SWITCH) == "off":
@@ -128,6 +134,7 @@ def kept_at(path: object) -> tuple[str | None, dict[str, tuple[bytes, bytes]]]:
     try:
         place, state = os.fspath(path), hashlib.sha256()  # type: ignore[call-overload]
         names = _files_in(place) if os.path.isdir(place) else [place] if os.path.isfile(place) else []
+        above = place if os.path.isdir(place) else os.path.dirname(place)
         # A pipe can be read only once, and the tensors of a model are gigabytes: neither is opened here.
         if not names or sum(map(os.path.getsize, names)) > LARGEST:
             return None, contents
@@ -136,8 +143,8 @@ def kept_at(path: object) -> tuple[str | None, dict[str, tuple[bytes, bytes]]]:
                 data = file.read()
             digest = hashlib.sha256(data).digest()
             contents[os.path.normpath(name)] = data, digest
-            state.update(os.path.basename(name).encode() + b"\0" + digest)
-        return table_path("kept", state.digest()), contents
+            state.update(os.fsencode(os.path.relpath(name, above)) + b"\0" + digest)
+        return table_name("kept", state.digest()), contents
     except (OSError, TypeError, ValueError):
         return None, {}
 
@@ -150,17 +157,18 @@ def _files_in(folder: str) -> list[str]:
     return sorted(entry.path for entry in entries if entry.name.endswith(READ) and entry.is_file())
 
 
-def read_kept(path: str) -> Kept | None:
+def read_kept(name: str) -> Kept | None:
     """Return the content of a kept file; None if it is missing or damaged, or if others may have written it."""
     try:
-        opened = open_private(path)
-        if opened is None:
-            return None
-        with opened as file:
-            data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
-        if checksum(data, HEAD_SUM) != int.from_bytes(data[:HEAD_SUM], "little"):
-            return None
-        os.utime(path)
+        with tables() as folder:
+            opened = folder.open(name)
+            if opened is None:
+                return None
+            with opened as file:
+                data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+            if data[:HEAD_SUM] != MAGIC + checksum(data, HEAD_SUM).to_bytes(8, "little"):
+                return None
+            folder.used(name)
         return Kept(data)
     except Exception:  # whatever damaged content raises
         return None
@@ -180,14 +188,14 @@ def checksum(content: bytearray | mmap.mmap, start: int) -> int:
 # ------------------------------------------------------------------ making one
 
 
-def write_kept(path: str, engine: Engine, spec: TokenizerSpec) -> None:
-    """Write the kept file of a tokenizer, if its short texts take nothing but a plan."""
+def write_kept(name: str, engine: Engine, spec: TokenizerSpec) -> None:
+    """Write the kept file of a tokenizer, if its short texts take nothing but a plan, and there is no sound one."""
     from subwords.engine.encoder import EncoderState
     from subwords.kernels import layout
     from subwords.kernels.plan_layout import FIELDS, stage_row
     from subwords.kernels.stored import packed
 
-    if os.path.exists(path) or (found := engine.quick) is None:
+    if (found := engine.quick) is None or read_kept(name) is not None:
         return
     encoder, strings, pattern = found
     state, other = (EncoderState(encoder.segmenter) for _ in range(2))
@@ -209,7 +217,7 @@ def write_kept(path: str, engine: Engine, spec: TokenizerSpec) -> None:
     inner[FIELDS.workspace] = WORDS, image.add(state.workspace)
     inner[FIELDS.out] = WORDS, image.add(state.out)
     image.add(plan.fields, inner)
-    write_table(path, image.packed(image.add(plan), strings, pattern, packed((spec, spec.model.digest))))
+    write_table(name, image.packed(image.add(plan), strings, pattern, packed((spec, spec.model.digest))))
 
 
 def _arrays(things: Any) -> set[int]:
@@ -247,15 +255,15 @@ class _Image:
         from array import array
 
         size = 8 * len(self._words)
-        listed = (plan, self._empty, size, self._kernels, strings, pattern, self._places)
-        described = marshal.dumps(listed)
+        texts = [text.encode("utf-8", "surrogatepass") for text in (*self._kernels, *strings, pattern)]
+        listed = [plan, self._empty, size, len(self._kernels), len(texts), *map(len, texts), *self._places]
+        described = array("q", listed).tobytes() + b"".join(texts)
         first = padded(HEAD + len(described))
         parts = [described, bytes(first - HEAD - len(described)), array("q", self._words).tobytes()]
         parts += [bytes(padded(size) - size), *self._data, spec]
-        at = first + padded(size) + self._size
-        content = len(described).to_bytes(8, "little") + at.to_bytes(8, "little") + b"".join(parts)
+        content = array("q", (len(listed), first + padded(size) + self._size)).tobytes() + b"".join(parts)
         made = bytearray(HEAD_SUM) + content + bytes(-len(content) % 4)
-        made[:HEAD_SUM] = checksum(made, HEAD_SUM).to_bytes(HEAD_SUM, "little")
+        made[:HEAD_SUM] = MAGIC + checksum(made, HEAD_SUM).to_bytes(8, "little")
         return made
 
     def _object(self, size: int) -> int:

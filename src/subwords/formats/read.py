@@ -7,8 +7,9 @@ import hashlib
 import os
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from io import BytesIO
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -36,7 +37,40 @@ Kind: TypeAlias = Literal[
     "tokenizer.json",
 ]
 
-Contents: TypeAlias = Mapping[str, tuple[bytes, bytes]]  # of files by path, as os.path.normpath has it: with SHA-256
+Contents: TypeAlias = dict[str, tuple[bytes, bytes]]  # of files by path, as os.path.normpath has it: with SHA-256
+
+
+class Files:
+    """The files of a folder, by name. What is read from disk is added to `contents`.
+
+    closed: `contents` has all of them, so others that come meanwhile are not seen.
+    """
+
+    def __init__(self, folder: Path, contents: Contents, *, closed: bool) -> None:
+        self.folder, self._contents, self._closed = folder, contents, closed
+
+    def names(self) -> list[str]:
+        """Return the sorted names of the files, and of those in the folder of templates as "folder/name"."""
+        if self._closed:
+            at = os.path.normpath(self.folder)
+            return sorted(os.path.relpath(path, at).replace(os.sep, "/") for path in self._contents)
+        places = [*self.folder.iterdir(), *(self.folder / TEMPLATES).glob("*")]
+        return sorted(path.relative_to(self.folder).as_posix() for path in places if path.is_file())
+
+    def has(self, name: str) -> bool:
+        """Whether there is a file of this name."""
+        path = self.folder / name
+        return os.path.normpath(path) in self._contents or (not self._closed and path.is_file())
+
+    def read(self, name: str) -> tuple[bytes, bytes]:
+        """Return the content of a file, with its SHA-256. Raises OSError if it cannot be read."""
+        path = self.folder / name
+        key = os.path.normpath(path)
+        if key not in self._contents:
+            data = path.read_bytes()
+            self._contents[key] = data, hashlib.sha256(data).digest()
+        return self._contents[key]
+
 
 # What transformers reads beside tokenizer.json.
 BESIDE = ("tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja", "added_tokens.json", "config.json")
@@ -102,7 +136,6 @@ def kind_at(path: Path) -> Kind | Literal["folder"] | None:
 _GZIP = b"\x1f\x8b"
 _MOST_UNPACKED = 1 << 29
 LEAST_STORED = 1 << 16  # bytes of a file; a smaller one is read in less time than its stored spec
-NO_CONTENTS: Contents = {}
 _KNOWN = (
     "tokenizer.json (HF tokenizers), a SentencePiece .model, a rank file of tiktoken, tekken.json (Mistral), "
     "vocab.json with merges.txt, "
@@ -148,14 +181,15 @@ def _read(
     special_ids: Mapping[str, int] | None = None,
     revision: str | None = None,
     download: bool = False,
-    contents: Contents = NO_CONTENTS,
+    contents: Contents | None = None,
 ) -> TokenizerSpec:
     """Read what `read_tokenizer` reads, without a warning.
 
     The format is detected from the content; only vocab.txt, which has no signature, is recognized by its suffix.
     splitter, special_ids: for formats without them, which are rank files and vocab.json with merges.txt. contents: of
-    files that were read already, by path.
+    files that were read already, by path: for a folder, of all of them. What is read besides is added.
     """
+    contents = {} if contents is None else contents
     file = place_of(path, local=True)
     check_flag("download", download)
     beside: dict[str, bytes] = {}
@@ -166,30 +200,33 @@ def _read(
         elif revision is not None or download:
             raise _for_names(path, file)
         if file.is_dir():
-            folder, file = file, _within(file)
-            templates = [f"{TEMPLATES}/{place.name}" for place in sorted((folder / TEMPLATES).glob("*.jinja"))]
-            names = (name for name in (*BESIDE, *templates) if (folder / name).is_file())
-            beside = {name: (folder / name).read_bytes() for name in names}
-            if file.name != _NAMES[0] or not file.exists():
+            files = Files(file, contents, closed=bool(contents))
+            names = files.names()
+            file /= _within(names)
+            templates = [name for name in names if name.startswith(f"{TEMPLATES}/") and name.endswith(".jinja")]
+            beside = {name: files.read(name)[0] for name in (*BESIDE, *templates) if files.has(name)}
+            if file.name != _NAMES[0] or not files.has(file.name):
                 from subwords.formats.hf import folder as hf_folder
 
-                spec = hf_folder.read_with_class(folder, beside)
+                spec = hf_folder.read_with_class(files, beside)
                 if spec is not None:
-                    _refuse(str(folder), splitter, special_ids)
+                    _refuse(str(files.folder), splitter, special_ids)
                     return spec
         elif encoding:
             return _read_encoding(encoding, splitter, special_ids)
-        found = contents.get(os.path.normpath(file))
-        if found is None or found[0].startswith(GGUF):
-            with file.open("rb") as stream:
-                data = stream.read(len(GGUF))
-                if data == GGUF:  # gigabytes of tensors follow
-                    _refuse(str(file), splitter, special_ids)
-                    from subwords.formats.gguf import read as gguf
+        else:
+            files = Files(file.parent, contents, closed=False)
+        at = os.path.normpath(file)
+        with BytesIO(contents[at][0]) if at in contents else file.open("rb") as stream:
+            data = stream.read(len(GGUF))
+            if data == GGUF:  # gigabytes of tensors follow
+                _refuse(str(file), splitter, special_ids)
+                from subwords.formats.gguf import read as gguf
 
-                    return gguf.read_gguf(stream, str(file))
+                return gguf.read_gguf(stream, str(file))
+            if at not in contents:
                 data += stream.read()
-            found = data, hashlib.sha256(data).digest()
+                contents[at] = data, hashlib.sha256(data).digest()
     except SubwordsError:  # some are an OSError, too
         raise
     except OSError as error:
@@ -198,7 +235,7 @@ def _read(
             hint = nearest(path, ["demo", *ENCODINGS, *MODELS]) or known
             raise missing(FormatError, f"no file, folder or name {path!r} here{hint}", path) from None
         raise unreadable(FormatError, f"{file}: {error.strerror}; expected a tokenizer file: {_KNOWN}", error) from None
-    spec = _read_bytes(*found, file, splitter, special_ids)
+    spec = _read_bytes(files, file.name, splitter, special_ids)
     if not beside:
         return spec
     from subwords.formats.hf import folder as hf_folder
@@ -206,21 +243,20 @@ def _read(
     return hf_folder.read_folder_files(spec, beside, str(file.parent), complete=file.name == _NAMES[0])
 
 
-def _read_bytes(
-    data: bytes, digest: bytes, file: Path, splitter: Rule | None, special_ids: Mapping[str, int] | None
-) -> TokenizerSpec:
+def _read_bytes(files: Files, name: str, splitter: Rule | None, special_ids: Mapping[str, int] | None) -> TokenizerSpec:
+    (data, digest), file = files.read(name), files.folder / name
     if data.startswith(_GZIP):
         data, digest, file = *_unpacked(data, file), file.with_suffix("")
     kind = kind_of(data, file)
     if kind is not None and kind not in ("ranks", "merges", "vocab.json"):
         _refuse(str(file), splitter, special_ids)
     if len(data) < LEAST_STORED or kind in (None, "merges", "vocab.json") or not _can_be_stored(splitter, special_ids):
-        return read_as(kind, data, file, splitter, special_ids)
+        return read_as(kind, data, file, splitter, special_ids, files)
     options = splitter, None if special_ids is None else tuple(special_ids.items())
     source = digest_of((kind, digest, *options)).encode()
 
     def made() -> tuple[TokenizerSpec, str]:
-        spec = read_as(kind, data, file, splitter, special_ids)
+        spec = read_as(kind, data, file, splitter, special_ids, files)
         return spec, spec.model.digest
 
     spec, of_model = stored("spec", source, made)
@@ -231,7 +267,6 @@ def _read_bytes(
 def _unpacked(data: bytes, file: Path) -> tuple[bytes, bytes]:
     """Return the content of a file that gzip packed, with its SHA-256; no more than a tokenizer has."""
     from gzip import GzipFile
-    from io import BytesIO
     from zlib import error
 
     try:
@@ -252,9 +287,17 @@ def _can_be_stored(splitter: object, special_tokens: object) -> bool:
 
 
 def read_as(
-    kind: Kind | None, data: bytes, file: Path, splitter: Rule | None, special_tokens: Mapping[str, int] | None
+    kind: Kind | None,
+    data: bytes,
+    file: Path,
+    splitter: Rule | None,
+    special_tokens: Mapping[str, int] | None,
+    files: Files | None = None,
 ) -> TokenizerSpec:
-    """Return the tokenizer of a file of known format; FormatError if it is unknown."""
+    """Return the tokenizer of a file of known format, with what it needs of files beside it.
+
+    files: those beside it, on disk by default. Raises FormatError if the format is unknown.
+    """
     match kind:
         case "ranks":
             from subwords.formats import tiktoken
@@ -267,8 +310,9 @@ def read_as(
         case "merges" | "vocab.json":
             from subwords.formats.hf import vocab_merges
 
-            vocab = _beside(file, data, VOCABS, is_one=kind == "vocab.json")
-            merges = _beside(file, data, MERGES, is_one=kind == "merges")
+            files = files or Files(file.parent, {}, closed=False)
+            vocab = (data, str(file)) if kind == "vocab.json" else _beside(file, VOCABS, files)
+            merges = (data, str(file)) if kind == "merges" else _beside(file, MERGES, files)
             return vocab_merges.read_vocab_merges(vocab, merges, splitter=splitter, special_tokens=special_tokens)
         case "unigram.json":
             from subwords.formats.hf import unigram
@@ -325,21 +369,20 @@ def _for_names(path: str | PathLike[str], file: Path) -> InputError:
     return InputError(told)
 
 
-def _within(folder: Path) -> Path:
-    """Return the file to read in a folder; tokenizer.json if there is none."""
-    named = (folder / name for name in _NAMES if (folder / name).exists())
+def _within(names: Sequence[str]) -> str:
+    """Return the file to read among those of a folder; tokenizer.json if there is none."""
+    own = [Path(name) for name in names if "/" not in name]
     others = (
-        place for ending in ("*.spm.fb", "*.tiktoken", "rwkv_vocab*.txt") for place in sorted(folder.glob(ending))
+        path.name for ending in ("*.spm.fb", "*.tiktoken", "rwkv_vocab*.txt") for path in own if path.match(ending)
     )
-    return next(named, None) or next(others, folder / _NAMES[0])
+    return next((name for name in _NAMES if name in names), None) or next(others, _NAMES[0])
 
 
-def _beside(file: Path, data: bytes, names: tuple[str, ...], *, is_one: bool) -> tuple[bytes, str]:
-    """Return the content and the path of this file if it is the one, else of a file of these names next to it."""
+def _beside(file: Path, names: tuple[str, ...], files: Files) -> tuple[bytes, str]:
+    """Return the content and the path of the file of one of these names next to a file."""
     before = _prefix(file, VOCABS) or _prefix(file, MERGES) or ""
-    beside = (file.with_name(f"{before}{name}") for name in names)
-    other = file if is_one else next((place for place in beside if place.is_file()), None)
-    if other is None and file.with_name("source.spm").is_file():
+    other = next((name for each in names if files.has(name := f"{before}{each}")), None)
+    if other is None and files.has("source.spm"):
         raise FormatError(
             f"{file} is Marian's, whose pieces are in source.spm, and some have no id here: load source.spm, and look "
             f"up its tokens in this file"
@@ -348,9 +391,9 @@ def _beside(file: Path, data: bytes, names: tuple[str, ...], *, is_one: bool) ->
         wanted = " or ".join(f"{before}{name}" for name in names)
         raise missing(FormatError, f"{file}: expected {wanted} in the same folder: BPE needs both files", wanted)
     try:
-        return (data if is_one else other.read_bytes()), str(other)
+        return files.read(other)[0], str(files.folder / other)
     except OSError as error:
-        raise FormatError(f"expected a file that can be read; {other}: {error.strerror}") from None
+        raise FormatError(f"expected a file that can be read; {files.folder / other}: {error.strerror}") from None
 
 
 def _read_encoding(encoding: str, splitter: Rule | None, special_ids: Mapping[str, int] | None) -> TokenizerSpec:

@@ -25,10 +25,10 @@ from subwords.kernels.entry import HEADS
 from subwords.kernels.modes import ASKED, LEVELS, MODE, NOTICES
 from subwords.kernels.stored import (
     KERNELS,
+    MAGIC,
+    Folder,
     cache_root,
     digest_folder,
-    private,
-    read_private,
     stamp,
     stored,
     version_mark,
@@ -205,7 +205,7 @@ def processor_features() -> dict[str, bool]:
 # ------------------------------------------------------------------ the cache
 
 TESTED = "0.61 to 0.68"  # versions of Numba; the range in pyproject.toml
-CHECKSUM = 32  # bytes of a file before its content: identity, object file
+SUMMED = len(MAGIC) + 32  # bytes of a file before its content (identity, object file): MAGIC and a SHA-256, for damage
 
 
 def load_code(kernel: Kernel) -> Bound:
@@ -277,11 +277,6 @@ def _digest() -> str:
     return state.hexdigest()[:16]
 
 
-def _path(kernel: Kernel) -> str | None:
-    root = cache_root()
-    return None if root is None else os.path.join(root, _digest(), f"{kernel.name}.o")
-
-
 def _identity(kernel: Kernel, kinds: str) -> bytes:
     """The first line of a kernel's file: its name, its parameters, its sources."""
     return f"{kernel.name} {kinds} {_digest()}".encode()
@@ -289,38 +284,19 @@ def _identity(kernel: Kernel, kinds: str) -> bytes:
 
 def _read(kernel: Kernel) -> tuple[str, bytes] | None:
     """Return what kinds of parameters a kernel has, and its machine code."""
-    with contextlib.suppress(OSError, ValueError):
-        path = _path(kernel)
-        raw = b"" if path is None else read_private(path)
-        if hashlib.sha256(raw[CHECKSUM:]).digest() == raw[:CHECKSUM]:
-            identity, _, body = raw[CHECKSUM:].partition(b"\n")
+    with contextlib.suppress(OSError, ValueError), Folder(cache_root(), _digest()) as folder:
+        raw = folder.read(f"{kernel.name}.o")
+        if MAGIC + hashlib.sha256(raw[SUMMED:]).digest() == raw[:SUMMED]:
+            identity, _, body = raw[SUMMED:].partition(b"\n")
             kinds = identity.split(b" ")[1].decode()
             return (kinds, body) if identity == _identity(kernel, kinds) else None
     return None
 
 
 def _write(kernel: Kernel, kinds: str, body: bytes) -> None:
-    path = _path(kernel)
-    if path is None:
-        NOTICES.unwritable(None, "there is no home folder")
-        return
-    import tempfile
-    from pathlib import Path
-
-    folder = Path(path).parent
-    content = _identity(kernel, kinds) + b"\n" + body
+    root, content = cache_root(), _identity(kernel, kinds) + b"\n" + body
     try:
-        # 0o700: files from here are executed, so nobody else may write here.
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=folder)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(hashlib.sha256(content).digest() + content)
-            Path(temporary).replace(path)
-        except BaseException:
-            Path(temporary).unlink()
-            raise
-        if not private(path):
-            NOTICES.unwritable(folder, "others may write there, so what is read from it could be theirs")
+        with Folder(root, _digest(), make=True) as folder:
+            folder.write(f"{kernel.name}.o", MAGIC, hashlib.sha256(content).digest(), content)
     except OSError as error:
-        NOTICES.unwritable(folder, error.strerror or str(error))
+        NOTICES.unwritable(root and os.path.join(root, _digest()), error.strerror or str(error))

@@ -13,7 +13,6 @@ from subwords.support.errors import SubwordsWarning
 TYPE_CHECKING = False  # `typing` takes longer to import than all else here
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
     from typing import Any
 
 # ------------------------------------------------------------------ modes
@@ -85,7 +84,7 @@ class Notices:
             if counted:
                 _write("\x1b[K")
 
-    def unwritable(self, folder: Path | None, reason: str) -> None:
+    def unwritable(self, folder: str | None, reason: str) -> None:
         """Remember that the cache cannot be written; `warn` reports it in the thread of the caller."""
         place = f" in {folder}" if folder else ""
         self._unwritable = self._unwritable or f"{place}: {reason}"

@@ -2,10 +2,13 @@
 
 A file is named by a digest of what its table is made from: the content of a tokenizer file with the options of the
 reader, or a pattern, and the sources of this package with the versions of Python and NumPy. So it is
-never stale. A file begins with a checksum of its content, against damage, and is replaced whole. Arrays lie in it as
+never stale. A file has a checksum of its content, against damage, and is replaced whole. Arrays lie in it as
 they are in memory, so nothing is copied after reading, and they are read-only. Cache errors are ignored: an unreadable
 table is rebuilt, and one that cannot be written is made again next time. Its folder has a limited size: the tables that
 were not used for the longest time are deleted.
+
+Reading a table calls nothing that the file names. But tables are not validated again, and kernels index by them without
+checks. So the cache is used only where nobody but this user and root can write: see `Folder`.
 
 A wheel has a stamp, digests of its sources that were written when it was built. Files of a checkout may be edited at
 any time: each is known by its size and its time, as Python knows it when it looks for its bytecode.
@@ -14,22 +17,25 @@ any time: each is known by its size and its time, as Python knows it when it loo
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
 import struct
 import sys
+import time
 import zlib
-from functools import cache
+from functools import cache, cached_property
+from importlib import import_module
 from importlib.machinery import PathFinder
-from stat import S_ISREG
+from stat import S_ISLNK, S_ISREG, S_ISVTX
 
 from subwords.kernels.modes import MODE
 
-TYPE_CHECKING = False  # a process that finds a kept file imports this: `typing`, `pathlib` and `pickle` take longer
+TYPE_CHECKING = False  # a process that finds a kept file imports this: `typing`, `pathlib` and `json` take longer
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from io import BufferedReader
-    from typing import TypeVar
+    from typing import Any, TypeVar
 
     Table = TypeVar("Table")
 
@@ -87,15 +93,13 @@ def _states(folder: str) -> Iterator[str]:
                 yield from _states(entry.path)
 
 
-# ------------------------------------------------------------------ tables
+# ------------------------------------------------------------------ the folders of the cache
 
-FOLDER = "tables"
-SWITCH = "SUBWORDS_TABLES"  # an environment variable: "off" reads and writes no tables
-HEAD = struct.Struct("<IIQ")  # CRC-32 of what follows it, the number of arrays, the size of the pickle
-SIZE = struct.Struct("<Q")  # of each array; then come the pickle and the arrays, each from a multiple of ALIGNED on
-ALIGNED = 64
-LARGEST_FOLDER = 1 << 28  # of all files; the largest table has 40 MB
-LARGEST = 1 << 26
+OPEN = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)
+INTO = OPEN | getattr(os, "O_DIRECTORY", 0)
+THROUGH = INTO | getattr(os, "O_PATH", 0)  # of folders that may be entered, but not listed
+MOST_LINKS = 40  # on the way to a folder, as in Linux
+LEFT = 24 * 3600  # seconds after which an unfinished file is one of a process that was killed
 
 
 def cache_root() -> str | None:
@@ -114,30 +118,226 @@ def cache_root() -> str | None:
     return os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.join(home, ".cache"), "subwords")
 
 
+class Folder:
+    """A folder of the cache, open. Raises OSError if it is missing, or if others may change what is in it.
+
+    What is looked at is what is used: all calls are relative to the open folder, and follow no links. Windows has no
+    such calls, and profiles there are private.
+    """
+
+    def __init__(self, root: str | None, name: str, *, make: bool = False) -> None:
+        if root is None:
+            raise FileNotFoundError(errno.ENOENT, "there is no home folder")
+        self.path = os.path.join(root, name)
+        self._fd = _entered(root, name, make=make) if os.name == "posix" else None
+        if self._fd is None and make:
+            os.makedirs(self.path, exist_ok=True)
+
+    def __enter__(self) -> Folder:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._fd is not None:
+            os.close(self._fd)
+
+    def _at(self, name: str) -> str:
+        return os.path.join(self.path, name) if self._fd is None else name
+
+    def open(self, name: str) -> BufferedReader | None:
+        """Return a file opened for reading; None if others may have written it. Raises OSError if it is missing."""
+        # To open a pipe would wait for its writer; a link may lead to a file that others chose.
+        flags = OPEN | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+        found = os.open(self._at(name), flags, dir_fd=self._fd)
+        state = os.fstat(found)
+        others = self._fd is not None and (state.st_uid not in (os.geteuid(), 0) or state.st_mode & 0o022)
+        if S_ISREG(state.st_mode) and not others:
+            return open(found, "rb")
+        os.close(found)
+        return None
+
+    def read(self, name: str) -> bytes:
+        """Return the content of a file; b"" if there is none, or if others may have written it."""
+        with contextlib.suppress(OSError):
+            file = self.open(name)
+            if file is not None:
+                with file:
+                    return file.read()
+        return b""
+
+    def used(self, name: str) -> None:
+        """Note that a file is used now, which a file of root or on a read-only disk cannot show."""
+        with contextlib.suppress(OSError):
+            os.utime(self._at(name), dir_fd=self._fd, follow_symlinks=self._fd is None)
+
+    def write(self, name: str, *parts: bytes | bytearray) -> None:
+        """Write a file whole: as a temporary file first. Its content begins with `MAGIC`."""
+        self._sweep()
+        temporary = self._at(f"{name}.{os.urandom(8).hex()}.tmp")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+        try:
+            with open(os.open(temporary, flags, 0o600, dir_fd=self._fd), "wb") as file:
+                file.writelines(parts)
+            os.replace(temporary, self._at(name), src_dir_fd=self._fd, dst_dir_fd=self._fd)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary, dir_fd=self._fd)
+            raise
+
+    def files(self, pattern: str) -> Iterator[tuple[float, int, str]]:
+        """Yield when files were last used, how large they are, and their names, which match a pattern as a whole."""
+        import re
+
+        with os.scandir(self.path if self._fd is None else self._fd) as entries:
+            for entry in entries:
+                with contextlib.suppress(FileNotFoundError):  # another process has just moved or deleted it
+                    if re.fullmatch(pattern, entry.name):
+                        state = entry.stat(follow_symlinks=False)
+                        yield state.st_mtime, state.st_size, entry.name
+
+    def delete(self, name: str) -> bool:
+        """Delete a file if this package wrote it as this user: its owner and its first bytes tell. Return whether."""
+        with contextlib.suppress(OSError):
+            file = self.open(name)
+            if file is None:
+                return False
+            with file:
+                mine = self._fd is None or os.fstat(file.fileno()).st_uid == os.geteuid()
+                mine = mine and file.read(len(MAGIC)) in (MAGIC, b"")
+            if mine:
+                os.unlink(self._at(name), dir_fd=self._fd)
+                return True
+        return False
+
+    def _sweep(self) -> None:
+        """Delete what killed processes have left."""
+        for used, _, name in self.files(r".+\.[0-9a-f]{16}\.tmp"):
+            if used < time.time() - LEFT:
+                self.delete(name)
+
+
+def _entered(root: str, name: str, *, make: bool) -> int:
+    """Return a descriptor of a folder of the cache, after a look at it and at every folder on the way from "/".
+
+    As StrictModes of sshd does: who may rename a folder on the way decides what is found behind it. Links are followed
+    above the root only, if this user or root made them.
+    """
+    todo, links = [name, *_backwards(os.path.join(os.getcwd(), root))], 0
+    here, place = os.open("/", THROUGH), "/"
+    # In a user namespace the files of root may seem to belong to another user: who owns "/" can do all that root can.
+    trusted = {os.geteuid(), 0}
+    above = trusted | {os.fstat(here).st_uid}
+    try:
+        _look(os.fstat(here), place, above, ours=False)
+        while todo:
+            part = todo.pop()
+            ours, before, place = len(todo) < 2, place, os.path.join(place, part)
+            state = _state(part, here, make=make)
+            if S_ISLNK(state.st_mode):
+                _look(state, place, above, ours=ours or links == MOST_LINKS)
+                target, links = os.readlink(part, dir_fd=here), links + 1
+                todo += _backwards(target)
+                place = "/" if target.startswith("/") else before
+                below = os.open(place if place == "/" else ".", THROUGH, dir_fd=here)
+            else:
+                below = os.open(part, INTO if ours else THROUGH, dir_fd=here)
+            os.close(here)
+            here = below
+            _look(os.fstat(here), place, trusted if ours else above, ours=ours, strict=not todo)
+    except BaseException:
+        os.close(here)
+        raise
+    return here
+
+
+def _backwards(path: str) -> list[str]:
+    return [part for part in reversed(path.split("/")) if part not in ("", ".")]
+
+
+def _state(name: str, folder: int, *, make: bool) -> os.stat_result:
+    """Return the state of a name in a folder, not followed; a folder for this user alone is made if it is missing."""
+    try:
+        return os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        if not make:
+            raise
+    with contextlib.suppress(FileExistsError):  # another process makes it too
+        os.mkdir(name, 0o700, dir_fd=folder)
+    return os.stat(name, dir_fd=folder, follow_symlinks=False)
+
+
+def _look(state: os.stat_result, place: str, owners: set[int], *, ours: bool, strict: bool = False) -> None:
+    """Raise PermissionError if others may exchange what is in a folder, or where a link leads.
+
+    ours: the root and what is in it; in others, the sticky bit keeps what belongs to somebody else. strict: even a
+    group of one is too many.
+    """
+    if state.st_uid not in owners:
+        raise _refused(place, f"belongs to another user (number {state.st_uid})")
+    if S_ISLNK(state.st_mode):
+        if ours:
+            raise _refused(place, "is a link: name the folder that it leads to")
+        return
+    if state.st_mode & S_ISVTX and not ours:
+        return
+    if state.st_mode & 0o002 or (state.st_mode & 0o020 and (strict or not _is_private(state.st_gid))):
+        raise _refused(place, "can be written by others (chmod go-w would end that)")
+
+
+def _is_private(group: int) -> bool:
+    """Whether a group is that of this user alone, as Debian and Fedora make one for each: their umask is 002."""
+    try:
+        import grp
+        import pwd
+
+        user, found = pwd.getpwuid(os.geteuid()).pw_name, grp.getgrgid(group)
+    except (ImportError, KeyError):
+        return False
+    return found.gr_name == user and not {*found.gr_mem} - {user}
+
+
+def _refused(place: str, why: str) -> PermissionError:
+    return PermissionError(errno.EPERM, f"{place} {why}", place)
+
+
+# ------------------------------------------------------------------ tables
+
+FOLDER = "tables"
+SWITCH = "SUBWORDS_TABLES"  # an environment variable: "off" reads and writes no tables
+MAGIC = b"\0subword"  # how every file of the cache begins
+# After MAGIC: CRC-32 of what follows it, the number of arrays, the size of the tree.
+HEAD = struct.Struct("<8sIIQ")
+SUMMED = len(MAGIC) + 4  # bytes before those that the sum is of
+SIZE = struct.Struct("<Q")  # of each array; then come the tree and the arrays, each from a multiple of ALIGNED on
+ALIGNED = 64
+LARGEST_FOLDER = 1 << 30  # of all files: those of about 70 tokenizers; of one with 200,000 tokens they have 45 MB
+LARGEST = 1 << 26
+KINDS = "class kept kernels links machine merges plain route scanner spaces spec stages trie whole-words wordpiece"
+
+
 def stored(kind: str, source: bytes, make: Callable[[], Table]) -> Table:
     """Return make(), or an equal object from the store, which keeps it under its kind and the bytes it is made from.
 
-    Hazard: the object must be a function of `kind` and `source` alone, and of types that a pickle restores. What `make`
-    raises is not stored.
+    kind: one of KINDS. Hazard: the object must be a function of `kind` and `source` alone, and data (see `packed`);
+    other objects are made each time. What `make` raises is not stored.
     """
-    path = table_path(kind, source)
-    if path is None:
+    name = table_name(kind, source)
+    if name is None:
         return make()
-    found = _read_table(path)
+    found = _read_table(name)
     if found is not None:
         return found[0]  # type: ignore[return-value]
     made = make()
-    _write_table(path, made)
+    with contextlib.suppress(TypeError):
+        write_table(name, packed(made))
     return made
 
 
-def table_path(kind: str, source: bytes) -> str | None:
-    """Return the file of a table; None if nothing is stored."""
-    root, signature = cache_root(), _signature()
-    if root is None or signature is None or os.environ.get(SWITCH) == "off":
+def table_name(kind: str, source: bytes) -> str | None:
+    """Return the name of a table; None if nothing is stored."""
+    signature = _signature()
+    if cache_root() is None or signature is None or os.environ.get(SWITCH) == "off":
         return None
-    name = hashlib.sha256(signature + kind.encode() + b"\0" + source).hexdigest()[:32]
-    return os.path.join(root, FOLDER, f"{kind}-{name}")
+    return f"{kind}-{hashlib.sha256(signature + kind.encode() + bytes(1) + source).hexdigest()[:32]}"
 
 
 @cache
@@ -160,135 +360,195 @@ def version_mark(package: str, file: str) -> str | bytes:
     return version(package)
 
 
-def private(path: str) -> bool:
-    """Whether only this user and root can have written a file: its content will run as this user."""
-    return os.name != "posix" or (_private(os.stat(path)) and _private(os.stat(os.path.dirname(path))))
+def tables(*, make: bool = False) -> Folder:
+    """Return the folder of tables. Raises OSError as `Folder` does."""
+    return Folder(cache_root(), FOLDER, make=make)
 
 
-def _private(found: os.stat_result) -> bool:
-    return found.st_uid in (os.geteuid(), 0) and found.st_mode & 0o022 == 0
-
-
-def open_private(path: str) -> BufferedReader | None:
-    """Return a file opened for reading; None if other users may have written it. Raises OSError if it is missing.
-
-    What is looked at is what is read: of a path, each part may be replaced in between.
-    """
-    if os.name != "posix":
-        return open(path, "rb") if os.path.isfile(path) else None
-    folder = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        # To open a pipe would wait for its writer; a link may lead to a file that others chose.
-        found = os.open(os.path.basename(path), os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW, dir_fd=folder)
-        file = os.fstat(found)
-        if S_ISREG(file.st_mode) and _private(file) and _private(os.fstat(folder)):
-            return open(found, "rb")
-        os.close(found)
-        return None
-    finally:
-        os.close(folder)
-
-
-def read_private(path: str) -> bytes:
-    """Return the content of a file; b"" if there is none, or if others may have written it."""
-    with contextlib.suppress(OSError):
-        file = open_private(path)
-        if file is not None:
-            with file:
-                return file.read()
-    return b""
-
-
-def _read_table(path: str) -> tuple[object] | None:
-    with contextlib.suppress(Exception):  # whatever a damaged pickle raises
-        raw = read_private(path)
-        if raw and zlib.crc32(memoryview(raw)[4:]) == HEAD.unpack_from(raw)[0]:
-            table = unpacked(memoryview(raw))
-            with contextlib.suppress(OSError):
-                os.utime(path)
+def _read_table(name: str) -> tuple[object] | None:
+    with contextlib.suppress(Exception), tables() as folder:  # whatever damage raises
+        raw = memoryview(folder.read(name))
+        if zlib.crc32(raw[SUMMED:]) == HEAD.unpack_from(raw)[1]:
+            table = unpacked(raw)
+            folder.used(name)
             return (table,)
     return None
 
 
-def unpacked(raw: memoryview) -> object:
-    """Return what `packed` made bytes of; its arrays are views of these, read-only if they are."""
-    import pickle
+def write_table(name: str, content: bytes | bytearray) -> None:
+    """Write a file of the folder of tables, whole, if it can be written and is not too large."""
+    with contextlib.suppress(OSError):
+        if len(content) <= LARGEST:
+            with tables(make=True) as folder:
+                _make_room(folder, len(content))
+                folder.write(name, content)
 
-    _, count, size = HEAD.unpack_from(raw)
-    at = HEAD.size + count * SIZE.size
-    body, at = raw[at : at + size], padded(at + size)
-    arrays = []
-    for (length,) in SIZE.iter_unpack(raw[HEAD.size : HEAD.size + count * SIZE.size]):
-        arrays.append(raw[at : at + length])
-        at = padded(at + length)
-    return pickle.loads(body, buffers=arrays)
+
+def _make_room(folder: Folder, size: int) -> None:
+    """Delete the tables that were not used for the longest time, if another one would be too many."""
+    found = sorted(folder.files(rf"({KINDS.replace(' ', '|')})-[0-9a-f]{{32}}"))
+    total = size + sum(length for _, length, _ in found)
+    for _, length, name in found:
+        if total <= LARGEST_FOLDER:
+            return
+        if folder.delete(name):
+            total -= length
+
+
+# ------------------------------------------------------------------ data as bytes
+
+# All classes whose objects a table may hold. Reading one calls none of their methods, so it runs no code but this.
+CLASSES = {
+    "kernels.layout": "CharacterRuns Kinds Literals NormalForm Replacements Rules WordPieceModel",
+    "models.bpe.merges": "MergeTables",
+    "models.bpe.model": "BPE",
+    "models.unigram.model": "Unigram",
+    "models.wordlevel.model": "WordLevel",
+    "models.wordpiece.model": "WordPiece",
+    "normalize.sentencepiece": "GraphemeStage RulesStage",
+    "normalize.stages": "ByteStage CharStage FormStage PatternStage Position PrependStage RunStage StripStage",
+    "spec.added_token": "AddedToken",
+    "spec.decoder": (
+        "BPEDecoder ByteDecoder ByteFallback CTC DecoderSequence Fuse Metaspace Replace ReplaceTokens "
+        "SentencePieceDecoder SpaceDecoder Strip WordPieceDecoder"
+    ),
+    "spec.normalizer": (
+        "Bert ByteLevel Charsmap Form Lowercase Nmt Precompiled Prepend Replace SentencePiece Strip StripAccents"
+    ),
+    "spec.padding": "Padding Truncation",
+    "spec.splitter": "ByteChars Prefix Replace SpelledBytes Split",
+    "spec.template": "Inserted Slot Template",
+    "spec.tokenizer": "Foreign TokenizerSpec",
+    "spec.vocab": "Vocab",
+    "split.finders": "DroppingRoute KindsRoute NumbersRoute PrefixingRoute SymbolsRoute",
+    "split.routes": "MachineRoute MaskRoute",
+    "split.transducer": "Cutter Machine Tables",
+}
+SCALARS = (type(None), bool, int, float, str)
+FROM_ITEMS: Mapping[str, Callable[[list[Any]], object]] = {
+    "tuple": tuple,
+    "list": list,
+    "set": set,
+    "frozenset": frozenset,
+    "dict": lambda items: dict(zip(items[::2], items[1::2], strict=True)),
+    "range": lambda items: range(*items),
+}
+SHORT = 1 << 10  # bytes that stay in the tree
 
 
 def packed(table: object) -> bytes:
-    """Return an object and the arrays in it as bytes, with a checksum."""
-    import pickle
+    """Return plain values, arrays, and objects of CLASSES as bytes, with a checksum; TypeError for others.
 
-    found: list[pickle.PickleBuffer] = []
-    body = pickle.dumps(table, protocol=5, buffer_callback=found.append)
-    arrays = [array.raw() for array in found]
-    parts: list[bytes | memoryview] = [*(SIZE.pack(len(array)) for array in arrays), body]
+    A tree in JSON has scalars as they are, and of everything else a pair of its type and its content. Arrays follow it.
+    """
+    import json
+
+    arrays: dict[int, tuple[int, Any]] = {}
+    tree = _described(table, arrays)
+    found = [value for _, value in arrays.values()]
+    kinds = [None if type(value) is bytes else (value.dtype.str, value.shape) for value in found]
+    body = json.dumps((tree, kinds), ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+    buffers = [value if type(value) is bytes else value.tobytes() for value in found]
+    parts = [*(SIZE.pack(len(buffer)) for buffer in buffers), body]
     at = HEAD.size + sum(map(len, parts))
-    for array in arrays:
-        parts += [bytes(padded(at) - at), array]
-        at = padded(at) + len(array)
-    content = HEAD.pack(0, len(arrays), len(body))[4:] + b"".join(parts)
-    return zlib.crc32(content).to_bytes(4, "little") + content
+    for buffer in buffers:
+        parts += [bytes(padded(at) - at), buffer]
+        at = padded(at) + len(buffer)
+    content = HEAD.pack(MAGIC, 0, len(buffers), len(body))[SUMMED:] + b"".join(parts)
+    return MAGIC + zlib.crc32(content).to_bytes(4, "little") + content
+
+
+def _described(value: Any, arrays: dict[int, tuple[int, Any]]) -> Any:
+    kind = type(value)
+    if kind in SCALARS:
+        return value
+    if kind is bytes and len(value) < SHORT:
+        return ["bytes", value.decode("latin-1")]
+    if kind is bytes or (kind.__name__ == "ndarray" and value.dtype.kind in "biuf"):
+        return ["array", arrays.setdefault(id(value), (len(arrays), value))[0]]
+    if kind is range:
+        items: list[Any] = [value.start, value.stop, value.step]
+    elif kind in (set, frozenset):  # sorted: the order of strings in a set differs between processes
+        items = sorted(value)
+    elif kind is dict:
+        items = [part for pair in value.items() for part in pair]
+    elif isinstance(value, tuple | list):
+        items = [*value]
+    else:
+        items = [getattr(value, name) for name in _slots(kind)]
+        state = getattr(value, "__dict__", {}).items()
+        if own := {key: each for key, each in state if not isinstance(getattr(kind, key, None), cached_property)}:
+            items.append(own)
+    name = kind.__name__ if kind.__name__ in FROM_ITEMS else _name_of(kind)
+    return [name, [_described(item, arrays) for item in items]]
+
+
+def _name_of(kind: type) -> str:
+    name = f"{kind.__module__.removeprefix('subwords.')}.{kind.__qualname__}"
+    if _class_of(name)[0] is not kind:
+        raise TypeError(f"expected data, not a {kind.__name__}")
+    return name
+
+
+@cache
+def _class_of(name: str) -> tuple[type, tuple[str, ...]]:
+    """Return the class of CLASSES that has this name, and its slots."""
+    module, _, own = name.rpartition(".")
+    if own not in CLASSES.get(module, "").split():
+        raise TypeError(f"expected the name of a class of data, not {name:.80}")
+    found: type = getattr(import_module(f"subwords.{module}"), own)
+    return found, _slots(found)
+
+
+def _slots(kind: type) -> tuple[str, ...]:
+    return tuple(name for each in kind.__mro__ for name in vars(each).get("__slots__", ()))
+
+
+def unpacked(raw: memoryview) -> object:
+    """Return what `packed` made bytes of; its arrays are views of these, read-only if they are."""
+    import json
+
+    _, _, count, size = HEAD.unpack_from(raw)
+    at = HEAD.size + count * SIZE.size
+    tree, kinds = json.loads(str(raw[at : at + size], "utf-8", "surrogatepass"))
+    at, arrays = padded(at + size), []
+    for (length,), kind in zip(SIZE.iter_unpack(raw[HEAD.size : HEAD.size + count * SIZE.size]), kinds, strict=True):
+        arrays.append(_array(raw[at : at + length], kind))
+        at = padded(at + length)
+    return _made(tree, arrays) if type(tree) is list else tree
+
+
+def _array(data: memoryview, kind: tuple[str, list[int]] | None) -> object:
+    if kind is None:
+        return bytes(data)
+    import numpy as np
+
+    dtype = np.dtype(kind[0])
+    if dtype.kind not in "biuf":
+        raise TypeError(f"expected numbers, not {dtype}")
+    return np.frombuffer(data, dtype).reshape(kind[1])
+
+
+def _made(node: list[Any], arrays: list[object]) -> Any:
+    name, content = node
+    if name == "array":
+        return arrays[content]
+    if name == "bytes":
+        return content.encode("latin-1")
+    items = [_made(item, arrays) if type(item) is list else item for item in content]
+    if make := FROM_ITEMS.get(name):
+        return make(items)
+    kind, slots = _class_of(name)
+    if issubclass(kind, tuple):
+        return tuple.__new__(kind, items)
+    made = object.__new__(kind)
+    for slot, item in zip(slots, items, strict=False):
+        object.__setattr__(made, slot, item)
+    if len(items) > len(slots):
+        vars(made).update(items[-1])
+    return made
 
 
 def padded(at: int) -> int:
     """Return the next place where an array may begin."""
     return at + -at % ALIGNED
-
-
-def _write_table(path: str, table: object) -> None:
-    from pickle import PicklingError
-
-    with contextlib.suppress(PicklingError, AttributeError, TypeError):
-        write_table(path, packed(table))
-
-
-def write_table(path: str, content: bytes | bytearray) -> None:
-    """Write a file of the folder of tables, whole, if it can be written and is not too large."""
-    import tempfile
-    from pathlib import Path
-
-    with contextlib.suppress(OSError):
-        if len(content) > LARGEST:
-            return
-        # 0o700: pickles from here are loaded, so nobody else may write here.
-        folder = Path(path).parent
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _make_room(folder, len(content))
-        handle, temporary = tempfile.mkstemp(prefix=f"{os.path.basename(path)}.", dir=folder)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
-            Path(temporary).replace(path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
-
-
-def _make_room(folder: str | os.PathLike[str], size: int) -> None:
-    """Delete the tables that were not used for the longest time, if another one would be too many.
-
-    Other files are left alone: the folder may be one that was there before, or a link to one.
-    """
-    import re
-
-    with os.scandir(folder) as entries:
-        tables = [entry for entry in entries if re.fullmatch(r"[\w-]+-[0-9a-f]{32}(\.\w+)?", entry.name)]
-        found = [(entry.path, entry.stat(follow_symlinks=False)) for entry in tables]
-    files = [(state.st_mtime, state.st_size, name) for name, state in found]
-    total = size + sum(length for _, length, _ in files)
-    for _, length, name in sorted(files):
-        if total <= LARGEST_FOLDER:
-            return
-        with contextlib.suppress(OSError):
-            os.unlink(name)
-            total -= length

@@ -364,13 +364,13 @@ CASED: dict[Rule, tuple[int, int]] = {NAMED["o200k"]: (3, 1), NAMED["tekken"]: (
 WORTH = 1 << 14  # bytes that masks must split in one call; otherwise the machine splits some hundred thousand
 
 
-def by_masks(rule: Rule, machine: Callable[[], Machine]) -> MaskRoute | None:
-    """Return the route of a rule by masks; None if there is none. `machine` makes the rule's machine."""
+def by_masks(rule: Rule) -> MaskRoute | None:
+    """Return the route of a rule by masks; None if there is none."""
     if rule == NAMED["gpt2"]:
-        return MaskRoute(rule, machine)
+        return MaskRoute(rule)
     if rule in CASED:
-        return CasedRoute(rule, machine)
-    return GapsRoute(rule, machine) if rule in SETTINGS else None
+        return CasedRoute(rule)
+    return GapsRoute(rule) if rule in SETTINGS else None
 
 
 class MaskRoute(Scanner):
@@ -378,8 +378,8 @@ class MaskRoute(Scanner):
 
     name = "compiled masks"
 
-    def __init__(self, rule: Rule, machine: Callable[[], Machine]) -> None:
-        self._rule, self._machine = rule, machine
+    def __init__(self, rule: Rule) -> None:
+        self._rule = rule
         self._classes = gpt2_classes()
 
     @cached_property
@@ -420,14 +420,19 @@ class MaskRoute(Scanner):
 
     @cached_property
     def _by_machine(self) -> MachineRoute:
-        return MachineRoute.kept(digest_of(self._rule), self._machine)
+        def machine() -> Machine:
+            from subwords.split.selection import machine_of
+
+            return machine_of(self._rule)
+
+        return MachineRoute.kept(digest_of(self._rule), machine)
 
 
 class GapsRoute(MaskRoute):
     """Splits by the rule of GPT-4, Llama 3 or Qwen."""
 
-    def __init__(self, rule: Rule, machine: Callable[[], Machine]) -> None:
-        super().__init__(rule, machine)
+    def __init__(self, rule: Rule) -> None:
+        super().__init__(rule)
         self._classes = np.concatenate([self._classes, np.array(SETTINGS[rule], np.uint8)])
 
     @cached_property
@@ -446,8 +451,8 @@ class GapsRoute(MaskRoute):
 class CasedRoute(MaskRoute):
     """Splits by the rule of GPT-4o or Tekken: large texts by masks, if they are ASCII mostly, others by the machine."""
 
-    def __init__(self, rule: Rule, machine: Callable[[], Machine]) -> None:
-        self._rule, self._machine = rule, machine
+    def __init__(self, rule: Rule) -> None:
+        self._rule = rule
 
     @cached_property
     def _table(self) -> Bytes:

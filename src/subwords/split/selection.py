@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache, partial
+from functools import cache
 from string import punctuation
 
 import numpy as np
@@ -59,7 +59,7 @@ def machine_route(rule: Rule) -> SplitRoute | None:
                 return SymbolsRoute(symbols, MachineRoute(_machine_for(rule[1:])))
         machine = _machine_for(rule)
         if machine.identity == _gpt2_identity():
-            return MaskRoute(rule, partial(machine_of, rule))
+            return MaskRoute(rule)
         return MachineRoute(machine)
     except Outside:
         return None

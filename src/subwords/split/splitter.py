@@ -184,9 +184,11 @@ class SplitterEngine(Splitter):
     @cached_property
     def machine(self) -> Machine | None:
         """The transducer that puts the borders of the text as it is; None if that is not all that the route does."""
-        return (
-            _machine_of(self._steps) if type(self.route) in (MachineRoute, MaskRoute, GapsRoute, CasedRoute) else None
-        )
+        if type(self.route) not in (MachineRoute, MaskRoute, GapsRoute, CasedRoute):
+            return None
+        from subwords.split.selection import machine_of
+
+        return machine_of(self._steps)
 
     @property
     def growth(self) -> int:
@@ -228,7 +230,7 @@ class SplitterEngine(Splitter):
 def route_of(rule: Rule) -> SplitRoute:
     """Return the fastest exact route of a rule."""
     # Masks need the automaton only for text that is not ASCII: this saves 12 ms at start.
-    found: SplitRoute | None = by_masks(rule, partial(_machine_of, rule))
+    found: SplitRoute | None = by_masks(rule)
     if found is not None:
         return found
     found = stored("route", digest_of(rule).encode(), partial(_machine_route, rule))
@@ -243,12 +245,6 @@ def _machine_route(rule: Rule) -> SplitRoute | None:
     from subwords.split.selection import machine_route
 
     return machine_route(rule)
-
-
-def _machine_of(rule: Rule) -> Machine:
-    from subwords.split.selection import machine_of
-
-    return machine_of(rule)
 
 
 def _check_step(step: Step) -> None:

@@ -9,13 +9,12 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from hashlib import sha256
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from subwords.formats.hf import classes, settings
 from subwords.formats.json_node import Node, is_unicode, parse_json, show_json
-from subwords.formats.read import BESIDE, TEMPLATES
+from subwords.formats.read import BESIDE, TEMPLATES, Files
 from subwords.kernels.stored import stored
 from subwords.models.bpe.model import LARGEST_ID
 from subwords.spec.added_token import checked_roles
@@ -39,27 +38,26 @@ _OURS = (
 _NO_LIMIT = int(1e30)  # what transformers writes for a model without a longest input
 
 
-def read_with_class(folder: Path, files: Mapping[str, bytes]) -> TokenizerSpec | None:
+def read_with_class(place: Files, files: Mapping[str, bytes]) -> TokenizerSpec | None:
     """Return the spec of a folder without tokenizer.json as the class that it names reads it; None for other folders.
 
     files: those beside the vocabulary, by name.
     """
     from subwords.formats.hf.tokenizer_json import spec_from
 
-    config, other, model_config = (_parsed(files, name, str(folder)) for name in (CONFIG, MAP, MODEL_CONFIG))
-    settings.check_readable(str(folder), config, model_config)
+    folder = str(place.folder)
+    config, other, model_config = (_parsed(files, name, folder) for name in (CONFIG, MAP, MODEL_CONFIG))
+    settings.check_readable(folder, config, model_config)
     name = classes.named_class(config, model_config)
-    there = (
-        [] if not name else classes.vocabulary_files(name, [path.name for path in folder.iterdir() if path.is_file()])
-    )
+    there = classes.vocabulary_files(name, place.names()) if name else []
     if not there:
         return None
-    vocabulary = {each: (folder / each).read_bytes() for each in there}
-    options = classes.class_options(config, other, _parsed(files, ADDED, str(folder)))
-    digests = tuple((each, sha256(data).digest()) for each, data in vocabulary.items())
+    vocabulary = {each: place.read(each)[0] for each in there}
+    options = classes.class_options(config, other, _parsed(files, ADDED, folder))
+    digests = tuple((each, place.read(each)[1]) for each in there)
 
     def made() -> tuple[TokenizerSpec, str, dict[str, str]]:
-        given = classes.Given(str(folder), options, vocabulary)
+        given = classes.Given(folder, options, vocabulary)
         own = name in classes.OWN
         spec = classes.of_own_code(name, given) if own else spec_from(classes.as_tokenizer_json(name, given))
         return spec, spec.model.digest, given.roles
@@ -67,7 +65,7 @@ def read_with_class(folder: Path, files: Mapping[str, bytes]) -> TokenizerSpec |
     source = digest_of((name, options.verbatim(), digests)).encode()
     spec, digest, roles = stored("class", source, made)
     vars(spec.model)["digest"] = digest
-    return read_folder_files(spec, files, str(folder), complete=True, roles=roles)
+    return read_folder_files(spec, files, folder, complete=True, roles=roles)
 
 
 def read_folder_files(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 import numpy as np
 
 from subwords.engine.growing import FRESH, LOOK, NO_IDS, ROOT, Before, Ids, SettledText
-from subwords.support.checks import check_integer, encode_text
+from subwords.support.checks import check_integer, encode_text, exact
 from subwords.support.errors import InputError
 from subwords.tokenizer import grower_of, tokenizer_of
 
@@ -120,6 +120,7 @@ class PromptCache:
         """
         if not isinstance(text, str):
             raise InputError(f"expected text as str, not {type(text).__name__}")
+        text = exact(text)
         if not isinstance(salt, str | bytes | None):
             raise InputError(f"expected salt as str, bytes or None, not {type(salt).__name__}")
         with self._lock:

@@ -34,7 +34,7 @@ from subwords.models.learning import (
     read_symbol_words,
 )
 from subwords.models.settings import BPESettings
-from subwords.spec.token_batch import TokenBatch
+from subwords.spec.token_batch import batch_of
 from subwords.spec.vocab import Vocab
 from subwords.support.checks import check_choice, check_integer, check_number
 from subwords.support.errors import CorpusError, InputError, SubwordsWarning, TrainingError
@@ -337,7 +337,7 @@ def _segmented(
     every = word_ids(model, _one_after_the_other(parts), threads)
     for part in parts:
         offsets = every.offsets[at : at + len(part) + 1]
-        ids = TokenBatch(every.ids[offsets[0] : offsets[-1]], offsets - offsets[0])
+        ids = batch_of(every.ids[offsets[0] : offsets[-1]], offsets - offsets[0])
         words.append(symbol_words_of_ids(ids, part.counts, apart, in_order=False))
         sizes.append(int(np.dot(np.diff(offsets), part.counts.astype(np.int64))))
         at += len(part)

@@ -16,7 +16,7 @@ from subwords.models.segmenter import quote_text
 from subwords.models.unigram.model import Unigram
 from subwords.models.wordpiece.model import WordPiece
 from subwords.spec.model import Model
-from subwords.support.checks import check_integer, check_number, refuse_given
+from subwords.support.checks import check_integer, check_number, encode_text, refuse_given
 from subwords.support.errors import InputError
 from subwords.tokenizer import Tokenizer, TokenizerLike, engine_of, tokenizer_of
 
@@ -257,7 +257,7 @@ def segmentations(tokenizer: TokenizerLike, word: str, *, limit: int = 10_000) -
         raise InputError(f"expected a word as str, not {type(word).__name__}")
     if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
         raise InputError(f"expected limit to be an integer from 1, not {limit!r:.60}")
-    return _lattice(tokenizer_of(tokenizer)).all_paths(_as_bytes(word), limit)
+    return _lattice(tokenizer_of(tokenizer)).all_paths(encode_text(word), limit)
 
 
 def distribution(
@@ -278,7 +278,7 @@ def distribution(
     check_integer("limit", limit, 1, MOST_OUTCOMES)
     if method == "bpe-dropout" and tok.model.words_only:
         raise InputError("bpe-dropout changes nothing in a model that has only whole words: take another method")
-    text = _as_bytes(word)
+    text = encode_text(word)
     if method == "uniform":
         every = _lattice(tok).all_paths(text, limit)
         return {tuple(ids): 1 / len(every) for ids in every}
@@ -310,13 +310,6 @@ class _Planned(Random):
     def random(self) -> float:
         self.made.append(self._plan[len(self.made)] if len(self.made) < self.planned else KEPT)
         return self.made[-1]
-
-
-def _as_bytes(word: str) -> bytes:
-    try:
-        return word.encode()
-    except UnicodeEncodeError as error:
-        raise InputError(f"expected text that UTF-8 can encode; character {error.start} is a lone surrogate") from None
 
 
 def _checked(

@@ -9,7 +9,7 @@ from os import PathLike
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, overload
 
-from subwords.support.checks import as_list, check_flag, check_string, check_strings, is_column
+from subwords.support.checks import as_index, as_list, check_flag, check_string, check_strings, exact, is_column
 from subwords.support.errors import InputError, MissingName, SubwordsWarning
 from subwords.support.names import OF_TOKENIZER, OtherName, WithHints, hint, install_hint
 
@@ -218,9 +218,8 @@ class Tokenizer(metaclass=WithHints):
 
     def id_to_token(self, index: int) -> str | None:
         """Return the token of an id, as in `get_vocab`; None if the id has no token. `token_bytes` gives its bytes."""
-        if isinstance(index, bool) or not hasattr(index, "__index__"):
-            raise InputError(f"expected an id as an int, not {type(index).__name__}")
-        return (self.spec.spellings[index.__index__()] or None) if 0 <= index < self.vocab_size else None
+        place = as_index(index, "an id as an int")
+        return (self.spec.spellings[place] or None) if 0 <= place < self.vocab_size else None
 
     def token_bytes(self, index: int) -> bytes:
         r"""Return the bytes that an id adds to a text, after other tokens: b" the", a part of a character, ...
@@ -683,7 +682,9 @@ class Tokenizer(metaclass=WithHints):
         def count(parts: list[str]) -> NDArray[np.int64]:
             return self.count_tokens(parts, special=special)
 
-        return chunks(self._growers[special], text, size, overlap=overlap, at=at, graphemes=graphemes, count=count)
+        return chunks(
+            self._growers[special], exact(text), size, overlap=overlap, at=at, graphemes=graphemes, count=count
+        )
 
     def truncate(
         self, text: str, size: int, *, side: Side = "right", special: SpecialPolicy = TEXT, graphemes: bool = False
@@ -698,7 +699,7 @@ class Tokenizer(metaclass=WithHints):
         """
         from subwords.engine.chunks import truncated
 
-        return truncated(self._growers[special], text, size, side, graphemes)
+        return truncated(self._growers[special], exact(text), size, side, graphemes)
 
     # ------------------------------------------------------------------ which ids a text may have
 
@@ -726,7 +727,7 @@ class Tokenizer(metaclass=WithHints):
         >>> [tok.decode(row) for row in tok.continuations(b"Rays of ligh")]
         ['Rays of light', 'Rays of lighth', 'Rays of ligh']
         """
-        return self._prefixes(special).continuations(prefix, limit)
+        return self._prefixes(special).continuations(exact(prefix), limit)
 
     def heal(self, text: str | Ids, *, special: SpecialPolicy = TEXT) -> Healing:
         """Return the ids of a text, or of given ids, that stay whatever follows, and the bytes that go on after them.
@@ -738,7 +739,7 @@ class Tokenizer(metaclass=WithHints):
         >>> subwords.load("demo").heal("Rays of lig")
         Healing(ids=(1142, 266), taken=2, data=b' lig')
         """
-        return self._prefixes(special).heal(text)
+        return self._prefixes(special).heal(exact(text))
 
     @cached_property
     def _prefixes(self) -> Callable[[SpecialPolicy], Prefixes]:

@@ -27,7 +27,7 @@ from subwords.models.unigram.train import logarithms
 from subwords.models.wordpiece.model import WordPiece
 from subwords.normalize.resolve import splitter as make_splitter
 from subwords.spec.model import NO_MERGES, Model
-from subwords.spec.token_batch import TokenBatch
+from subwords.spec.token_batch import TokenBatch, batch_of
 from subwords.spec.unicode import property_members
 from subwords.spec.vocab import Vocab
 from subwords.split.routes import SplitBuffers
@@ -63,7 +63,7 @@ def whole_words_only(ids: TokenBatch, model: BPE, counts: WordCounts, inner: Spl
     sizes = np.diff(model.vocab.offsets)[ids.ids]
     ends = np.cumsum(sizes)
     kept = borders[ends - sizes] & borders[ends] & _are_words(model)[ids.ids]
-    return TokenBatch(np.where(kept, ids.ids, len(model.vocab)).astype(ids.ids.dtype), ids.offsets)
+    return batch_of(np.where(kept, ids.ids, len(model.vocab)).astype(ids.ids.dtype), ids.offsets)
 
 
 def _borders(counts: WordCounts, inner: SplitterEngine) -> NDArray[np.bool_]:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from subwords.adapt.words import ids_of_words
 from subwords.formats.json_node import Node, parse_json
 from subwords.models.families import segmenter_of
+from subwords.support.checks import as_index
 from subwords.support.errors import FormatError, InputError, unreadable
 from subwords.support.files import atomic_write, check_pointer, place_of
 from subwords.support.value import Value, read_only
@@ -180,9 +181,9 @@ class IdMap(Value):
 
     def __getitem__(self, index: int) -> Mapping[int, float]:
         """Return the old ids of a new id and their weights; InputError if there is no such id."""
-        if isinstance(index, bool) or not hasattr(index, "__index__") or not 0 <= index.__index__() < len(self):
+        if not 0 <= (place := as_index(index, f"an id from 0 to {len(self) - 1}")) < len(self):
             raise InputError(f"expected an id from 0 to {len(self) - 1}, not {index!r:.40}")
-        begin, end = self.offsets[index], self.offsets[index + 1]
+        begin, end = self.offsets[place], self.offsets[place + 1]
         return dict(zip(self.ids[begin:end].tolist(), self.weights[begin:end].tolist(), strict=True))
 
     @property

@@ -20,7 +20,7 @@ from subwords.models.bpe.segmenter import BPESegmenter
 from subwords.models.families import segmenter_of
 from subwords.models.learning import order_of
 from subwords.spec.model import Model
-from subwords.spec.token_batch import TokenBatch
+from subwords.spec.token_batch import TokenBatch, batch_of
 from subwords.spec.tokenizer import TokenizerSpec
 from subwords.support.errors import InputError
 from subwords.support.memory import zeros
@@ -79,7 +79,7 @@ def ids_of_words(model: Model, words: Sequence[bytes], threads: int | None = Non
     batch = word_ids(model, WordCounts(data, offsets, np.ones(len(full), np.uint64), Provenance("")), threads)
     sizes = np.zeros(len(words), np.int64)
     sizes[np.fromiter(map(bool, words), np.bool_, len(words))] = np.diff(batch.offsets)
-    return TokenBatch(batch.ids, np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]))
+    return batch_of(batch.ids, np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]))
 
 
 # ---------------------------------------------------------------------------------------------------------------------

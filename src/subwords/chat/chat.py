@@ -17,7 +17,7 @@ from subwords.chat.pieces import Spans, masked
 from subwords.chat.plain import messages_of
 from subwords.engine.growing import DECODED, Ids, first_difference
 from subwords.spec.added_token import Special, Text
-from subwords.spec.token_batch import TokenBatch, TokenBlock
+from subwords.spec.token_batch import TokenBatch, TokenBlock, as_ids, batch_of
 from subwords.support.checks import check_choice, check_flag
 from subwords.support.errors import InputError
 from subwords.support.threads import streamed
@@ -298,7 +298,7 @@ class Chat:
         """
         if self._made.ends == "whole":
             raise InputError("expected a chat that ends with a prompt; use tok.chat(messages, prompt=True) or resume=")
-        given = np.asarray([*ids] if not isinstance(ids, np.ndarray) else ids, np.int64)
+        given = as_ids(ids).copy()
         self._made.chatter.tok.decode(given.tolist())  # raises InputError
         return Answered(self, given.astype(np.uint32), message)
 
@@ -467,7 +467,7 @@ def _encoded(chatter: Chatter, made: Sequence[_Rendered], threads: int | None) -
     spans = found.spans
     bounds = found.offsets.tolist()
     masks = [masked(each.ranges, spans[bounds[k] : bounds[k + 1]]) for k, each in enumerate(made)]
-    return ChatBatch(TokenBatch(found.ids, found.offsets), np.concatenate([np.zeros(0, np.bool_), *masks]))
+    return ChatBatch(batch_of(found.ids, found.offsets), np.concatenate([np.zeros(0, np.bool_), *masks]))
 
 
 def _check_keys(row: Mapping[Any, Any]) -> None:

@@ -19,6 +19,7 @@ from subwords.support.errors import CorpusError, FormatError, InputError, unread
 from subwords.support.files import atomic_write, check_pointer, local_copy, place_of, scratch_folder
 from subwords.support.memory import release
 from subwords.support.names import install_hint
+from subwords.support.value import owned
 
 if TYPE_CHECKING:
     from subwords.corpus.word_table import CountedWords
@@ -89,7 +90,8 @@ class WordCounts:
     documents (uint64) if these were counted, too; `total` is the sum of the counts. text_bytes: the bytes of the
     documents as given, before normalization and without special tokens; None if unknown: of a file without them, and
     after `at_least`. The sum of the counts of two corpora equals the counts of both, bit for bit (ALGORITHMS.md, W1).
-    Counts never overflow: a total of 2**63 or more is an InputError (ALGORITHMS.md, W2).
+    Counts never overflow: a total of 2**63 or more is an InputError (ALGORITHMS.md, W2). Arrays are read-only: of those
+    that can be written to, copies are kept. Raises InputError for offsets that do not ascend from 0 to the bytes.
 
     >>> import subwords
     >>> counts = subwords.count(["so so", "so it"]) + subwords.count(["it"])
@@ -124,15 +126,23 @@ class WordCounts:
             if not isinstance(array, np.ndarray) or array.dtype != kind or array.ndim != 1:
                 came = getattr(array, "dtype", type(array).__name__)
                 raise InputError(f"expected {name} to be a one-dimensional array of {np.dtype(kind)}, not {came}")
+            object.__setattr__(self, name, owned(array))
         if len(self.offsets) != len(self.counts) + 1:
             raise InputError(
                 f"expected {len(self.counts) + 1} offsets for {len(self.counts)} counts, not {len(self.offsets)}"
             )
         if self.documents is not None and len(self.documents) != len(self.counts):
             raise InputError(f"expected {len(self.counts)} numbers of documents, not {len(self.documents)}")
+        ends, size = self.offsets[[0, -1]].tolist(), len(self.data)
+        if ends != [0, size] or not all((part[:-1] <= part[1:]).all() for part in _blocks(self.offsets, 1)):
+            raise InputError(f"expected ascending word offsets from 0 to {size}")
         _check_provenance(self.provenance)
         if self.text_bytes is not None:
             check_integer("text_bytes", self.text_bytes, 0, MOST)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()  # pickles lose the read-only flag of arrays
 
     def __radd__(self, other: object) -> WordCounts:
         return self if isinstance(other, int) and other == 0 else self + other  # `sum` starts with 0
@@ -318,10 +328,14 @@ class WordCounts:
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> WordCounts:
-        """Read counts that `save` wrote; FormatError for a damaged file, CorpusError for an unreadable one."""
+        """Read counts that `save` wrote; FormatError for a damaged file, CorpusError for an unreadable one.
+
+        Hazard: the file is mapped, not read into memory, unless it is Parquet: it must not be changed in place while it
+        is used. If it gets shorter, the system ends the process. `save`, which replaces a file, is safe.
+        """
         path = place_of(path, "path")
         if path.suffix == ".parquet":
-            return cls(*read_parquet(path)).validated(str(path))
+            return _loaded(path, *read_parquet(path))
         try:
             with local_copy(path) as file:
                 raw = np.memmap(file, np.uint8, "r")
@@ -335,7 +349,7 @@ class WordCounts:
         offsets = raw[starts[1] : starts[1] + 8 * (words + 1)].view(np.int64)
         documents = raw[starts[3] : starts[3] + 8 * words].view(np.uint64) if len(starts) > 3 else None
         data = raw[starts[2] : starts[2] + size]
-        return cls(data, offsets, counts, provenance, documents, text_bytes).validated(str(path))
+        return _loaded(path, data, offsets, counts, provenance, documents, text_bytes)
 
     def validated(self, name: str) -> WordCounts:
         """Return these counts; FormatError if their arrays are inconsistent. `name` is for messages."""
@@ -355,6 +369,13 @@ class WordCounts:
 
     def __repr__(self) -> str:
         return f"WordCounts({len(self)} words, {self.total} in all, splitter {self.provenance.splitter!r})"
+
+
+def _loaded(path: Path, *fields: Any) -> WordCounts:
+    try:
+        return WordCounts(*fields).validated(str(path))
+    except InputError as error:
+        raise FormatError(f"{path}: {error}") from None
 
 
 def _added(parts: Sequence[WordCounts], numbers: Sequence[NDArray[np.uint64]]) -> CountedWords:

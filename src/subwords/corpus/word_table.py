@@ -15,6 +15,7 @@ from subwords.kernels.layout import CountTable
 from subwords.split.routes import WordChunk
 from subwords.support.memory import zeros
 from subwords.support.threads import check_stopped, in_threads
+from subwords.support.value import frozen
 
 FIRST_SLOTS = 1 << 12
 FIRST_ARENA = 1 << 16
@@ -159,7 +160,7 @@ def placed_words_of(tables: Sequence[CountingTable], threads: int) -> tuple[Coun
     offsets, counts, places = _in_order(rows, rows_before[-1])
     data = np.empty(int(offsets[-1]), np.uint8)
     in_threads(lambda at: write_words(*_slots(at[0]), rows, at[1], data), placed, threads)
-    return CountedWords(data, offsets, counts), places
+    return CountedWords(frozen(data), frozen(offsets), frozen(counts)), places
 
 
 def _give_to(known: CountingTable) -> Callable[[_SlotRange], int]:

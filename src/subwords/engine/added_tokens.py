@@ -24,6 +24,7 @@ from subwords.support.names import nearest
 
 # Strings. 4 MB without any take the regex 2 ms, the trie 28 ms; but the regex may compare every string at every place.
 MOST_IN_REGEX = 256
+LONGEST_REGEX = 1 << 16  # characters: Python's `re` takes 2 us and 170 bytes for each, a trie 0.2 us
 # Bytes of text, or more, for a place where a string begins; and places. If there are more, they are found again: to
 # touch larger arrays, which get huge pages, took as long as the search.
 USUAL, FEW_HITS = 16, 1 << 15
@@ -374,7 +375,7 @@ class Pass:
 
     def __init__(self, tokens: dict[str, AddedToken]) -> None:
         self._tokens = tokens
-        kind = StringSearch if len(tokens) <= MOST_IN_REGEX else TrieFinder
+        kind = StringSearch if len(tokens) <= MOST_IN_REGEX and sum(map(len, tokens)) <= LONGEST_REGEX else TrieFinder
         self._finder = kind([*tokens]) if tokens else None
         self._shortest = shortest_within([*tokens])
         self._ids = {text: token.id for text, token in tokens.items()}

@@ -18,9 +18,20 @@ from subwords.engine.fast_path import text_of_words
 from subwords.kernels import layout
 from subwords.kernels.named import encode_texts
 from subwords.kernels.plan_layout import FIELDS, CallPlan
-from subwords.spec.token_batch import TokenBatch
+from subwords.spec.token_batch import TokenBatch, batch_of
 from subwords.split.routes import NO_OFFSETS, WordChunk, gains_by_cuts
-from subwords.support.arrow import NUMBERS, ArrowArray, ArrowSchema, arrow_arrays, check_valid, child_of, copied
+from subwords.support.arrow import (
+    NUMBERS,
+    ArrowArray,
+    ArrowSchema,
+    Sizes,
+    arrow_arrays,
+    check_valid,
+    child_of,
+    copied,
+    copied_spans,
+    sizes_of,
+)
 from subwords.support.errors import InputError
 from subwords.support.memory import memory_at
 from subwords.support.names import distinct
@@ -57,13 +68,15 @@ def group_texts(texts: list[bytes]) -> list[list[bytes]]:
 class Places(NamedTuple):
     """Where the UTF-8 of texts is in memory; `owners` keeps it there.
 
-    after: what comes after the ids of each text, 1 + an id or 0; empty if nothing does.
+    after: what comes after the ids of each text, 1 + an id or 0; empty if nothing does. shared: whether other code may
+    write there, so that a text is copied before it is read twice.
     """
 
     addresses: Offsets
     lengths: Offsets
     owners: object
     after: Offsets = NO_OFFSETS
+    shared: bool = False
 
 
 def read_places(texts: Sequence[object], *, marked: bool) -> Places | None:
@@ -96,7 +109,7 @@ def encode_in_place(encoder: Encoder, texts: Sequence[object], threads: int | No
 def encode_cut(encoder: Encoder, places: Places, upto: Offsets, threads: int | None) -> TokenBatch:
     """Return the ids of texts that are cut into others, `upto` of them up to the end of each, by the fast path."""
     batch = encode_places(encoder, places, threads)
-    return TokenBatch(batch.ids, batch.offsets[np.concatenate([np.zeros(1, np.int64), upto])])
+    return batch_of(batch.ids, batch.offsets[np.concatenate([np.zeros(1, np.int64), upto])])
 
 
 def encode_places(encoder: Encoder, places: Places, threads: int | None) -> TokenBatch:
@@ -112,9 +125,9 @@ def encode_places(encoder: Encoder, places: Places, threads: int | None) -> Toke
     encode = partial(_encode_task, encoder)
     if len(tasks) == 1:
         ids, offsets = encode(tasks[0])
-        return TokenBatch(ids.copy(), offsets)
+        return batch_of(ids.copy(), offsets)
     parts = [*map(encode, tasks)] if count <= 1 else in_threads(encode, tasks, count)
-    return TokenBatch.join([TokenBatch(*part) for part in parts])
+    return TokenBatch.join([batch_of(*part) for part in parts])
 
 
 def encode_segments(encoder: Encoder, places: Places, threads: int | None) -> NDArray[np.uint32]:
@@ -139,7 +152,7 @@ class _Task(NamedTuple):
 
 def _shares(encoder: Encoder, task: _Task, count: int) -> list[_Task]:
     """Return about equal parts of texts; a long one is cut where a cut changes no word (S4)."""
-    addresses, lengths, owners, after = task.places
+    addresses, lengths, owners, after, shared = task.places
     stops = np.cumsum(lengths)
     borders = {(task.first, 0), (task.last, 0)}
     for at in (int(stops[-1]) * k // count for k in range(1, count)):
@@ -150,7 +163,7 @@ def _shares(encoder: Encoder, task: _Task, count: int) -> list[_Task]:
     tasks = []
     for (first, begin), (last, end) in pairwise(sorted(borders)):
         chosen = slice(first, last + (end > 0))
-        parts = Places(addresses[chosen].copy(), lengths[chosen].copy(), owners, after[chosen].copy())
+        parts = Places(addresses[chosen].copy(), lengths[chosen].copy(), owners, after[chosen].copy(), shared)
         if end > 0:
             parts.lengths[-1], parts.after[-1:] = end, 0
         parts.addresses[0] += begin
@@ -214,6 +227,8 @@ def _encode_rest(
         if upto == first:
             begins, ends_here = task.begins or first > task.first, task.ends or first < task.last - 1
             text, upto = memory_at(int(places.addresses[first]), int(places.lengths[first])), first + 1
+            if places.shared:
+                text = text.copy()
             if encoder.prefixed and begins:
                 text = np.concatenate([np.full(1, ord(" "), np.uint8), text])
             bounds = np.array([0, len(text)], np.int64)
@@ -263,12 +278,13 @@ def arrow_places(texts: Any) -> Iterator[Places]:
     Raises InputError, with the index, for a missing text, and for other types than strings and dictionaries of them.
     """
     with arrow_arrays(texts) as (schema, arrays):
-        found, done = [_places(schema, ArrowArray(), 0)], 0  # the type is checked even if there is no array
+        sizes = sizes_of(texts, numbered=bool(schema.dictionary))
+        found, done = [_places(schema, ArrowArray(), 0, sizes)], 0  # the type is checked even if there is no array
         for array in arrays:
-            found.append(_places(schema, array, done))
+            found.append(_places(schema, array, done, sizes))
             done += array.length
         addresses, lengths = (np.concatenate([np.empty(0, np.int64), *part]) for part in zip(*found, strict=True))
-        yield Places(addresses, lengths, texts)
+        yield Places(addresses, lengths, texts, shared=True)
 
 
 def arrow_texts(places: Places) -> list[bytes]:
@@ -276,13 +292,13 @@ def arrow_texts(places: Places) -> list[bytes]:
     return list(map(ctypes.string_at, places.addresses.tolist(), places.lengths.tolist()))
 
 
-def _places(schema: ArrowSchema, array: ArrowArray, done: int) -> Found:
+def _places(schema: ArrowSchema, array: ArrowArray, done: int, sizes: Sizes) -> Found:
     """Return the addresses and lengths of an array's texts; `done` texts were before it."""
     kind = bytes(schema.format or b"")
     if schema.dictionary:
-        return _chosen(schema, array, done, kind)
+        return _chosen(schema, array, done, kind, sizes)
     if kind == b"+s" and schema.n_children == 1:
-        return _only_column(schema, array, done)
+        return _only_column(schema, array, done, sizes)
     if kind not in KINDS:
         if kind == b"+s":
             raise InputError('expected a column of texts, not a table: pass one column of it, such as table["text"]')
@@ -292,40 +308,48 @@ def _places(schema: ArrowSchema, array: ArrowArray, done: int) -> Found:
         return np.empty(0, np.int64), np.empty(0, np.int64)
     check_valid(array, first, count, done)
     if kind == VIEWS:
-        return _viewed(array, first, count)
-    width: np.dtype[Any] = np.dtype(KINDS[kind])
-    offsets = copied((array.buffers[1] or 0) + first * width.itemsize, count + 1, width)
-    return (array.buffers[2] or 0) + offsets[:-1], np.diff(offsets)
+        return _viewed(array, first, count, sizes)
+    begins, lengths = copied_spans(array.buffers[1], first, count, np.dtype(KINDS[kind]), sizes, array.buffers[2])
+    return (array.buffers[2] or 0) + begins, lengths
 
 
-def _only_column(schema: ArrowSchema, array: ArrowArray, done: int) -> Found:
+def _only_column(schema: ArrowSchema, array: ArrowArray, done: int, sizes: Sizes) -> Found:
     """Return the places of texts in a table of one column."""
     if not array.length:
-        return _places(child_of(schema), ArrowArray(), done)
+        return _places(child_of(schema), ArrowArray(), done, sizes)
     check_valid(array, int(array.offset), int(array.length), done)
     held = ArrowArray.from_buffer_copy(child_of(array))
     held.offset, held.length = held.offset + array.offset, array.length
-    return _places(child_of(schema), held, done)
+    return _places(child_of(schema), held, done, sizes)
 
 
-def _chosen(schema: ArrowSchema, array: ArrowArray, done: int, kind: bytes) -> Found:
+def _chosen(schema: ArrowSchema, array: ArrowArray, done: int, kind: bytes, sizes: Sizes) -> Found:
     """Return the places of texts that are numbers of values, as in a pandas category."""
     held = ArrowArray.from_address(array.dictionary) if array.dictionary else ArrowArray()
-    addresses, lengths = _places(ArrowSchema.from_address(schema.dictionary), held, 0)
+    addresses, lengths = _places(ArrowSchema.from_address(schema.dictionary), held, 0, sizes)
     first, count = int(array.offset), int(array.length)
     if not count:
         return np.empty(0, np.int64), np.empty(0, np.int64)
     check_valid(array, first, count, done)
-    width: np.dtype[Any] = np.dtype(NUMBERS[kind])
-    numbers = copied((array.buffers[1] or 0) + first * width.itemsize, count, width)
+    numbers = copied(array.buffers[1], first, count, np.dtype(NUMBERS[kind]), sizes)
+    if numbers.min() < 0 or numbers.max() >= len(addresses):
+        raise InputError(f"damaged Arrow array: expected numbers of values from 0 to {len(addresses) - 1}")
     return addresses[numbers], lengths[numbers]
 
 
-def _viewed(array: ArrowArray, first: int, count: int) -> Found:
+def _viewed(array: ArrowArray, first: int, count: int, sizes: Sizes) -> Found:
     """Return the places of strings described by 16 bytes each: their length, then themselves or their place."""
-    at = (array.buffers[1] or 0) + VIEW * first
-    views = copied(at, 4 * count, np.dtype(np.int32)).reshape(count, 4)
-    lengths, buffers = views[:, 0], [array.buffers[k] or 0 for k in range(2, array.n_buffers - 1)]
+    at, last = (array.buffers[1] or 0) + VIEW * first, array.n_buffers - 1
+    views = copied(array.buffers[1], 4 * first, 4 * count, np.dtype(np.int32), sizes).reshape(count, 4)
+    lengths, buffers = views[:, 0], [array.buffers[k] or 0 for k in range(2, last)]
     inside = lengths <= MOST_INSIDE
+    _, number, start = views[~inside, 1:].T
+    ends = copied(array.buffers[last], 0, last - 2, np.dtype(np.int64), sizes) if buffers else np.zeros(0, np.int64)
+    if (
+        (lengths < 0).any()
+        or ((number < 0) | (number >= len(ends)) | (start < 0)).any()
+        or (start + lengths[~inside] > ends[number]).any()
+    ):
+        raise InputError("damaged Arrow array: a value is outside its buffers")
     held = np.array([*buffers, 0], np.int64)[np.where(inside, -1, views[:, 2])] + views[:, 3]
     return np.where(inside, at + 4 + VIEW * np.arange(count), held), np.ascontiguousarray(lengths)

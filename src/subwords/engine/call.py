@@ -20,7 +20,7 @@ from subwords.models.segmenter import TextError
 from subwords.spec.added_token import Input, Special, Text
 from subwords.spec.padding import Padding, Truncation
 from subwords.spec.tokenizer import TokenizerSpec
-from subwords.support.checks import as_list, is_column
+from subwords.support.checks import as_list, exact, is_column
 from subwords.support.errors import InputError
 from subwords.support.threads import thread_count
 
@@ -38,7 +38,7 @@ def is_one_text(text: object) -> TypeGuard[Input]:
 
 def _list_of(texts: Any) -> list[Any]:
     if not is_column(texts):
-        return as_list(texts, "texts")
+        return [*map(exact, as_list(texts, "texts"))]
     from subwords.engine.batch import arrow_places, arrow_texts
 
     with arrow_places(texts) as places:
@@ -92,6 +92,7 @@ def encoding_of(
     """Return the encoding of a text or pair; InputError if a number of threads is given."""
     if threads is not None:
         raise InputError("threads is an option for a list of texts; this is one text")
+    text, pair = exact(text), exact(pair)
     if pair is None and type(text) is str and framing.only_adds and isinstance(special, str):
         ids = _ids_of(engine, text, special)
         if ids is not None:

@@ -12,7 +12,7 @@ import numpy as np
 from subwords.corpus.blocks import CorpusPart, Cut, Specials, cut_blocks
 from subwords.engine.batch import Places
 from subwords.models.segmenter import TextError, UnknownSymbolError
-from subwords.spec.token_batch import TokenBatch, TokenBlock
+from subwords.spec.token_batch import TokenBatch, TokenBlock, batch_of
 from subwords.support.errors import InputError
 from subwords.support.threads import ahead, streamed, thread_count
 
@@ -101,7 +101,7 @@ class PartEncoder:
             raise self._unknown(part, error) from None
         except TextError as error:
             raise InputError(f"document {part.number + error.number}: {error.message}") from None
-        return TokenBatch(batch.ids, np.ascontiguousarray(batch.offsets))
+        return batch_of(batch.ids, np.ascontiguousarray(batch.offsets))
 
     def _in_place(self, part: CorpusPart) -> TokenBatch | None:
         """Return the ids of texts read where they are; None if strings are faster, or needed."""

@@ -18,7 +18,7 @@ from subwords.kernels.plan_layout import BUFFER, FIELDS, MOST_AROUND, MOST_WIDE,
 from subwords.models.families import encoder_of
 from subwords.models.segmenter import Segmenter, TokenWords, UnknownSymbolError, WordSource
 from subwords.spec.model import Model
-from subwords.spec.token_batch import TokenBatch
+from subwords.spec.token_batch import TokenBatch, batch_of
 from subwords.spec.vocab import Vocab
 from subwords.split.routes import CHUNK_WORDS, NO_OFFSETS, SplitBuffers, TracedChunk, WordChunk
 from subwords.split.splitter import SplitterEngine
@@ -215,7 +215,7 @@ class Encoder:
             return self._ids_of(state, text[start:stop], bounds, begins=start == 0, ends=stop == len(text)).ids
 
         ids = self.in_crew(encoded, [*pairwise(places)], threads)
-        return self.segmenter.joined(TokenBatch(ids, np.array([0, len(ids)], np.int64))).ids
+        return self.segmenter.joined(batch_of(ids, np.array([0, len(ids)], np.int64))).ids
 
     def in_crew(
         self, encoded: Callable[[EncoderState, Part], NDArray[np.uint32]], parts: Sequence[Part], threads: int
@@ -353,7 +353,7 @@ class Encoder:
             chunk = WordChunk(text, base, ends, text_ends, True)
             out = np.empty(int(chunk.ends[-1]) + layout.OUT_PADDING, np.uint32)
             written, out = self.run(state, chunk, out, 0)
-            parts.append(TokenBatch(out[:written].copy(), np.concatenate([np.zeros(1, np.int64), chunk.text_ends])))
+            parts.append(batch_of(out[:written].copy(), np.concatenate([np.zeros(1, np.int64), chunk.text_ends])))
         state.counters[layout.COUNTER.joined], state.counters[layout.COUNTER.begin] = 0, 1
         state.counters[layout.COUNTER.alone] = 0
         self.give(state)
@@ -396,7 +396,7 @@ class Encoder:
         if state.fits > LONGEST_SCRATCH:
             state.fit_word(layout.SHORT_WORD)
         large = written > 1 << 16 and written > len(out) // 2
-        return TokenBatch(out[:written] if large else out[:written].copy(), offsets)
+        return batch_of(out[:written] if large else out[:written].copy(), offsets)
 
     def run(
         self,

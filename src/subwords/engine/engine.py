@@ -22,9 +22,9 @@ from subwords.models.segmenter import Segmenter, TextError, UnknownSymbolError, 
 from subwords.spec.added_token import Input
 from subwords.spec.model import Model
 from subwords.spec.splitter import SPACE, Rule, Split, parting
-from subwords.spec.token_batch import TokenBatch
+from subwords.spec.token_batch import TokenBatch, batch_of
 from subwords.split.splitter import Splitter, SplitterEngine
-from subwords.support.checks import encode_text, refuse_given
+from subwords.support.checks import encode_text, exact, refuse_given
 from subwords.support.errors import InputError
 from subwords.support.threads import thread_count
 
@@ -133,6 +133,7 @@ class Engine:
 
     def encode(self, text: Input, special: str | AbstractSet[str], threads: int | None = None) -> NDArray[np.uint32]:
         """Return the ids of a text, uint32."""
+        text = exact(text)
         try:
             if not isinstance(text, str | bytes):
                 return self._encode_parts(text, special, threads)
@@ -256,7 +257,7 @@ class Engine:
         if len(texts) <= FEW_TEXTS or max(map(len, texts)) >= 2 * THREAD_TEXT:
             arrays = [encoder.encode(text, threads) for text in texts]
             ids = arrays[0] if len(arrays) == 1 else np.concatenate([np.zeros(0, np.uint32), *arrays])
-            return segments.filled(TokenBatch(ids, np.cumsum([0, *map(len, arrays)], dtype=np.int64)))
+            return segments.filled(batch_of(ids, np.cumsum([0, *map(len, arrays)], dtype=np.int64)))
         batch = encoder.encode_in_place(texts, threads)
         return segments.filled(encoder.encode_batch(texts, threads) if batch is None else batch)
 
@@ -285,7 +286,7 @@ class Engine:
         if threads is not None:
             thread_count(threads)
         if isinstance(special, str) and (found := self.fast_paths[special].rows(texts)) is not None:
-            return TokenBatch(*found)
+            return batch_of(*found)
         try:
             return self._encode_batch(texts, special, threads)
         except UnknownSymbolError as error:
@@ -303,6 +304,8 @@ class Engine:
         return InputError(str(error))
 
     def _encode_batch(self, texts: Sequence[Input], special: str | AbstractSet[str], threads: int | None) -> TokenBatch:
+        if not _PLAIN.issuperset(map(type, texts)):
+            texts = [*map(exact, texts)]
         parts, whole = has_parts(texts), self._reads_all(special)
         if not parts and not whole:
             size = sum(map(len, texts))
@@ -346,7 +349,7 @@ class Engine:
         ]
         flat = [array for row in arrays for array in row]
         lengths = [sum(map(len, row)) for row in arrays]
-        return TokenBatch(np.concatenate([np.zeros(0, np.uint32), *flat]), np.cumsum([0, *lengths], dtype=np.int64))
+        return batch_of(np.concatenate([np.zeros(0, np.uint32), *flat]), np.cumsum([0, *lengths], dtype=np.int64))
 
     def encode_arrow(self, texts: object, special: str | AbstractSet[str], threads: int | None) -> TokenBatch:
         """Return the ids of an Arrow array of strings."""
@@ -673,4 +676,4 @@ def _paths_of(engine: Engine, model: Unigram, text: str) -> Iterator[Paths]:
     except UnknownSymbolError as symbol:
         from subwords.engine.unknown import spot_in
 
-        raise InputError(spot_in(text.encode(), words, symbol).told()) from None
+        raise InputError(spot_in(encode_text(text), words, symbol).told()) from None

@@ -16,8 +16,9 @@ from subwords.engine.open_words import OpenWords
 from subwords.kernels.layout import INVALID, SAFE, SAFE_BEHIND, SOLID
 from subwords.normalize.stages import Position
 from subwords.spec.splitter import Prefix, Split
+from subwords.spec.token_batch import as_ids
 from subwords.spec.unicode import WHITESPACE
-from subwords.support.checks import check_integer, encode_text
+from subwords.support.checks import check_integer, encode_text, exact
 from subwords.support.errors import InputError
 
 if TYPE_CHECKING:
@@ -266,11 +267,12 @@ def begins_otherwise(rule: Rule, normalizer: NormalizerEngine | None) -> bool:
     return any(prefixes) or (normalizer is not None and normalizer.sees_ends)
 
 
-def _check_text(text: object) -> None:
+def _checked_text(text: str) -> str:
     if not isinstance(text, str):
         raise InputError(f"expected text as str, not {type(text).__name__}")
     if not text.isascii():
         encode_text(text)  # raises InputError for a lone surrogate
+    return exact(text)
 
 
 def _bytes(text: str) -> bytes:
@@ -598,8 +600,8 @@ class GrowingText:
         """
         was = self._block, self._open, self._ids
         if ids is None:
-            _check_text(text)
-            return GrowingText._of(self._grower, self._block, self._open + text, self._limit, was)
+            text = self._open + _checked_text(text)
+            return GrowingText._of(self._grower, self._block, text, self._limit, was)
         if text:
             raise InputError("expected text or ids, not both")
         return GrowingText._of(self._grower, self._given(ids), "", was=was)
@@ -609,7 +611,7 @@ class GrowingText:
         if self._open:
             block = block.then(self._open, self._open_ids, INSIDE)
         stream = self._grower.decoder.stream(self.ids[-DECODED:], None, False)
-        given = np.fromiter(ids, np.int64) if not isinstance(ids, np.ndarray) else ids
+        given = as_ids(ids).copy()
         text = stream.step(given) + stream.finish()
         return block.then(text, given.astype(np.uint32), INSIDE, given=True)
 
@@ -622,7 +624,7 @@ class GrowingText:
         size = self._block.chars + len(self._open)
         check_integer("start", start, 0, size)
         check_integer("stop", stop, start, size)
-        _check_text(new)
+        new = _checked_text(new)
         after: list[SettledText] = []
         block, end = self._block, self._open
         while block.parent is not None and not block.given and (block.chars + LOOK > start or block.before.word):
@@ -783,13 +785,13 @@ class EncodeStream:
         if self._is_finished:
             raise InputError("expected no text after finish(): tok.encode_stream() returns a new stream")
         if isinstance(part, str):
-            _check_text(part)
+            part = _checked_text(part)
             if self._half:
                 raise InputError(f"expected the rest of a character after {self._half!r}, as bytes, not str")
             text, half = part, b""
         elif isinstance(part, bytes):
             decoder = getincrementaldecoder("utf-8")("surrogateescape")
-            text = decoder.decode(self._half + part)
+            text = decoder.decode(self._half + exact(part))
             half = decoder.getstate()[0]
         else:
             raise InputError(f"expected str or bytes, not {type(part).__name__}")

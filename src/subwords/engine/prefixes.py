@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.engine.decode.decoding import as_ids
 from subwords.engine.encoder import Encoder
 from subwords.engine.engine import escaped_prefix
 from subwords.engine.fast_path import FastPath
@@ -22,6 +21,7 @@ from subwords.engine.open_words import late_borders, read_borders
 from subwords.kernels.layout import CODE_POINTS, REACH
 from subwords.spec.normalizer import SentencePiece
 from subwords.spec.splitter import NAMED, Split
+from subwords.spec.token_batch import as_ids
 from subwords.split.splitter import SplitterEngine
 from subwords.support.checks import check_integer, encode_text
 from subwords.support.errors import InputError

@@ -26,7 +26,7 @@ from subwords.normalize.stages import Origin
 from subwords.spec.added_token import Input
 from subwords.spec.normalizer import Form, SentencePiece
 from subwords.spec.splitter import SPACE, Split
-from subwords.spec.token_batch import TokenBatch
+from subwords.spec.token_batch import batch_of
 from subwords.spec.vocab import Vocab, tokens_to_text
 from subwords.split.routes import NO_OFFSETS, SplitBuffers
 from subwords.split.splitter import SplitterEngine
@@ -308,7 +308,7 @@ def _encoded(batch: _Batch, *, held: bool) -> _Encoded:
         if state is None:
             pool.append(buffers)
     if encoder.segmenter.joins:
-        joined = encoder.segmenter.joined(TokenBatch(ids, offsets))
+        joined = encoder.segmenter.joined(batch_of(ids, offsets))
         ids, offsets = joined.ids, joined.offsets
     return _Encoded(batch, ids, offsets, words, None if state is None else (state, buffers))
 

@@ -14,7 +14,7 @@ from subwords.kernels import layout
 from subwords.kernels.layout import TextPlaces
 from subwords.normalize.normalizer import NormalizerEngine
 from subwords.spec.added_token import Input, Special, Text, input_parts
-from subwords.spec.token_batch import TokenBatch
+from subwords.spec.token_batch import TokenBatch, batch_of
 from subwords.split.word_spans import WordSpans
 from subwords.support.checks import encode_text
 from subwords.support.errors import InputError
@@ -285,6 +285,6 @@ class TokenSegments:
         """Return the ids of the given texts, given those of `texts`."""
         texts, tokens = np.array(self._ends, np.int64).T
         if not self._ids:
-            return TokenBatch(batch.ids, batch.offsets[texts])
+            return batch_of(batch.ids, batch.offsets[texts])
         ids = np.insert(batch.ids, batch.offsets[self._before], np.array(self._ids, np.uint32))
-        return TokenBatch(ids, batch.offsets[texts] + tokens)
+        return batch_of(ids, batch.offsets[texts] + tokens)

@@ -234,12 +234,12 @@ def shared_int(carried, ints, number):
 
 
 @helper
-def new_list(carried, ids, n):
+def new_list(carried, ints, ids, n):
     """A list of n ids, unsigned integers of 32 bits at an address; 0 after an exception.
 
-    To make an int takes 20 to 29 ns, half of the time of a line: those of ids below the first number of KNOWN are kept.
+    To make an int takes 20 to 29 ns, half of the time of a line: those of ids below the first number of ints are kept.
     """
-    made, ints = call_at(api_of(carried, LIST_NEW), n), data_of(item(carried, KNOWN))
+    made = call_at(api_of(carried, LIST_NEW), n)
     if made == 0:
         return I64(0)
     most = load_at(ints)
@@ -579,7 +579,11 @@ def fast_encode(carried: Int, text: Int) -> Int:
     fields = fields_held(held)
     set_field(fields, FIELDS.busy, 1)
     count = encode_one(carried, item(held, 0), text)
-    made = nothing(carried) if count < 0 else new_list(carried, data_of(get(fields, FIELDS.out)), count)
+    made = (
+        nothing(carried)
+        if count < 0
+        else new_list(carried, data_of(item(carried, KNOWN)), data_of(get(fields, FIELDS.out)), count)
+    )
     set_field(fields, FIELDS.busy, 0)
     return made
 
@@ -768,37 +772,25 @@ def read_texts(carried: Int, request: Int) -> Int:
 IDS, OFFSETS, PART, INTS = range(4)  # of the tuple that `make_lists` takes
 
 
-@helper
-def ints_of(carried, ints, ids, n):
-    """The list of n ids at an address; 0 after an exception."""
-    made = call_at(api_of(carried, LIST_NEW), n)
-    if made == 0:
-        return I64(0)
-    for k in range(n):
-        number = shared_int(carried, ints, id_at(ids + 4 * k))
-        if number == 0:
-            call_at(api_of(carried, RELEASE), made)
-            return I64(0)
-        set_item(made, k, number)
-    return made
-
-
 @address_kernel
 def make_lists(carried: Int, request: Int) -> Int:
     """The lists of the ids of some texts.
 
-    The request is a tuple of arrays: ids, offsets, the first and the last text, and for each id its int or 0.
+    The request is a tuple of arrays: ids, offsets, the first and the last text, and ints as `new_list` takes them.
+    None if an offset is outside the ids: another thread wrote into the offsets.
     The garbage collector is off during the call, where it took three quarters of the time; the GIL is held, so no other
     thread is affected.
     """
     ids, offsets, part = data_of(item(request, IDS)), data_of(item(request, OFFSETS)), data_of(item(request, PART))
     first, last, ints = load_at(part), load_at(part + 8), data_of(item(request, INTS))
+    count, inside = load_at(load_at(item(request, IDS) + SIZES)), True
     collects = call_at(api_of(carried, GC_OFF)) & 1
     lists = call_at(api_of(carried, LIST_NEW), last - first)
     i = first
     while i < last and lists != 0:
         begin, stop = load_at(offsets + 8 * i), load_at(offsets + 8 * (i + 1))
-        made = ints_of(carried, ints, ids + 4 * begin, stop - begin)
+        inside = begin >= 0 and begin <= stop and stop <= count
+        made = new_list(carried, ints, ids + 4 * begin, stop - begin) if inside else I64(0)
         if made != 0:
             set_item(lists, i - first, made)
         else:
@@ -807,7 +799,7 @@ def make_lists(carried: Int, request: Int) -> Int:
         i += 1
     if collects != 0:
         call_at(api_of(carried, GC_ON))
-    return lists
+    return lists if inside else nothing(carried)
 
 
 @address_kernel

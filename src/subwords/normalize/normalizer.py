@@ -62,7 +62,7 @@ from subwords.spec.splitter import to_text
 from subwords.split.routes import CHUNK_WORDS, SplitBuffers, SplitCall, SplitRoute, StageCall, WordChunk
 from subwords.split.splitter import Splitter, SplitterEngine
 from subwords.split.word_spans import WordSpans
-from subwords.support.checks import encode_text
+from subwords.support.checks import check_growth, encode_text, exact
 from subwords.support.errors import InputError
 from subwords.support.value import digest_of
 
@@ -80,11 +80,13 @@ def applied(
 ) -> tuple[Bytes, Offsets] | None:
     """Return the normalized texts text[bounds[i]:bounds[i + 1]] and their bounds; None if a fused stage fails."""
     text, bounds = text[bounds[0] : bounds[-1]], bounds - bounds[0]
+    size = len(text)
     for stage in stages:
         result = stage.apply(text, bounds, tracked=False, part=part)
         if result is None:
             return None
         text, bounds, _ = result
+        check_growth("normalizer", size, len(text))
     return text, bounds
 
 
@@ -92,11 +94,12 @@ def aligned(
     stages: tuple[Stage, ...], text: Bytes, bounds: Offsets, part: Position = WHOLE
 ) -> tuple[Bytes, Offsets, Origin] | None:
     """Return the normalized texts, their bounds and their origin, see `Normalizer.traced`; None if a stage fails."""
-    origin, starts = _character_ranges(text), bounds
+    origin, starts, size = _character_ranges(text), bounds, len(text)
     for stage in stages:
         result = stage.apply(text, bounds, tracked=True, part=part)
         if result is None:
             return None
+        check_growth("normalizer", size, len(result[0]))
         origin = stage.origin(result, origin, bounds, starts)
         text, bounds, _ = result
     return text, bounds, origin
@@ -294,7 +297,7 @@ class Normalizer:
         >>> subwords.normalizer("bert-uncased").normalize("Ça va?")
         'ca va?'
         """
-        data = np.frombuffer(encode_text(text), np.uint8)
+        data, text = np.frombuffer(encode_text(text), np.uint8), exact(text)
         return text if self._keeps(text) else self._applied(data, np.array([0, len(data)]))[0].tobytes().decode()
 
     def _keeps(self, text: str) -> bool:

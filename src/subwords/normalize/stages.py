@@ -18,6 +18,7 @@ from subwords.spec.normalizer import Form, Prepend, Replace, Strip
 from subwords.spec.vocab import tokens_to_text
 from subwords.split.pattern import Chars, Members, Outside, Repeat, parse_pattern
 from subwords.split.routes import StageCall
+from subwords.support.checks import check_growth
 from subwords.support.errors import InputError
 
 Bytes = NDArray[np.uint8]
@@ -280,6 +281,7 @@ class PatternStage(Stage):
             for first, last, matches in self._segments(data) if data else []:
                 parts.append(self._content if matches else data[first:last])
                 size += len(parts[-1])
+                check_growth("normalizer", len(text), size)
                 if tracked and matches:
                     places.append(np.full(len(self._content), begin + last - 1 if last else -1))
                 elif tracked:

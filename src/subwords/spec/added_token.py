@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence, Set
 from dataclasses import KW_ONLY, dataclass, field
 from typing import TypeAlias
 
-from subwords.support.checks import check_token, encode_text
+from subwords.support.checks import check_token, encode_text, exact
 from subwords.support.errors import InputError
 
 
@@ -103,6 +103,7 @@ class Text:
     def __post_init__(self) -> None:
         if not isinstance(self.text, str | bytes):
             raise InputError(f"expected Text of str or bytes, not {type(self.text).__name__}")
+        object.__setattr__(self, "text", exact(self.text))
         if type(self.as_text) is not frozenset:
             if not isinstance(self.as_text, Set):
                 raise InputError(f"expected as_text as a set of tokens, not {self.as_text!r:.60}")
@@ -144,7 +145,7 @@ def input_parts(value: object) -> tuple[Text | Special, ...]:
 def input_bytes(value: Input) -> bytes:
     """Return the bytes of a text, or of the joined parts of one."""
     if isinstance(value, bytes):
-        return value
+        return exact(value)
     if isinstance(value, str):
         return encode_text(value)
     return b"".join(input_bytes(part.token if isinstance(part, Special) else part.text) for part in input_parts(value))

@@ -6,7 +6,7 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Literal
 
 from subwords.spec.token_batch import padded_length
-from subwords.support.checks import check_choice, check_integer, check_string
+from subwords.support.checks import as_index, check_choice, check_integer, check_string
 from subwords.support.errors import InputError
 
 LARGEST = 2**32 - 1  # largest id
@@ -170,6 +170,7 @@ def padding_of(
 
 
 def _length(name: str, given: object, kind: str) -> int:
-    if hasattr(given, "__index__") and 0 <= (length := int(given.__index__())) <= LONGEST:
+    what = f"{name} as True, False, None, a number of tokens or {kind}"
+    if 0 <= (length := as_index(given, what)) <= LONGEST:
         return length
-    raise InputError(f"expected {name} as True, False, None, a number of tokens or {kind}, not {given!r:.60}")
+    raise InputError(f"expected {what}, not {given!r:.60}")

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.spec.token_batch import TokenBatch
+from subwords.spec.token_batch import TokenBatch, batch_of
 from subwords.spec.unicode import WHITESPACE
 from subwords.support.checks import check_string
 from subwords.support.errors import InputError
@@ -168,7 +168,7 @@ class Template:
                 for index in piece.ids:
                     ids[at] = index
                     at += 1
-        return TokenBatch(ids, offsets)
+        return batch_of(ids, offsets)
 
     def fill(
         self, a: Sequence[_Item], b: Sequence[_Item] | None = None, *, inserted: Callable[[Inserted], Iterable[_Item]]

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, Literal, NamedTuple, SupportsIndex, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.support.checks import check_choice, check_integer, is_column
+from subwords.support.checks import as_list, check_choice, check_integer, is_column
 from subwords.support.errors import InputError
 from subwords.support.value import Value, read_only
 
@@ -20,6 +21,41 @@ SHARED = 4  # ids for each entry of the table of ints, at least, that the table 
 MOST_IDS = 1 << 22  # a larger table is not made
 AT_ONCE = 1 << 17  # texts in one call: other threads run between calls, and garbage is collected
 MOST_AS_LIST = 1 << 9  # ids of an array to decode: with more, a list of them costs more than two calls of kernels
+_NO_IDS = (str, bytes, bytearray, memoryview, Mapping, AbstractSet)
+
+
+def as_ids(ids: Iterable[int] | NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+    """Return ids as a one-dimensional int64 array, which may be the given one; InputError for anything else."""
+    given = ids
+    if not isinstance(ids, np.ndarray):
+        given = _items(ids)
+        try:
+            ids = np.array(given)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InputError(f"expected integer ids: {error}") from None
+    if ids.size == 0:
+        return np.zeros(0, np.int64)
+    if ids.ndim != 1:
+        raise InputError(f"expected one list of ids, not an array of {ids.ndim} dimensions")
+    if ids.dtype.kind not in "iu":
+        raise InputError(f"expected integer ids, not {_KINDS.get(ids.dtype.kind, ids.dtype)}")
+    if ids.dtype == np.uint64 and ids.max() >= 2**63:
+        raise InputError(f"expected ids below 2**63; one is {ids.max()}")
+    # NumPy reads a bool among integers as 0 or 1, and what is behind a mask.
+    if isinstance(given, list) and ids.min() <= 1 and not {bool, np.bool_}.isdisjoint(map(type, given)):
+        raise InputError("expected integer ids, not bool")
+    if hasattr(ids, "mask") and np.any(ids.mask):
+        raise InputError("expected ids without a mask: fill the missing ones, or leave them out")
+    return np.ascontiguousarray(ids, np.int64)
+
+
+def _items(ids: Iterable[int]) -> list[int]:
+    if isinstance(ids, _NO_IDS):
+        raise InputError(f"expected a list or an array of ids, not {type(ids).__name__}")
+    return as_list(ids, "ids")
+
+
+_KINDS = {"U": "text", "S": "bytes", "b": "bool", "O": "other objects"}
 
 
 def lists_of(ids: NDArray[np.uint32], offsets: NDArray[np.int64]) -> list[list[int]]:
@@ -30,13 +66,16 @@ def lists_of(ids: NDArray[np.uint32], offsets: NDArray[np.int64]) -> list[list[i
         return [flat[a:b] for a, b in pairwise(offsets.tolist())]
     make, release = _functions()
     ids, offsets = np.ascontiguousarray(ids, np.uint32), np.ascontiguousarray(offsets, np.int64)
-    ints, lists, count = np.zeros(most, np.int64), list[list[int]](), len(offsets) - 1
+    ints, lists, count = np.zeros(most + 1, np.int64), list[list[int]](), len(offsets) - 1
+    ints[0] = most
     try:
         for first in range(0, count, AT_ONCE):
             part = np.array([first, min(first + AT_ONCE, count)], np.int64)
-            lists += make((ids, offsets, part, ints))
+            if (made := make((ids, offsets, part, ints))) is None:
+                raise InputError("offsets changed while they were read: write into arrays of a batch before or after")
+            lists += made
     finally:
-        release(ints)
+        release(ints[1:])
     return lists
 
 
@@ -64,7 +103,8 @@ MOST_ENTRIES = 1 << 31  # of a padded array: 16 GB
 class TokenBatch(Value, Sequence[NDArray[np.uint32]]):
     """The ids of many texts: text i has ids[offsets[i]:offsets[i + 1]].
 
-    ids: uint32, all texts joined. offsets: int64, shape (texts + 1,).
+    ids: uint32, all texts joined. offsets: int64, shape (texts + 1,). Both are read-only copies of what is given.
+    Raises InputError for ids that are not of uint32, and offsets that do not ascend from 0 to the number of ids.
 
     >>> import subwords
     >>> batch = subwords.train(["ab ab"], vocab_size=257).encode_batch(["ab", "", "abab"])
@@ -76,8 +116,12 @@ class TokenBatch(Value, Sequence[NDArray[np.uint32]]):
     offsets: NDArray[np.int64]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "ids", read_only(self.ids))
-        object.__setattr__(self, "offsets", read_only(self.offsets))
+        ids, offsets = np.array(as_ids(self.ids)), np.array(as_ids(self.offsets))
+        if len(ids) and not (ids.min() >= 0 and ids.max() < 1 << 32):
+            raise InputError(f"expected ids from 0 to {2**32 - 1}, not {ids.min()} to {ids.max()}")
+        if not len(offsets) or offsets[0] != 0 or offsets[-1] != len(ids) or (np.diff(offsets) < 0).any():
+            raise InputError(f"expected offsets that ascend from 0 to {len(ids)}, the number of ids")
+        self.__dict__.update(ids=read_only(ids.astype(np.uint32)), offsets=read_only(offsets))
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -103,10 +147,10 @@ class TokenBatch(Value, Sequence[NDArray[np.uint32]]):
         start, stop, step = part.indices(len(self))
         if step == 1:
             bounds = self.offsets[start : max(start, stop) + 1]
-            return TokenBatch(self.ids[bounds[0] : bounds[-1]], bounds - bounds[0])
+            return batch_of(self.ids[bounds[0] : bounds[-1]], bounds - bounds[0])
         rows = [self[i] for i in range(start, stop, step)]
         ids = np.concatenate([np.zeros(0, np.uint32), *rows])
-        return TokenBatch(ids, np.cumsum([0, *map(len, rows)], dtype=np.int64))
+        return batch_of(ids, np.cumsum([0, *map(len, rows)], dtype=np.int64))
 
     def __iter__(self) -> Iterator[NDArray[np.uint32]]:
         return (self.ids[a:b] for a, b in zip(self.offsets, self.offsets[1:], strict=False))
@@ -134,7 +178,7 @@ class TokenBatch(Value, Sequence[NDArray[np.uint32]]):
 
         if not is_column(column):
             raise InputError(f"expected a column of lists of ids, such as an Arrow array, not {type(column).__name__}")
-        return cls(*read_lists(column))
+        return batch_of(*read_lists(column))
 
     def to_lists(self) -> list[list[int]]:
         """Return one list of ids per text."""
@@ -155,7 +199,7 @@ class TokenBatch(Value, Sequence[NDArray[np.uint32]]):
         kept = np.minimum(lengths, max_length)
         starts = self.offsets[:-1] + (lengths - kept if direction == "left" else 0)
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)])
-        return TokenBatch(self.ids[np.repeat(starts - offsets[:-1], kept) + np.arange(offsets[-1])], offsets)
+        return batch_of(self.ids[np.repeat(starts - offsets[:-1], kept) + np.arange(offsets[-1])], offsets)
 
     def padded(
         self,
@@ -189,20 +233,28 @@ class TokenBatch(Value, Sequence[NDArray[np.uint32]]):
 
     @classmethod
     def of(cls, lists: Sequence[Sequence[int]]) -> TokenBatch:
-        """Return the batch of a list of ids per text."""
-        ids = np.array([i for row in lists for i in row], np.uint32)
-        return cls(ids, np.cumsum([0, *map(len, lists)], dtype=np.int64))
+        """Return the batch of a list of ids per text; InputError for ids that are not integers of uint32."""
+        rows = [_items(row) for row in as_list(lists, "lists of ids")]
+        ids: Any = [*chain.from_iterable(rows)]
+        return cls(ids, np.cumsum([0, *map(len, rows)], dtype=np.int64))
 
     @classmethod
     def join(cls, parts: Sequence[TokenBatch]) -> TokenBatch:
         """Join several batches into one, in order."""
         if not parts:
-            return cls(np.zeros(0, np.uint32), np.zeros(1, np.int64))
+            return batch_of(np.zeros(0, np.uint32), np.zeros(1, np.int64))
         if any(not isinstance(part, TokenBatch) for part in parts):
             raise InputError("expected a sequence of TokenBatch")
         shifts = np.cumsum([0, *(len(part.ids) for part in parts)])
         offsets = [part.offsets[1:] + shift for part, shift in zip(parts, shifts, strict=False)]
-        return cls(np.concatenate([part.ids for part in parts]), np.concatenate([np.zeros(1, np.int64), *offsets]))
+        return batch_of(np.concatenate([part.ids for part in parts]), np.concatenate([np.zeros(1, np.int64), *offsets]))
+
+
+def batch_of(ids: NDArray[np.uint32], offsets: NDArray[np.int64]) -> TokenBatch:
+    """Return a batch of arrays of this package, which are neither checked nor copied."""
+    made = TokenBatch.__new__(TokenBatch)
+    made.__dict__.update(ids=read_only(ids), offsets=read_only(offsets))
+    return made
 
 
 def places_of_rows(lengths: NDArray[np.int64], width: int, direction: str) -> NDArray[np.bool_]:

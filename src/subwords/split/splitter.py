@@ -35,10 +35,10 @@ from subwords.split.routes import (
     WordChunk,
     by_masks,
 )
-from subwords.support.checks import encode_text
+from subwords.support.checks import encode_text, exact
 from subwords.support.errors import InputError
 from subwords.support.names import looks_like_name, named
-from subwords.support.value import digest_of
+from subwords.support.value import digest_of, owned
 
 if TYPE_CHECKING:
     from subwords.split.transducer import Machine
@@ -271,9 +271,14 @@ def _only_a_pattern(pattern: str) -> bool:
 
 
 def _as_array(data: bytes | Bytes) -> Bytes:
-    if not isinstance(data, bytes | bytearray | memoryview | np.ndarray):
+    if isinstance(data, bytes):
+        return np.frombuffer(exact(data), np.uint8)
+    if not isinstance(data, bytearray | memoryview | np.ndarray):
         raise InputError(f"expected bytes, not {type(data).__name__}")
-    return np.frombuffer(data, np.uint8)
+    found = np.asarray(data)
+    if found.dtype != np.uint8 or found.ndim != 1:
+        raise InputError(f"expected one dimension of bytes (uint8), not {found.ndim} of {found.dtype}")
+    return owned(found)  # another thread may write into it
 
 
 def _bytes_of(text: str) -> Bytes:

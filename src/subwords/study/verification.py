@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from subwords.adapt.extending import MergeLimits
 from subwords.adapt.words import apart_ids, symbol_words_of_ids
 from subwords.corpus.counts import WordCounts
-from subwords.engine.decode.decoding import as_ids
 from subwords.engine.encoder import word_ids
 from subwords.kernels.layout import MergeRules
 from subwords.models.bpe.model import BPE
@@ -21,6 +20,7 @@ from subwords.models.bpe.plain import merge_plainly, word_symbols
 from subwords.models.families import need, segmenter_of
 from subwords.models.learning import TIES, CountLoop
 from subwords.spec.added_token import Special, Text
+from subwords.spec.token_batch import as_ids
 from subwords.spec.vocab import Vocab
 from subwords.support.checks import check_choice, check_integer
 from subwords.support.errors import InputError

@@ -18,6 +18,7 @@ from subwords.support.errors import InputError
 
 # The formats of integers.
 NUMBERS = dict(zip((b"c", b"C", b"s", b"S", b"i", b"I", b"l", b"L"), "bBhHiIqQ", strict=True))
+MOST = 1 << 62  # bytes of a buffer of unknown size
 LISTS = {b"+l": "int32", b"+L": "int64"}  # the formats of lists, and the type of their offsets
 
 
@@ -110,10 +111,42 @@ def check_valid(array: ArrowArray, first: int, count: int, done: int, what: str 
             raise InputError(f"{what} {place}: expected {expected}, not null: drop or fill nulls first")
 
 
-def copied(address: int, count: int, width: np.dtype[Any]) -> NDArray[np.int64]:
-    """Return `count` integers at an address as int64."""
-    found: NDArray[Any] = np.frombuffer(ctypes.string_at(address, count * width.itemsize), width)
+Sizes = dict[int, int]  # the bytes of buffers by their addresses, as far as they are known
+
+
+def sizes_of(column: Any, *, numbered: bool = False) -> Sizes:
+    """Return the sizes of the buffers of PyArrow's arrays, which the interface leaves out. numbered: dictionaries."""
+    kind = type(column)
+    if not kind.__module__.startswith("pyarrow"):
+        return {}
+    arrays = column.chunks if kind.__name__ == "ChunkedArray" else [column]
+    if numbered:
+        arrays = [*arrays, *(array.dictionary for array in arrays)]
+    return {
+        each.address: each.size for array in arrays for each in getattr(array, "buffers", list)() if each is not None
+    }
+
+
+def copied(at: int | None, first: int, count: int, width: np.dtype[Any], sizes: Sizes) -> NDArray[np.int64]:
+    """Return a private copy of integers of a buffer as int64, from the first on; InputError if it is too short."""
+    if at is None or first < 0 or (first + count) * width.itemsize > sizes.get(at, MOST):
+        raise InputError(f"damaged Arrow array: a buffer is too short for {first + count} values")
+    found: NDArray[Any] = np.frombuffer(ctypes.string_at(at + first * width.itemsize, count * width.itemsize), width)
     return found.astype(np.int64)
+
+
+def copied_spans(
+    at: int | None, first: int, count: int, width: np.dtype[Any], sizes: Sizes, held: int | None = None
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return where each of `count` values begins, and its size; InputError unless they are in the buffer `held`.
+
+    Offsets are checked after they are copied, because another thread may write into the buffer of offsets meanwhile.
+    """
+    found = copied(at, first, count + 1, width, sizes)
+    lengths = found[1:] - found[:-1]
+    if found[0] < 0 or lengths.min() < 0 or found[-1] > sizes.get(held or 0, MOST):
+        raise InputError("damaged Arrow array: a value ends before it begins, or outside its buffer")
+    return found[:-1], lengths
 
 
 def read_lists(column: Any) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
@@ -121,7 +154,7 @@ def read_lists(column: Any) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
 
     Raises InputError for another type, a missing list or id, and an id that is not of uint32.
     """
-    parts, sizes, done = [np.zeros(0, np.int64)], [np.zeros(1, np.int64)], 0
+    parts, lengths, done, sizes = [np.zeros(0, np.int64)], [np.zeros(1, np.int64)], 0, sizes_of(column)
     with arrow_arrays(column) as (schema, arrays):
         kind = bytes(schema.format or b"")
         inside = child_of(schema) if kind in LISTS else None
@@ -135,18 +168,18 @@ def read_lists(column: Any) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
                 continue
             check_valid(array, first, rows, done, "list")
             width: np.dtype[Any] = np.dtype(LISTS[kind])
-            offsets = copied((array.buffers[1] or 0) + first * width.itemsize, rows + 1, width)
+            begins, row_sizes = copied_spans(array.buffers[1], first, rows, width, sizes)
             held, number = child_of(array), np.dtype(NUMBERS[value])
-            begin, size = int(held.offset + offsets[0]), int(offsets[-1] - offsets[0])
+            begin, size = int(held.offset + begins[0]), int(begins[-1] + row_sizes[-1] - begins[0])
             if size:
                 check_valid(held, begin, size, 0, "list value")
-                parts.append(copied((held.buffers[1] or 0) + begin * number.itemsize, size, number))
-            sizes.append(np.diff(offsets))
+                parts.append(copied(held.buffers[1], begin, size, number, sizes))
+            lengths.append(row_sizes)
             done += rows
     ids = np.concatenate(parts)
     if len(ids) and not (int(ids.min()) >= 0 and int(ids.max()) < 1 << 32):
         raise InputError(f"expected ids from 0 to {2**32 - 1}, not {int(ids.min())} to {int(ids.max())}")
-    return ids.astype(np.uint32), np.cumsum(np.concatenate(sizes))
+    return ids.astype(np.uint32), np.cumsum(np.concatenate(lengths))
 
 
 def child_of(thing: Structure) -> Structure:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import re
 import sys
 from collections.abc import Iterable, Mapping
@@ -43,6 +44,28 @@ def check_integer(name: str, value: object, least: int, most: int) -> None:
         raise InputError(f"expected {name} to be an integer from {least} to {most}, not {value!r:.60}")
 
 
+def as_index(index: object, what: str) -> int:
+    """Return an integer of any type as an int; InputError names what was expected."""
+    try:
+        if not isinstance(index, bool):
+            return operator.index(index)  # type: ignore[arg-type]
+    except TypeError:  # of an array as well
+        pass
+    raise InputError(f"expected {what}, not {type(index).__name__} {index!r:.60}")
+
+
+MOST_GROWN = 1 << 24
+
+
+def check_growth(what: str, before: int, after: int) -> None:
+    """Raise InputError if a normalizer or a decoder makes a text far longer than any real one does (11 times)."""
+    if after > 64 * before + MOST_GROWN:
+        raise InputError(
+            f"text too long after the {what}: {before:,} characters or bytes become {after:,}, more than 64 times as "
+            f"many and {MOST_GROWN:,}; leave out steps that make text longer"
+        )
+
+
 def check_number(name: str, value: object, least: float, most: float = LARGEST) -> float:
     """Return a finite number; InputError unless it is one from `least` to `most`."""
     if isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most:
@@ -80,16 +103,32 @@ def check_strings(name: str, value: Any) -> tuple[str, ...]:
     return found
 
 
+def exact(text: T) -> T:
+    """Return a text as str or bytes if it is of a subclass, whose methods may say anything; other objects as they are.
+
+    >>> class Shouted(str):
+    ...     def encode(self):
+    ...         return self.upper()
+    >>> exact(Shouted("a")).encode()
+    b'a'
+    """
+    if isinstance(text, str):
+        return text if type(text) is str else str.__str__(text)  # type: ignore[return-value]
+    if isinstance(text, bytes) and type(text) is not bytes:
+        return bytes.__getitem__(text, slice(None))  # type: ignore[return-value]
+    return text
+
+
 def encode_text(text: str) -> bytes:
     """Return the UTF-8 bytes of a text; InputError with the position for a lone surrogate."""
     try:
-        return text.encode()
+        return str.encode(text)
     except UnicodeEncodeError as error:
         raise InputError(
             f"invalid text: character {error.start} is the lone surrogate U+{ord(text[error.start]):04X}, which UTF-8 "
             "cannot encode"
         ) from None
-    except AttributeError:
+    except TypeError:
         raise InputError(f"expected text (str or bytes), not {type(text).__name__}") from None
 
 

@@ -64,6 +64,24 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
     return view
 
 
+def owned(array: NDArray[Any]) -> NDArray[Any]:
+    """Return an array that other code of this process cannot write into: itself if its memory is read-only, or a copy.
+
+    Kernels trust what was checked before: an array that changes after its check ends the process. `frozen` copies none.
+    """
+    view = array.view()
+    try:
+        view.flags.writeable = True
+    except ValueError:
+        return view
+    return np.frombuffer(array.tobytes(), array.dtype)
+
+
+def frozen(array: NDArray[Any]) -> NDArray[Any]:
+    """Return an array of the same memory as read-only for good; the caller forgets the given one."""
+    return np.asarray(memoryview(array.data).toreadonly())
+
+
 def digest_of(value: object) -> str:
     """Return the SHA-256, in hexadecimal, of dataclasses, tuples, frozensets, arrays and plain values.
 

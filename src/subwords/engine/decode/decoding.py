@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, AnyStr, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +23,9 @@ from subwords.spec.decoder import (
     Strip,
     WordPieceDecoder,
 )
+from subwords.spec.token_batch import as_ids
 from subwords.spec.vocab import CHARACTERS, Vocab, tokens_from_text
+from subwords.support.checks import check_growth
 from subwords.support.errors import InputError
 
 # Steps that change each token alone, given whether it is the first or the last; a `Replace` only of a string.
@@ -107,6 +108,13 @@ def apply_step(step: Alone, tokens: list[str]) -> list[str]:
             return [content if token in known_tokens else token for token in tokens]
 
 
+def check_replaced(size: int, texts: Sequence[AnyStr], old: AnyStr, new: AnyStr) -> None:
+    """Raise InputError if a replacement makes texts, which had `size` characters or bytes, far too long."""
+    if len(new) > len(old):
+        more = (len(new) - len(old)) * sum(text.count(old) for text in texts)
+        check_growth("decoder", size, sum(map(len, texts)) + more)
+
+
 def _continued(token: str, prefix: str) -> str:
     return token.removeprefix(prefix) if token.startswith(prefix) else f" {token}"
 
@@ -159,32 +167,18 @@ def decoded_size(ids: NDArray[np.int64], spans: NDArray[np.int64]) -> int | None
 def join_id_bytes(
     ids: NDArray[np.int64], size: int, spans: NDArray[np.int64], data: NDArray[np.uint8]
 ) -> NDArray[np.uint8]:
-    """Return the `size` bytes of valid ids."""
+    """Return the `size` bytes of ids."""
     from subwords.kernels.named import join_ids
 
     out = np.empty(size + layout.LANES, np.uint8)
-    join_ids.by_size(size)(ids, spans, data, out)
+    if join_ids.by_size(size)(ids, spans, data, out) != size:
+        raise changed()
     return out[:size]
 
 
-def as_ids(ids: Iterable[int] | NDArray[np.integer[Any]]) -> NDArray[np.int64]:
-    """Return ids as a one-dimensional int64 array; InputError for anything else."""
-    if not isinstance(ids, np.ndarray):
-        if isinstance(ids, (str, bytes, bytearray, memoryview, Mapping, AbstractSet)):
-            raise InputError(f"expected a list or an array of ids, not {type(ids).__name__}")
-        try:
-            ids = np.array(list(ids))
-        except (TypeError, ValueError, OverflowError) as error:
-            raise InputError(f"expected integer ids: {error}") from None
-    if ids.size == 0:
-        return np.zeros(0, np.int64)
-    if ids.ndim != 1:
-        raise InputError(f"expected one list of ids, not an array of {ids.ndim} dimensions")
-    if ids.dtype.kind not in "iu":
-        raise InputError(f"expected integer ids, not {ids.dtype}")
-    if ids.dtype == np.uint64 and ids.max() >= 2**63:
-        raise InputError(f"expected ids below 2**63; one is {ids.max()}")
-    return np.ascontiguousarray(ids, np.int64)
+def changed() -> InputError:
+    """Return the error for ids into which another thread wrote after their check."""
+    return InputError("ids changed while they were decoded: write into the array before or after, or decode a copy")
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -194,6 +188,7 @@ Place: TypeAlias = tuple[int, int]  # the positions of ids: the first, and the l
 Match: TypeAlias = tuple[int, int, bool]  # start and end of a part of a text, and whether it is a match
 
 _REPLACEMENT = "\ufffd"
+MOST_OF_ID = 1 << 10  # characters of an id in a text that replacements make longer; see `check_growth`
 _STRAY = range(0xDC80, 0xDD00)  # what surrogateescape writes for a byte
 
 
@@ -257,8 +252,11 @@ def replaced(traced: Traced | Token, matches: Iterable[Match], content: str, pla
     What replaces characters has their places, what is inserted that of the character before it.
     """
     text, places = traced[0], traced[1]
-    parts = []
+    parts, grown, ids = [], 0, places[-1][1] - places[0][0] if places else 1
     for start, stop, matching in matches:
+        grown += len(content) if matching else stop - start
+        if grown > len(text):
+            check_growth("decoder", MOST_OF_ID * ids, grown)
         if not matching:
             parts.append(Traced(text[start:stop], places[start:stop]))
             continue

@@ -16,6 +16,8 @@ from subwords.engine.decode.decoding import (
     Alone,
     apply_step,
     begins_with_space,
+    changed,
+    check_replaced,
     decoded_size,
     flat_steps,
     is_byte_token,
@@ -84,8 +86,10 @@ class Joined:
         if not (replaces := [step for step in self.after if isinstance(step, Replace)]):
             return self.tokens
         texts = [*self.tokens]
+        size = sum(map(len, texts))
         for step in replaces:
             old, new = step.pattern.encode(), step.content.encode()
+            check_replaced(size, texts, old, new)
             texts = [text.replace(old, new) if old in text else text for text in texts]
         return Vocab(texts)
 
@@ -165,6 +169,8 @@ class Joined:
         edges, size = self._edges, 0
         for index in ids:
             if index not in edges:
+                if not 0 <= index < len(self.tokens):
+                    raise changed()
                 assert self.edge is not None
                 edges[int(index)] = self.edge(int(index))
             more, text, goes_on = edges[index]
@@ -280,7 +286,10 @@ def _is_alone(step: Any) -> bool:
 
 
 def _applied(steps: Sequence[Any], tokens: list[str]) -> list[str]:
+    size = sum(map(len, tokens))
     for step in steps:
+        if isinstance(step, Replace):
+            check_replaced(size, tokens, step.pattern, step.content)
         tokens = apply_step(step, tokens)
     return tokens
 

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from subwords.engine.decode.decoding import (
     BYTE_TOKEN,
     Traced,
-    as_ids,
     bytes_of_letters,
     decode_bytes,
     flat_steps,
@@ -27,9 +26,9 @@ from subwords.engine.decode.decoding import (
 )
 from subwords.engine.decode.stages import AT_REST, IdSource, TokenSource
 from subwords.spec.decoder import ByteDecoder, ByteFallback, Decoder
-from subwords.spec.token_batch import MOST_AS_LIST, TokenBatch
+from subwords.spec.token_batch import MOST_AS_LIST, TokenBatch, as_ids
 from subwords.spec.vocab import Vocab
-from subwords.support.checks import as_list, check_flag, check_integer, check_token, is_column
+from subwords.support.checks import as_index, as_list, check_flag, check_integer, check_token, is_column
 from subwords.support.errors import InputError
 
 if TYPE_CHECKING:
@@ -671,9 +670,7 @@ class IdDecoder:
 
     def token_bytes(self, index: int) -> bytes:
         """Return the bytes that an id adds to a text; see `Tokenizer.token_bytes`."""
-        if isinstance(index, bool) or not hasattr(index, "__index__"):
-            raise InputError(f"expected an id as an int, not {type(index).__name__}")
-        place = index.__index__()
+        place = as_index(index, "an id as an int")
         self._texts_of_ids[place]  # refuses an id that does not exist
         return self.texts_between[place]
 

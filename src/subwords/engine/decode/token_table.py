@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.spec.vocab import Vocab
-from subwords.support.checks import check_choice
+from subwords.support.checks import as_index, check_choice, exact
 from subwords.support.errors import InputError
 from subwords.support.value import read_only
 
@@ -60,7 +60,7 @@ class TokenTrie:
 
     def ids_below(self, node: int) -> NDArray[np.int32]:
         """Return the ids whose bytes begin with those of a node, in the order of their bytes; none for -1."""
-        if not -1 <= node < len(self.labels):
+        if not -1 <= (node := as_index(node, "a node as an int")) < len(self.labels):
             raise InputError(f"expected a node from 0 to {len(self.labels) - 1}, or -1, not {node!r:.60}")
         return self.ids[:0] if node < 0 else self.ids[self.starts[node] : self.starts[self.ends[node]]]
 
@@ -125,9 +125,9 @@ class TokenTable(Sequence[bytes]):
 
     def __getitem__(self, index: int) -> bytes:  # type: ignore[override]
         """Return the bytes of an id."""
-        if isinstance(index, bool) or not hasattr(index, "__index__") or not 0 <= index < len(self):
+        if not 0 <= (place := as_index(index, f"an id from 0 to {len(self) - 1}")) < len(self):
             raise InputError(f"expected an id from 0 to {len(self) - 1}, not {index!r:.60}")
-        return self.data[self.offsets[index] : self.offsets[index + 1]].tobytes()
+        return self.data[self.offsets[place] : self.offsets[place + 1]].tobytes()
 
     def __iter__(self) -> Iterator[bytes]:
         data, bounds = self.data.tobytes(), self.offsets.tolist()
@@ -222,7 +222,7 @@ def _ends(depths: NDArray[np.int32]) -> NDArray[np.int32]:
 def _checked(data: object) -> bytes:
     if not isinstance(data, bytes):
         raise InputError(f"expected bytes, not {type(data).__name__}")
-    return data
+    return exact(data)
 
 
 def table_of(

@@ -324,11 +324,13 @@ def size_of_ids(ids: I64s, spans: I64s) -> Int:
     p, s, count = pointer(ids), pointer(spans), len(spans)
     total, run = I64(0), I64(0)
     for i in range(len(ids)):
-        if p[i] < 0 or p[i] >= count:
+        index = I64(p[i])
+        if index < 0 or index >= count:
             return I64(-1 - i)
-        total += s[p[i]] & layout.SPAN_SIZE
-        if s[p[i]] & FLAGS != 0 or run != 0:
-            run = run_after(run, s[p[i]])
+        span = s[index]
+        total += span & layout.SPAN_SIZE
+        if span & FLAGS != 0 or run != 0:
+            run = run_after(run, span)
             if run < 0:
                 return I64(layout.NO_SIZE)
     return total
@@ -346,14 +348,20 @@ def run_after(run, span):
 
 @kernel
 def join_ids(ids: I64s, spans: I64s, data: U8s, out: U8s) -> Int:
-    """Write the bytes of valid ids to `out`, which has LANES bytes more than they give; their number.
+    """Write the bytes of ids to `out`, which has LANES bytes more than `size_of_ids` said; their number.
 
-    data: padded by LANES bytes, so that as many can always be copied at once.
+    -1: another thread wrote into `ids` since then. data: padded by LANES bytes, so that as many can always be copied at
+    once. Each id is read once and checked again: a private copy of the ids took 5 to 20 % of the time of decoding.
     """
-    p, s, d, q = pointer(ids), pointer(spans), pointer(data), pointer(out)
-    at = I64(0)
+    p, s, d, q, count = pointer(ids), pointer(spans), pointer(data), pointer(out), len(spans)
+    at, most = I64(0), len(out) - layout.LANES
     for i in range(len(ids)):
-        start, size = s[p[i]] >> layout.SPAN_START, s[p[i]] & layout.SPAN_SIZE
+        index = I64(p[i])
+        if index < 0 or index >= count:
+            return I64(-1)
+        start, size = s[index] >> layout.SPAN_START, s[index] & layout.SPAN_SIZE
+        if at + size > most:
+            return I64(-1)
         copy64(q, at, d, start)
         for k in range(layout.LANES, size, layout.LANES):
             copy64(q, at + k, d, start + k)

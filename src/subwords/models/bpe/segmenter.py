@@ -28,7 +28,7 @@ from subwords.models.bpe.merges import (
 from subwords.models.bpe.model import BPE
 from subwords.models.segmenter import NO_KINDS, Encode, Segmenter, TokenWords, UnknownSymbolError
 from subwords.spec.splitter import Rule
-from subwords.spec.token_batch import TokenBatch
+from subwords.spec.token_batch import TokenBatch, batch_of
 from subwords.spec.vocab import Vocab
 from subwords.split.splitter import SplitterEngine
 from subwords.support.names import distinct, random_bits
@@ -490,7 +490,7 @@ def _not_fused(batch: TokenBatch, unk_id: int) -> NDArray[np.bool_]:
 
 def _without(batch: TokenBatch, kept: NDArray[np.bool_]) -> TokenBatch:
     places = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)])
-    return TokenBatch(batch.ids[kept], places[batch.offsets])
+    return batch_of(batch.ids[kept], places[batch.offsets])
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -372,7 +372,7 @@ ENTRY_SHIFT, LONGEST_ENTRY = 8, 255  # an entry is place << ENTRY_SHIFT | length
 PAIR_SHIFT = 21  # a pair that composes is first << PAIR_SHIFT | second
 STOP = (1 << 32) - 1  # the entry of a character that the table cannot replace
 BLOCK_GROWTH = LANES * (LONGEST_ENTRY + 1) + LANES  # bytes that a block may become, and that copies may overwrite
-SAFE, SAFE_BEHIND, SOLID = 1, 2, 4  # a text may be cut before the character; if the one before is SOLID; is SOLID
+UNCUT = 128  # what a character needs before which no text may be cut; none gives it
 STARTS, CHANGES = 1, 2  # of a character: nothing before it can change it; the normal form changes it
 
 # Classes of characters: strings begin with first or both and have second, both or mapped_second next.

@@ -31,6 +31,7 @@ from subwords.normalize.stages import (
     WHOLE,
     ByteStage,
     CharStage,
+    Cuts,
     FormStage,
     Origin,
     PatternStage,
@@ -112,15 +113,23 @@ def _character_ranges(text: Bytes) -> Origin:
     return Origin(spans[: len(text)], spans[len(text) :], whole=True)
 
 
-def safe(stages: tuple[Stage, ...]) -> Bytes:
-    """Return for every code point the flags that `last_safe` takes: where a text may be cut."""
-    if len(stages) == 1:
-        return stages[0].safe()
-    heads = np.arange(layout.INVALID + 1)
-    for stage in stages:
-        known = heads >= 0
-        heads[known] = stage.heads(heads[known])
-    return (heads >= 0).astype(np.uint8)
+def cuts_of(stages: tuple[Stage, ...]) -> Cuts:
+    """Return where a text may be cut: where no stage sees the difference, of what those before it make of the text."""
+    needs, gives = np.zeros((2, layout.INVALID + 1), np.uint8)
+    bit, sees_ends = 1, False
+    for stage in reversed(stages):
+        if stage is not stages[-1]:
+            needs, gives = stage.before(Cuts(needs, gives))
+        if sees_ends:  # of text that has become empty
+            needs[stage.emptied()], gives[stage.emptied()] = layout.UNCUT, 0
+        own = stage.cuts()
+        asks = own.needs == 1
+        needs = needs | np.where(asks, np.uint8(bit), own.needs)
+        if asks.any() and bit < layout.UNCUT:
+            gives = gives | own.gives * np.uint8(bit)
+            bit *= 2
+        sees_ends |= stage.sees_ends
+    return Cuts(needs, gives)
 
 
 @lru_cache(maxsize=16)
@@ -407,7 +416,7 @@ class NormalizerEngine(Normalizer):
         The text before and after the cut can then be normalized separately, as parts of a text. Always 0 if a step
         reads the whole text: a Replace with a regex.
         """
-        return last_safe(text, at, self.flags)
+        return last_safe(text, at, self.cut_flags)
 
     def fast_path(self, *, begins: bool = True) -> tuple[StageCall, ...] | None:
         """Return the stages as calls of kernels; None if one of them does more. begins: as in `Stage.fast_path`."""
@@ -415,9 +424,9 @@ class NormalizerEngine(Normalizer):
         return stages if len(stages) == len(self._fused) else None
 
     @cached_property
-    def flags(self) -> Bytes:
-        """Where a text may be cut: SAFE, SAFE_BEHIND and SOLID of `kernels/layout.py` for each code point."""
-        return _safe_in(self.steps)
+    def cut_flags(self) -> Bytes:
+        """Where a text may be cut: what each code point needs of the one before it, then what each gives."""
+        return _cuts_in(self.steps)
 
 
 def _inserted_by(step: Step) -> int | None:
@@ -431,9 +440,9 @@ def _inserted_by(step: Step) -> int | None:
 
 
 @lru_cache(maxsize=16)
-def _safe_in(steps: Steps) -> Bytes:
+def _cuts_in(steps: Steps) -> Bytes:
     # A mark that a fused table drops may first be sorted to either side of a cut: it is dropped in both cases.
-    return safe(stages_of(steps, fused=True))
+    return np.concatenate(cuts_of(stages_of(steps, fused=True)))
 
 
 def _check_normalizer_step(step: Step) -> None:

@@ -296,7 +296,10 @@ def char_spans(text: U8s, spans: I64s) -> Int:
 
 @kernel
 def last_safe(text: U8s, at: Int, safe: U8s) -> Int:
-    """The last place in text[:at], before a whole character, where the text may be cut, or 0; safe: by code point."""
+    """The last place in text[:at], before a whole character, where the text may be cut, or 0.
+
+    safe: by code point what a character needs of the one before it, then what a character gives, as bits.
+    """
     p, ok = pointer(text), pointer(safe)
     i = at - 1
     while i > 0:
@@ -304,11 +307,10 @@ def last_safe(text: U8s, at: Int, safe: U8s) -> Int:
             code, _ = decode_at(p, i, at)
             # The text may end inside this character; with four bytes of it, an invalid byte is really invalid.
             if code >= 0 or i + 4 <= at:
-                flags = ok[code if code >= 0 else layout.INVALID]
-                if flags & layout.SAFE != 0:
-                    return i
-                if flags & layout.SAFE_BEHIND != 0 and ok[char_before(p, i, 0)[0]] & layout.SOLID != 0:
-                    return i
+                needs = ok[code if code >= 0 else layout.INVALID]
+                if needs < layout.UNCUT:
+                    if needs == 0 or needs & ~ok[layout.INVALID + 1 + char_before(p, i, 0)[0]] == 0:
+                        return i
         i -= 1
     return 0
 

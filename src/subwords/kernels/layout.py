@@ -415,6 +415,21 @@ class CharacterRuns(NamedTuple):
     content: U8s  # and LANES bytes more
 
 
+class TextEnds(NamedTuple):
+    """What is removed from the ends of texts, and what is put before them."""
+
+    whitespace: U8s  # by code point
+    settings: I64s  # whether it is removed at the left, at the right; whether an empty text is the rest of a longer one
+    prefix: U8s  # and LANES bytes more
+
+
+class Literal(NamedTuple):
+    """A string that is replaced."""
+
+    pattern: U8s
+    content: U8s  # and LANES bytes more
+
+
 class NormalForm(NamedTuple):
     """A normal form of Unicode."""
 

@@ -32,13 +32,13 @@ from subwords.normalize.stages import (
     ByteStage,
     CharStage,
     Cuts,
+    EndStage,
     FormStage,
+    LiteralStage,
     Origin,
     PatternStage,
     Position,
-    PrependStage,
     Stage,
-    StripStage,
     fits_table,
 )
 from subwords.spec.normalizer import (
@@ -200,9 +200,9 @@ def _step_stages(step: Step) -> list[CharMap | Stage | Form]:
         case Replace():
             return [_pattern_stage(step)]
         case Strip(left, right):
-            return [StripStage(step)] if left or right else []
+            return [EndStage(step)] if left or right else []
         case Prepend():
-            return [PrependStage(step)]
+            return [EndStage(step)]
         case SentencePiece():
             from subwords.normalize.sentencepiece import RulesStage
 
@@ -219,7 +219,7 @@ def _pattern_stage(step: Replace) -> Stage:
         from subwords.normalize.stages import run_stage
 
         return run_stage(step) or PatternStage(step)
-    return PatternStage(step)
+    return LiteralStage(step.pattern, step.content) if step.pattern else PatternStage(step)
 
 
 def _bert_parts(step: Bert) -> list[CharMap | Stage | Form]:

@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.kernels import layout
-from subwords.kernels.layout import CharacterRuns, Items, NormalForm, Normalized, Replacements
-from subwords.kernels.named import form_texts, map_texts, run_texts, trim_ends
+from subwords.kernels.layout import CharacterRuns, Items, Literal, NormalForm, Normalized, Replacements, TextEnds
+from subwords.kernels.named import end_texts, form_texts, literal_texts, map_texts, run_texts
 from subwords.normalize.characters import CharMap, combining_classes, compositions, decompositions, whitespace
 from subwords.spec.normalizer import Form, Prepend, Replace, Strip
-from subwords.spec.splitter import escape
 from subwords.spec.vocab import tokens_to_text
 from subwords.split.pattern import (
     Chars,
@@ -51,7 +50,7 @@ class Position(NamedTuple):
     ends: bool = True
 
 
-WHOLE, REST = Position(), Position(begins=False)
+WHOLE, REST, INNER = Position(), Position(begins=False), Position(False, False)
 
 
 class Cuts(NamedTuple):
@@ -285,8 +284,9 @@ class FormStage(Stage):
         """Return what the characters need and give that these become, or that they compose to with marks."""
         codes = np.arange(layout.INVALID + 1)
         if not self._composes:
-            lengths = self._entries & layout.LONGEST_ENTRY
-            last = np.where(lengths == 0, codes, self._chars[(self._entries >> layout.ENTRY_SHIFT) + lengths - 1])
+            entries = self._entries.astype(np.int64)
+            lasts = (entries >> layout.ENTRY_SHIFT) + (entries & layout.LONGEST_ENTRY) - 1
+            last = np.where(entries == 0, codes, self._chars[lasts])
             tails = np.where(self._kinds & layout.STARTS, last, -1)
             return after.over((codes, self._heads), (codes, tails))
         firsts, results = (self._pairs >> layout.PAIR_SHIFT).astype(np.int64), self._results
@@ -337,7 +337,7 @@ class ByteStage(Stage):
 
 
 class PatternStage(Stage):
-    """Replaces matches, found by Python or by the `regex` package."""
+    """Replaces the matches of a regex, or of the empty string, found by the `regex` package."""
 
     loses = True
 
@@ -365,9 +365,7 @@ class PatternStage(Stage):
 
     @cached_property
     def _places(self) -> MatchPlaces | None:
-        if self._step.regex or not self._step.pattern:
-            return match_places(self._step.pattern)
-        return match_places(escape(self._step.pattern))
+        return match_places(self._step.pattern)
 
     def cuts(self) -> Cuts:
         """Allow cuts that no match is over; none are known of a regex that reads more than its matches."""
@@ -378,8 +376,6 @@ class PatternStage(Stage):
         return super().before(after) if self._places is None else self._places.replaced(self._step.content, after)
 
     def _segments(self, data: bytes) -> list[tuple[int, int, bool]]:
-        if self._step.pattern and not self._step.regex:
-            return _found(data, self._step.pattern.encode())
         from subwords.split.fallback import find_matches
 
         # surrogateescape makes each invalid byte a character of no class (S2).
@@ -396,14 +392,46 @@ class PatternStage(Stage):
         return [(ends[first], ends[last], matches) for first, last, matches in found]
 
 
-def _found(data: bytes, pattern: bytes) -> list[tuple[int, int, bool]]:
-    segments: list[tuple[int, int, bool]] = []
-    at = 0
-    for part in data.split(pattern):
-        if segments:
-            segments.append((at, at := at + len(pattern), True))
-        segments.append((at, at := at + len(part), False))
-    return segments
+class LiteralStage(Stage):
+    """Replaces a string; the content has the origin of the string's last character."""
+
+    def __init__(self, pattern: str, content: str) -> None:
+        self._pattern, self._content, self.growth = pattern, content, 1 + len(content.encode())
+        self._literal = Literal(np.frombuffer(pattern.encode(), np.uint8), padded(content.encode()))
+
+    def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Position = WHOLE) -> Result | None:
+        """Replace the string."""
+        kernel, literal = literal_texts.by_size(len(text)), self._literal
+
+        def run(out: Normalized, progress: Offsets) -> int:
+            return kernel(text, bounds, literal, out, progress)
+
+        return run_growing(run, text, bounds, tracked=tracked, spare=2 * layout.BLOCK_GROWTH + len(literal.content))
+
+    def fast_path(self, *, begins: bool = True) -> StageCall | None:
+        """Return the kernel."""
+        return StageCall(literal_texts, self._literal)
+
+    def cuts(self) -> Cuts:
+        """Allow cuts that are not inside the string."""
+        return self._places.cuts()
+
+    def before(self, after: Cuts) -> Cuts:
+        """Return what the characters and the content need and give."""
+        return self._places.replaced(self._content, after)
+
+    @property
+    def _places(self) -> MatchPlaces:
+        def members(chars: str) -> Members:
+            return np.isin(np.arange(layout.INVALID + 1), [ord(char) for char in chars])
+
+        pattern = self._pattern
+        return MatchPlaces(*map(members, (pattern[0], pattern[-1], pattern[1:], pattern[:-1])), False)
+
+
+def padded(data: bytes) -> Bytes:
+    """Return bytes with LANES more, which kernels may read."""
+    return np.frombuffer(data + bytes(layout.LANES), np.uint8)
 
 
 def sums(sizes: Offsets) -> Offsets:
@@ -452,83 +480,50 @@ def run_growing(
 # The stages that change the ends of texts: whitespace removed, text inserted before others.
 
 
-class StripStage(Stage):
-    """Removes whitespace at the ends of texts."""
-
-    sees_ends = True
-
-    def __init__(self, step: Strip) -> None:
-        self._step = step
-
-    def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Position = WHOLE) -> Result | None:
-        """Remove the whitespace."""
-        begins, stops = np.empty(len(bounds) - 1, np.int64), np.empty(len(bounds) - 1, np.int64)
-        trim_ends.by_size(len(text))(text, bounds, whitespace(), begins, stops)
-        left, right = self._step.left and part.begins, self._step.right and part.ends
-        kept = begins < stops if left or right else np.ones(len(begins), np.bool_)
-        if not left:
-            begins[kept] = bounds[:-1][kept]
-        if not right:
-            stops[kept] = bounds[1:][kept]
-        change = np.zeros(len(text) + 1, np.int64)
-        np.add.at(change, begins, 1)
-        np.add.at(change, stops, -1)
-        inside = np.cumsum(change[:-1]) > 0
-        return text[inside], sums(stops - begins), np.flatnonzero(inside) if tracked else np.empty(0, np.int64)
-
-    def cuts(self) -> Cuts:
-        """Allow cuts beside characters that are no whitespace."""
-        solid = whitespace() == 0
-        return Cuts.of(solid, solid)
-
-    def emptied(self) -> NDArray[np.integer]:
-        """Return whitespace."""
-        return np.flatnonzero(whitespace())
-
-
-class PrependStage(Stage):
-    """Inserts a text before others; it has the origin of their first character."""
+class EndStage(Stage):
+    """Removes whitespace at the ends of texts, or inserts a text before others."""
 
     sees_ends = loses = True
 
-    def __init__(self, step: Prepend) -> None:
-        self._prefix = np.frombuffer(step.text.encode(), np.uint8)
+    def __init__(self, step: Strip | Prepend) -> None:
+        self._strips = (step.left, step.right) if isinstance(step, Strip) else (False, False)
+        self._prefix = step.text.encode() if isinstance(step, Prepend) else b""
         self.growth = 1 + len(self._prefix)
+        self._nameless = isinstance(step, Prepend) and not step.text  # in HF the first characters then have no origin
+        self._by_part = {part: self._ends_of(part) for part in (WHOLE, REST, Position(True, False), INNER)}
+
+    def _ends_of(self, part: Position) -> TextEnds:
+        """Return what is done to whole texts or to a part of one."""
+        left, right = self._strips
+        settings = np.array([left and part.begins, right and part.ends, not part.ends], np.int64)
+        return TextEnds(whitespace(), settings, padded(self._prefix if part.begins else b""))
 
     def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Position = WHOLE) -> Result | None:
-        """Insert the text."""
-        if len(bounds) == 2 and bounds[0] < bounds[1] and len(self._prefix) and part.begins:
-            return self._before(text, int(bounds[0]), int(bounds[1]), tracked)
-        if not part.begins and not tracked:
-            return text[bounds[0] : bounds[-1]], bounds - bounds[0], np.empty(0, np.int64)
-        sizes = np.diff(bounds)
-        filled = (sizes > 0) | (not part.ends)
-        filled &= part.begins
-        places = sums(sizes + len(self._prefix) * filled)
-        at = (places[:-1][filled][:, None] + np.arange(len(self._prefix))).ravel()
-        old = np.ones(int(places[-1]), np.bool_)
-        old[at] = False
-        out, source = np.empty(len(old), np.uint8), np.empty(len(old) if tracked else 0, np.int64)
-        out[old], out[at] = text[bounds[0] : bounds[-1]], np.tile(self._prefix, int(filled.sum()))
-        if tracked:
-            source[old] = np.arange(bounds[0], bounds[-1])
-            source[at] = np.repeat(np.where(sizes > 0, bounds[:-1], -1)[filled], len(self._prefix))
-            if not len(self._prefix) and part.begins:  # in HF the first characters then have no origin
-                for first in _first_characters(text, bounds):
-                    source[first.start - bounds[0] : first.stop - bounds[0]] = -1
-        return out, places, source
+        """Change the ends; an inserted text has the origin of the first character."""
+        kernel, at_ends = end_texts.by_size(len(text)), self._by_part[part]
 
-    def _before(self, text: Bytes, start: int, stop: int, tracked: bool) -> Result:
-        """Insert the text before one other text."""
-        size = len(self._prefix)
-        out = np.concatenate([self._prefix, text[start:stop]])
-        source = np.arange(start - size, stop) if tracked else np.empty(0, np.int64)
-        source[:size] = start
-        return out, np.array([0, len(out)]), source
+        def run(out: Normalized, progress: Offsets) -> int:
+            return kernel(text, bounds, at_ends, out, progress)
+
+        spare = 2 * layout.BLOCK_GROWTH + len(bounds) * len(at_ends.prefix)
+        found = run_growing(run, text, bounds, tracked=tracked, spare=spare)
+        if found is not None and tracked and self._nameless and part.begins:
+            for first in _first_characters(text, bounds):
+                found[2][first.start - bounds[0] : first.stop - bounds[0]] = -1
+        return found
+
+    def fast_path(self, *, begins: bool = True) -> StageCall | None:
+        """Return the kernel."""
+        return StageCall(end_texts, self._by_part[WHOLE if begins else REST])
 
     def cuts(self) -> Cuts:
-        """Allow all cuts."""
-        return Cuts.of(np.ones(layout.INVALID + 1, np.bool_))
+        """Allow cuts beside characters that are not removed."""
+        solid = (whitespace() == 0) | (not any(self._strips))
+        return Cuts.of(solid, None if solid.all() else solid)
+
+    def emptied(self) -> NDArray[np.integer]:
+        """Return whitespace if it is removed."""
+        return np.flatnonzero(whitespace() * any(self._strips))
 
 
 def _first_characters(text: Bytes, bounds: Offsets) -> Iterator[slice]:
@@ -567,8 +562,7 @@ class RunStage(Stage):
     def __init__(self, members: Members, low: int, content: bytes) -> None:
         self._members = members
         self._content = content.decode()
-        data = np.frombuffer(content + bytes(layout.LANES), np.uint8)
-        self._runs = CharacterRuns(members.astype(np.uint8), np.array([low], np.int64), data)
+        self._runs = CharacterRuns(members.astype(np.uint8), np.array([low], np.int64), padded(content))
         self.growth = 1 + len(content)
 
     def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Position = WHOLE) -> Result | None:

@@ -94,11 +94,13 @@ class ProvedCuts:
         finder = engine.added.finder(special)
         self.fresh = not begins_otherwise(engine.splitter.rule, engine.normalizer)
         self.running = not engine.segmenter.apart
-        self.known = not engine.segmenter.joins and not (self.running and finder)
+        self._flags = None if engine.normalizer is None else engine.normalizer.cut_flags.data
+        begins = self._flags is None or min(self._flags[: INVALID + 1]) < UNCUT
+        self.known = begins and not engine.segmenter.joins and not (self.running and finder)
         self._literal, self._normalized = Beside.of(finder.literal.tokens), Beside.of(finder.normalized.tokens)
         self._width = 1 if engine.normalizer is None else LOOK  # characters on each side of a place that decide
         self._near: dict[str, bool] = {}  # whether a place is proved by those around it
-        self._flags = None if engine.normalizer is None else engine.normalizer.cut_flags.data
+        self._inside: set[str] = set()  # two characters between which no cut can be proved
         # Of these, two after it and one before it, or two, where the normalizer starts anew before all but the first.
         self._key = (1, 1) if self._flags is None else (1, 2) if not self._flags[ord("e")] else (2, 2)
         self._apart = lru_cache(MOST_KNOWN)(self._is_apart)
@@ -117,6 +119,7 @@ class ProvedCuts:
         if not self.known:
             return start
         near, width, (before, after), (low, high) = self._near, self._width, self._key, self._letters
+        inside = self._inside
         first = max(start, stop - (NEAR if self._normalizer is not None else min(FEW, NEAR)))
         for in_word in (False, True):  # between such letters cuts are rare: these are tried if there are no others
             tried = ""
@@ -126,7 +129,7 @@ class ProvedCuts:
                 if is_rare is not in_word:
                     continue
                 key = text[place - before : place + after]
-                if key == tried:  # as in a run of one character
+                if key == tried or was + now in inside:  # as in a run of one character
                     continue
                 found, tried = near.get(key), key
                 if found is None:
@@ -145,6 +148,8 @@ class ProvedCuts:
         for cut in range(max(place, start + width), min(place + NEAR, whole - width + 1) if self.known else 0):
             key = text[cut - before : cut + after]
             if key == tried or ("a" <= (now := text[cut]) <= "z" and "a" <= text[cut - 1] <= "z"):
+                continue
+            if text[cut - 1] + now in self._inside:
                 continue
             if low <= now <= high and low <= text[cut - 1] <= high:
                 continue
@@ -167,8 +172,12 @@ class ProvedCuts:
     def _proved(self, around: str) -> bool:
         """Whether a text with these characters may be cut in their middle."""
         width, near = self._width, self._near
-        if len(near) > MOST_KNOWN:
+        if len(near) + len(self._inside) > MOST_KNOWN:
             near.clear()
+            self._inside.clear()
+        if self._flags is not None and not self._begins(around[width - 1 : width + 1]):
+            self._inside.add(around[width - 1 : width + 1])
+            return False
         if self._flags is not None and self._literal.chars.isdisjoint(around[width - 1 : width + 2]):
             before, after = self._key
             if all(self._begins(around[at - 1 : at + 1]) for at in range(width - 1, width + 2)):

@@ -116,19 +116,18 @@ def _character_ranges(text: Bytes) -> Origin:
 def cuts_of(stages: tuple[Stage, ...]) -> Cuts:
     """Return where a text may be cut: where no stage sees the difference, of what those before it make of the text."""
     needs, gives = np.zeros((2, layout.INVALID + 1), np.uint8)
-    bit, sees_ends = 1, False
+    shift, sees_empty = 0, False
     for stage in reversed(stages):
         if stage is not stages[-1]:
             needs, gives = stage.before(Cuts(needs, gives))
-        if sees_ends:  # of text that has become empty
+        if sees_empty:
             needs[stage.emptied()], gives[stage.emptied()] = layout.UNCUT, 0
         own = stage.cuts()
-        asks = own.needs == 1
-        needs = needs | np.where(asks, np.uint8(bit), own.needs)
-        if asks.any() and bit < layout.UNCUT:
-            gives = gives | own.gives * np.uint8(bit)
-            bit *= 2
-        sees_ends |= stage.sees_ends
+        asked = own.needs.astype(np.int64) << shift
+        needs = needs | np.where(asked < layout.UNCUT, asked, layout.UNCUT).astype(np.uint8)
+        gives = gives | (own.gives.astype(np.int64) << shift & layout.UNCUT - 1).astype(np.uint8)
+        shift += int(own.needs[own.needs < layout.UNCUT].max(initial=0)).bit_length()
+        sees_empty |= stage.sees_empty
     return Cuts(needs, gives)
 
 
@@ -139,10 +138,12 @@ def stages_of(steps: Steps, *, fused: bool) -> tuple[Stage, ...]:
     fused: a decomposing form between replacements, as in BERT, is merged with them into one table, which does not sort
     marks by combining class. This is exact for texts where all marks are dropped; for other texts `apply` returns None.
     """
-    if fused and steps in (SPACED, STRIPPED):
+    if fused and (steps == STRIPPED or steps[-len(SPACED) :] == SPACED):
         from subwords.normalize.sentencepiece import SpacedStage
 
-        return (SpacedStage(keeps_end=steps == STRIPPED),)
+        # Not after other steps for STRIPPED: their U+2581 would not be seen in the text.
+        before = steps[: -len(SPACED)] if steps != STRIPPED else ()
+        return (*(stages_of(before, fused=True) if before else ()), SpacedStage(keeps_end=steps == STRIPPED))
     return stored("stages", digest_of((steps, fused)).encode(), lambda: _stages_of(steps, fused))
 
 

@@ -41,7 +41,7 @@ class RulesStage(Stage):
 
     def __init__(self, step: SentencePiece) -> None:
         self._step = step
-        self.sees_ends = step.add_dummy_prefix or step.remove_extra_whitespaces
+        self.sees_ends = self.sees_empty = step.add_dummy_prefix or step.remove_extra_whitespaces
         self._space = SPACE if step.escape_whitespaces else b" "
         self._map = read_charsmap(step.charsmap) if step.charsmap else None
         self._users = [symbol.encode() for symbol in sorted({*step.user_symbols})]
@@ -402,15 +402,21 @@ class GraphemeStage(Stage):
         return StageCall(grapheme_texts, self._rules, np.empty(3 * layout.LANES, np.uint8), -1)
 
     def cuts(self) -> Cuts:
-        """Allow cuts before a character that always begins a grapheme, except after a GRAPHEME.prepend character."""
-        kinds, text = self._kinds, self._map.text
+        """Allow cuts where a grapheme begins whatever is before the last character: not after `prepend`.
+
+        Consonants and pictographs may join what ends with a mark, Hangul joins Hangul.
+        """
+        kinds, text, grapheme = self._kinds, self._map.text, layout.GRAPHEME
+        marks = [grapheme.extend, grapheme.linker, grapheme.zwnj, grapheme.zwj, grapheme.spacing]
+        hangul = [grapheme.hangul_l, grapheme.hangul_v, grapheme.hangul_t, grapheme.hangul_lv, grapheme.hangul_lvt]
+        needs = np.full(len(kinds), layout.UNCUT, np.uint8)
+        needs[np.isin(kinds, [grapheme.other, grapheme.cr, grapheme.control])] = 1
+        needs[np.isin(kinds, [grapheme.consonant, grapheme.pictographic])] = 1 | 2
+        needs[np.isin(kinds, [grapheme.hangul_l, grapheme.hangul_lv, grapheme.hangul_lvt])] = 1 | 4
         hollow = self._map.begins(np.array([at for at in self._map.values.tolist() if not replacement(text, at)]))
-        begins = np.isin(kinds, [layout.GRAPHEME.other, layout.GRAPHEME.cr, layout.GRAPHEME.control])
-        begins[: layout.INVALID] &= ~hollow
-        begins[layout.INVALID] = False
-        return Cuts(
-            np.where(begins, np.uint8(1), np.uint8(layout.UNCUT)), (kinds != layout.GRAPHEME.prepend).astype(np.uint8)
-        )
+        needs[: layout.INVALID][hollow] = needs[layout.INVALID] = layout.UNCUT
+        gives = (kinds != grapheme.prepend) | 2 * ~np.isin(kinds, marks) | 4 * ~np.isin(kinds, hangul)
+        return Cuts(needs, gives.astype(np.uint8))
 
     def before(self, after: Cuts) -> Cuts:
         """Return what the characters need and give, and the strings that begin with them.

@@ -56,7 +56,7 @@ WHOLE, REST, INNER = Position(), Position(begins=False), Position(False, False)
 class Cuts(NamedTuple):
     """Where texts may be cut: before a character that needs no bits but those that the character before it gives.
 
-    needs, gives: by code point, the last one is INVALID. A stage alone has the bit 1, or UNCUT.
+    needs, gives: by code point, the last one is INVALID. Nothing gives UNCUT.
     """
 
     needs: Bytes
@@ -66,7 +66,7 @@ class Cuts(NamedTuple):
     def of(cls, apart: NDArray[np.bool_], solid: NDArray[np.bool_] | None = None) -> Cuts:
         """Return the cuts before characters that are apart, or, if given, those after or before solid ones."""
         if solid is None:
-            return cls(np.where(apart, np.uint8(0), np.uint8(layout.UNCUT)), np.ones(len(apart), np.uint8))
+            return cls(np.where(apart, np.uint8(0), np.uint8(layout.UNCUT)), np.zeros(len(apart), np.uint8))
         return cls((~apart).astype(np.uint8), solid.astype(np.uint8))
 
     def over(self, needing: Edges, giving: Edges) -> Cuts:
@@ -106,6 +106,8 @@ class Stage(ABC):
     loses = False  # whether bytes of the result may have no source: it is then -1
 
     sees_ends = False  # whether the result depends on where a text begins or ends
+
+    sees_empty = False  # whether it makes something of the empty beginning or end of a text, or of what is beside it
 
     @abstractmethod
     def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Position = WHOLE) -> Result | None:
@@ -490,6 +492,7 @@ class EndStage(Stage):
         self._prefix = step.text.encode() if isinstance(step, Prepend) else b""
         self.growth = 1 + len(self._prefix)
         self._nameless = isinstance(step, Prepend) and not step.text  # in HF the first characters then have no origin
+        self.sees_empty = any(self._strips)
         self._by_part = {part: self._ends_of(part) for part in (WHOLE, REST, Position(True, False), INNER)}
 
     def _ends_of(self, part: Position) -> TextEnds:

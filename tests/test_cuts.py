@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, product
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +16,8 @@ from inside import (
     Lowercase,
     NormalizerEngine,
     Pipeline,
+    Position,
+    Precompiled,
     Prepend,
     SentencePiece,
     Split,
@@ -37,7 +39,7 @@ from inside import (
 )
 from inside import splitter_NAMED as NAMED
 from normalizing import DECOMPOSING, HARD, RULES, SENTENCEPIECES, STEPS, scalars
-from seeds import sweep_seed
+from seeds import seed_of_run, sweep_seed
 from small_data import file_of
 
 # They become texts with spaces, nothing, or other characters, they compose, or they are bytes that are not UTF-8.
@@ -166,6 +168,41 @@ def test_random_normalizers_and_splitters() -> None:
 @pytest.mark.parametrize("part", range(10))
 def test_many_random_normalizers_and_splitters(part: int) -> None:
     assert check_sources(1000 * sweep_seed() + part, 1500) > 3000
+
+
+# Replacements that reach over two characters, and look beyond them.
+REACHING: list[Step] = [
+    *(Replace("  ", " "), Replace("e\u0301", "x"), Replace("x é", "ab"), Replace("▁▁", ""), Replace("xé", "y")),
+    *(Replace(" {2,}", " ", True), Replace(" {2,}", "▁", True), Replace(" +", "", True), Replace("[ ▁]{2}", "x ", True)),
+    *(Replace("ab?|aab", "b", True), Replace(r"\n(?!\n)", " ", True), Replace("(?>a|ab)c*b", "-", True)),
+    *(Replace(r"\s+$", "", True), Replace(r"\b[xy]", "ab ", True), Replace("(?:x|xy)(?=e| )", "  ", True), Strip(False)),
+]
+
+
+def check_steps(rng: random.Random, steps: tuple[Step, ...]) -> int:
+    """Normalize both sides of each place at which a cut is said to be safe; return how many there are."""
+    engine, count = NormalizerEngine(steps), 0
+    for text in some_texts(rng, 12):
+        data = np.frombuffer(text.encode("utf-8", "surrogateescape"), np.uint8)
+        for begins, ends in product((True, False), repeat=2):
+            (whole, _) = engine.apply(data, np.array([0, len(data)]), Position(begins, ends))
+            for cut in {engine.cut(data[:at], at) for at in range(len(data) + 1)} - {0}:
+                parts = (
+                    (data[:cut], Position(begins, False)),
+                    (data[cut:], Position(False, ends)),
+                )
+                found = [engine.apply(part, np.array([0, len(part)]), of)[0].tobytes() for part, of in parts]
+                assert b"".join(found) == whole.tobytes(), (steps, ascii(text), cut, begins, ends)
+                count += 1
+    return count
+
+
+def test_steps_of_all_kinds_start_anew_at_cuts() -> None:
+    rng, count = random.Random(seed_of_run()), 0
+    for _ in range(120):
+        kinds = (rng.choice(STEPS), rng.choice(SENTENCEPIECES), *rng.sample(REACHING, 3), Precompiled(a_charsmap(rng)))
+        count += check_steps(rng, tuple(rng.choices(kinds, k=rng.choice((1, 2, 2, 3, 4)))))
+    assert count > 1000
 
 
 # ------------------------------------------------------------------ tokenizer files

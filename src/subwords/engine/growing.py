@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.engine.open_words import OpenWords
-from subwords.kernels.layout import INVALID, SAFE, SAFE_BEHIND, SOLID
+from subwords.kernels.layout import INVALID, UNCUT
 from subwords.normalize.stages import Position
 from subwords.spec.splitter import Prefix, Split
 from subwords.spec.token_batch import as_ids
@@ -95,13 +95,15 @@ class ProvedCuts:
         finder = engine.added.finder(special)
         self.fresh = not begins_otherwise(engine.splitter.rule, engine.normalizer)
         self.running = not engine.segmenter.apart
-        self.known = not engine.segmenter.joins and not (self.running and finder)
+        self._flags = None if engine.normalizer is None else engine.normalizer.cut_flags.data
+        begins = self._flags is None or min(self._flags[: INVALID + 1]) < UNCUT
+        self.known = begins and not engine.segmenter.joins and not (self.running and finder)
         self._literal, self._normalized = Beside.of(finder.literal.tokens), Beside.of(finder.normalized.tokens)
         self._width = 1 if engine.normalizer is None else LOOK  # characters on each side of a place that decide
-        # Of these, one before it and two after it, where the normalizer starts anew before each of them.
-        self._key = (1, 1) if engine.normalizer is None else (1, 2)
         self._near: dict[str, bool] = {}  # whether a place is proved by those around it
-        self._flags = None if engine.normalizer is None else engine.normalizer.flags.data
+        self._inside: set[str] = set()  # two characters between which no cut can be proved
+        # Of these, two after it and one before it, or two, where the normalizer starts anew before all but the first.
+        self._key = (1, 1) if self._flags is None else (1, 2) if not self._flags[ord("e")] else (2, 2)
         self._apart = lru_cache(MOST_KNOWN)(self._is_apart)
         self.inside = lru_cache(MOST_KNOWN)(partial(self._changed, ends=False))  # a part of a text, normalized
         sees_ends = engine.normalizer is not None and engine.normalizer.sees_ends
@@ -118,6 +120,7 @@ class ProvedCuts:
         if not self.known:
             return start
         near, width, (before, after), (low, high) = self._near, self._width, self._key, self._letters
+        inside = self._inside
         first = max(start, stop - (NEAR if self._normalizer is not None else min(FEW, NEAR)))
         for in_word in (False, True):  # between such letters cuts are rare: these are tried if there are no others
             tried = ""
@@ -127,7 +130,7 @@ class ProvedCuts:
                 if is_rare is not in_word:
                     continue
                 key = text[place - before : place + after]
-                if key == tried:  # as in a run of one character
+                if key == tried or was + now in inside:  # as in a run of one character
                     continue
                 found, tried = near.get(key), key
                 if found is None:
@@ -146,6 +149,8 @@ class ProvedCuts:
         for cut in range(max(place, start + width), min(place + NEAR, whole - width + 1) if self.known else 0):
             key = text[cut - before : cut + after]
             if key == tried or ("a" <= (now := text[cut]) <= "z" and "a" <= text[cut - 1] <= "z"):
+                continue
+            if text[cut - 1] + now in self._inside:
                 continue
             if low <= now <= high and low <= text[cut - 1] <= high:
                 continue
@@ -168,24 +173,33 @@ class ProvedCuts:
     def _proved(self, around: str) -> bool:
         """Whether a text with these characters may be cut in their middle."""
         width, near = self._width, self._near
-        if len(near) > MOST_KNOWN:
+        if len(near) + len(self._inside) > MOST_KNOWN:
             near.clear()
-        if self._flags is not None and self._literal.chars.isdisjoint(three := around[width - 1 : width + 2]):
-            first, second, third = map(self._flag, three)
-            if first & SAFE and _begins(first, second) and _begins(second, third):  # no other characters matter
-                found = near.get(three[:2])
+            self._inside.clear()
+        if self._flags is not None and not self._begins(around[width - 1 : width + 1]):
+            self._inside.add(around[width - 1 : width + 1])
+            return False
+        if self._flags is not None and self._literal.chars.isdisjoint(around[width - 1 : width + 2]):
+            before, after = self._key
+            if all(self._begins(around[at - 1 : at + 1]) for at in range(width - 1, width + 2)):
+                # No other characters matter.
+                pair = around[width - 1 : width + 1]
+                found = near.get(pair)
                 if found is None:
-                    found = near[three[:2]] = self._safe(around[:width], around[width:], alone=True)
-                near[three] = found
+                    found = near[pair] = self._safe(around[:width], around[width:], alone=True)
+                if before > 1 or not self._flags[_code(pair[0])]:
+                    near[around[width - before : width + after]] = found
                 return found
         found = near.get(around)
         if found is None:
             found = near[around] = self._safe(around[:width], around[width:], alone=False)
         return found
 
-    def _flag(self, char: str) -> int:
+    def _begins(self, two: str) -> bool:
+        """Whether the normalizer starts anew before the second of two characters."""
         assert self._flags is not None, "only asked with a normalizer"
-        return self._flags[INVALID if "\ud800" <= char < "\ue000" else ord(char)]
+        needs = self._flags[_code(two[1])]
+        return not needs or (needs < UNCUT and not needs & ~self._flags[INVALID + 1 + _code(two[0])])
 
     def _safe(self, before: str, after: str, *, alone: bool) -> bool:
         """Whether a text with these characters before and after a place may be cut there."""
@@ -208,9 +222,8 @@ class ProvedCuts:
     def _sides(self, before: str, after: str) -> tuple[str, str]:
         """Return normalized text on both sides that no other text changes; empty if it is not known."""
         text, place = before + after, len(before)
-        flags = [*map(self._flag, text)]
         # Whether the normalizer starts anew before each character but the first.
-        safe = [0, *(_begins(last, now) for last, now in pairwise(flags))]
+        safe = [False, *(self._begins(text[at - 1 : at + 1]) for at in range(1, len(text)))]
         first, last = place - 1, place + 1
         while first > 0 and not safe[first]:
             first -= 1
@@ -255,9 +268,8 @@ class ProvedCuts:
             size *= 8
 
 
-def _begins(last: int, now: int) -> int:
-    """Whether the normalizer starts anew before a character after another one, given their flags."""
-    return now & SAFE or (now & SAFE_BEHIND and last & SOLID)
+def _code(char: str) -> int:
+    return INVALID if "\ud800" <= char < "\ue000" else ord(char)
 
 
 def begins_otherwise(rule: Rule, normalizer: NormalizerEngine | None) -> bool:

@@ -372,7 +372,7 @@ ENTRY_SHIFT, LONGEST_ENTRY = 8, 255  # an entry is place << ENTRY_SHIFT | length
 PAIR_SHIFT = 21  # a pair that composes is first << PAIR_SHIFT | second
 STOP = (1 << 32) - 1  # the entry of a character that the table cannot replace
 BLOCK_GROWTH = LANES * (LONGEST_ENTRY + 1) + LANES  # bytes that a block may become, and that copies may overwrite
-SAFE, SAFE_BEHIND, SOLID = 1, 2, 4  # a text may be cut before the character; if the one before is SOLID; is SOLID
+UNCUT = 128  # what a character needs before which no text may be cut; none gives it
 STARTS, CHANGES = 1, 2  # of a character: nothing before it can change it; the normal form changes it
 
 # Classes of characters: strings begin with first or both and have second, both or mapped_second next.
@@ -412,6 +412,21 @@ class CharacterRuns(NamedTuple):
 
     members: U8s  # by code point: whether it is in the set
     low: I64s  # one number: how many characters a run has at least
+    content: U8s  # and LANES bytes more
+
+
+class TextEnds(NamedTuple):
+    """What is removed from the ends of texts, and what is put before them."""
+
+    whitespace: U8s  # by code point
+    settings: I64s  # whether it is removed at the left, at the right; whether an empty text is the rest of a longer one
+    prefix: U8s  # and LANES bytes more
+
+
+class Literal(NamedTuple):
+    """A string that is replaced."""
+
+    pattern: U8s
     content: U8s  # and LANES bytes more
 
 

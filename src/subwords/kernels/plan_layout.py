@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 BUFFER = 60000  # bytes of texts at once: all their words have room
 SPARE = 128  # bytes after them that may be read
 MOST_TEXTS = 1024  # at once
-MOST_STAGES = 4  # of a normalizer
+MOST_STAGES = 8  # of a normalizer
 MOST_AROUND = 64  # ids of a template around those of one text
 # Bytes of texts that are not ASCII, in one call: more of them gain by safe cuts (29 KB of Thai never seen, with GPT-2:
 # 540 us with cuts, 820 without), see `engine/batch.py`.

@@ -31,13 +31,14 @@ from subwords.normalize.stages import (
     WHOLE,
     ByteStage,
     CharStage,
+    Cuts,
+    EndStage,
     FormStage,
+    LiteralStage,
     Origin,
     PatternStage,
     Position,
-    PrependStage,
     Stage,
-    StripStage,
     fits_table,
 )
 from subwords.spec.normalizer import (
@@ -115,15 +116,22 @@ def _character_ranges(text: Bytes) -> Origin:
     return Origin(spans[: len(text)], spans[len(text) :], whole=True)
 
 
-def safe(stages: tuple[Stage, ...]) -> Bytes:
-    """Return for every code point the flags that `last_safe` takes: where a text may be cut."""
-    if len(stages) == 1:
-        return stages[0].safe()
-    heads = np.arange(layout.INVALID + 1)
-    for stage in stages:
-        known = heads >= 0
-        heads[known] = stage.heads(heads[known])
-    return (heads >= 0).astype(np.uint8)
+def cuts_of(stages: tuple[Stage, ...]) -> Cuts:
+    """Return where a text may be cut: where no stage sees the difference, of what those before it make of the text."""
+    needs, gives = np.zeros((2, layout.INVALID + 1), np.uint8)
+    shift, sees_empty = 0, False
+    for stage in reversed(stages):
+        if stage is not stages[-1]:
+            needs, gives = stage.before(Cuts(needs, gives))
+        if sees_empty:
+            needs[stage.emptied()], gives[stage.emptied()] = layout.UNCUT, 0
+        own = stage.cuts()
+        asked = own.needs.astype(np.int64) << shift
+        needs = needs | np.where(asked < layout.UNCUT, asked, layout.UNCUT).astype(np.uint8)
+        gives = gives | (own.gives.astype(np.int64) << shift & layout.UNCUT - 1).astype(np.uint8)
+        shift += int(own.needs[own.needs < layout.UNCUT].max(initial=0)).bit_length()
+        sees_empty |= stage.sees_empty
+    return Cuts(needs, gives)
 
 
 @lru_cache(maxsize=16)
@@ -133,10 +141,12 @@ def stages_of(steps: Steps, *, fused: bool) -> tuple[Stage, ...]:
     fused: a decomposing form between replacements, as in BERT, is merged with them into one table, which does not sort
     marks by combining class. This is exact for texts where all marks are dropped; for other texts `apply` returns None.
     """
-    if fused and steps in (SPACED, STRIPPED):
+    if fused and (steps == STRIPPED or steps[-len(SPACED) :] == SPACED):
         from subwords.normalize.sentencepiece import SpacedStage
 
-        return (SpacedStage(keeps_end=steps == STRIPPED),)
+        # Not after other steps for STRIPPED: their U+2581 would not be seen in the text.
+        before = steps[: -len(SPACED)] if steps != STRIPPED else ()
+        return (*(stages_of(before, fused=True) if before else ()), SpacedStage(keeps_end=steps == STRIPPED))
     return stored("stages", digest_of((steps, fused)).encode(), lambda: _stages_of(steps, fused))
 
 
@@ -194,9 +204,9 @@ def _step_stages(step: Step) -> list[CharMap | Stage | Form]:
         case Replace():
             return [_pattern_stage(step)]
         case Strip(left, right):
-            return [StripStage(step)] if left or right else []
+            return [EndStage(step)] if left or right else []
         case Prepend():
-            return [PrependStage(step)]
+            return [EndStage(step)]
         case SentencePiece():
             from subwords.normalize.sentencepiece import RulesStage
 
@@ -213,7 +223,7 @@ def _pattern_stage(step: Replace) -> Stage:
         from subwords.normalize.stages import run_stage
 
         return run_stage(step) or PatternStage(step)
-    return PatternStage(step)
+    return LiteralStage(step.pattern, step.content) if step.pattern else PatternStage(step)
 
 
 def _bert_parts(step: Bert) -> list[CharMap | Stage | Form]:
@@ -410,7 +420,7 @@ class NormalizerEngine(Normalizer):
         The text before and after the cut can then be normalized separately, as parts of a text. Always 0 if a step
         reads the whole text: a Replace with a regex.
         """
-        return last_safe(text, at, self.flags)
+        return last_safe(text, at, self.cut_flags)
 
     def fast_path(self, *, begins: bool = True) -> tuple[StageCall, ...] | None:
         """Return the stages as calls of kernels; None if one of them does more. begins: as in `Stage.fast_path`."""
@@ -418,9 +428,9 @@ class NormalizerEngine(Normalizer):
         return stages if len(stages) == len(self._fused) else None
 
     @cached_property
-    def flags(self) -> Bytes:
-        """Where a text may be cut: SAFE, SAFE_BEHIND and SOLID of `kernels/layout.py` for each code point."""
-        return _safe_in(self.steps)
+    def cut_flags(self) -> Bytes:
+        """Where a text may be cut: what each code point needs of the one before it, then what each gives."""
+        return _cuts_in(self.steps)
 
 
 def _inserted_by(step: Step) -> int | None:
@@ -434,9 +444,9 @@ def _inserted_by(step: Step) -> int | None:
 
 
 @lru_cache(maxsize=16)
-def _safe_in(steps: Steps) -> Bytes:
+def _cuts_in(steps: Steps) -> Bytes:
     # A mark that a fused table drops may first be sorted to either side of a cut: it is dropped in both cases.
-    return safe(stages_of(steps, fused=True))
+    return np.concatenate(cuts_of(stages_of(steps, fused=True)))
 
 
 def _check_normalizer_step(step: Step) -> None:

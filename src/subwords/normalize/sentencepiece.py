@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -12,7 +12,19 @@ from subwords.kernels import layout
 from subwords.kernels.layout import Children, Normalized, Rules
 from subwords.kernels.named import grapheme_sources, grapheme_texts, rule_texts
 from subwords.normalize.characters import grapheme_classes
-from subwords.normalize.stages import REST, WHOLE, Bytes, Offsets, Origin, Position, Result, Stage, run_growing
+from subwords.normalize.stages import (
+    REST,
+    WHOLE,
+    Bytes,
+    Cuts,
+    Edges,
+    Offsets,
+    Origin,
+    Position,
+    Result,
+    Stage,
+    run_growing,
+)
 from subwords.spec.normalizer import NAMED, Charsmap, Precompiled, SentencePiece, read_charsmap
 from subwords.spec.unicode import WHITE_SPACE
 from subwords.split.routes import StageCall
@@ -29,7 +41,7 @@ class RulesStage(Stage):
 
     def __init__(self, step: SentencePiece) -> None:
         self._step = step
-        self.sees_ends = step.add_dummy_prefix or step.remove_extra_whitespaces
+        self.sees_ends = self.sees_empty = step.add_dummy_prefix or step.remove_extra_whitespaces
         self._space = SPACE if step.escape_whitespaces else b" "
         self._map = read_charsmap(step.charsmap) if step.charsmap else None
         self._users = [symbol.encode() for symbol in sorted({*step.user_symbols})]
@@ -172,19 +184,32 @@ class RulesStage(Stage):
 
     # ------------------------------------------------------------------ cuts
 
-    def safe(self) -> Bytes:
+    def cuts(self) -> Cuts:
         """Allow cuts between characters that no string has after its first, unless spaces at the cut can interact."""
-        found = np.where(self._later, 0, layout.SAFE | layout.SAFE_BEHIND | layout.SOLID).astype(np.uint8)
+        needs, gives = np.where(self._later, np.uint8(layout.UNCUT), np.uint8(0)), (~self._later).astype(np.uint8)
         spaces = (b" ", SPACE)
         spaced = [code for code, text in self._becomes.items() if not text or text.startswith(spaces)]
-        found[[*spaced, ord("▁")]] &= ~np.uint8(layout.SAFE)
+        needs[[*spaced, ord("▁")]] |= 1
         hollow = [code for code, text in self._becomes.items() if not text or text.endswith(spaces)]
-        found[[*hollow, ord("▁"), layout.INVALID]] &= ~np.uint8(layout.SOLID)
+        gives[[*hollow, ord("▁"), layout.INVALID]] = 0
         if self._map is not None:
             text = self._map.text
             wrong = [at for at in self._map.values.tolist() if not text[at] or text[at:].startswith(spaces)]
-            found[: layout.INVALID][self._map.begins(np.array(wrong, np.int64))] &= ~np.uint8(layout.SAFE)
+            needs[: layout.INVALID][self._map.begins(np.array(wrong, np.int64))] |= 1
+        return Cuts(needs, gives)
+
+    def before(self, after: Cuts) -> Cuts:
+        """Return what the characters and the strings that begin with them need, and what characters alone give."""
+        found = after.over(*_edges(self._becomes, self._space))
+        if self._map is not None:
+            found.needs[: layout.INVALID] |= _needs_of_strings(self._map, self._space, after)
+        found.gives[self._later] = 0
         return found
+
+    def emptied(self) -> NDArray[np.integer]:
+        """Return the characters that become spaces, if these may be removed."""
+        spaced = [code for code, text in self._becomes.items() if not text.strip(b" ")]
+        return np.array([*spaced, ord("▁")] if self._step.remove_extra_whitespaces else [], np.int64)
 
 
 class SpacedStage(RulesStage):
@@ -220,6 +245,24 @@ def _ends_with_space(text: Bytes, bounds: Offsets, part: Position) -> bool:
     texts = [data[begin:stop] for begin, stop in pairwise(bounds.tolist())]
     last = texts if part.ends else texts[:-1]
     return any(each.decode("utf-8", "replace").rstrip(_WHITESPACE).endswith("▁") for each in last)
+
+
+def _edges(texts: Mapping[int, bytes], space: bytes) -> tuple[Edges, Edges]:
+    """Return what characters begin and end with after their replacement."""
+    codes = np.fromiter(texts, np.int64, len(texts))
+    found = [text.replace(b" ", space).decode() for text in texts.values()]
+    heads, tails = ([ord(text[at]) if text else -1 for text in found] for at in (0, -1))
+    return (codes, np.array(heads, np.int64)), (codes, np.array(tails, np.int64))
+
+
+def _needs_of_strings(charsmap: Charsmap, space: bytes, after: Cuts) -> Bytes:
+    """Return what the replacements need of the strings that begin with each character."""
+    values, needs = charsmap.values, np.zeros(layout.CODE_POINTS, np.uint8)
+    texts = [replacement(charsmap.text, at).replace(b" ", space).decode()[:1] for at in values.tolist()]
+    heads = np.array([after.needs[ord(text)] if text else layout.UNCUT for text in texts], np.uint8)
+    for found in np.unique(heads[heads > 0]):
+        needs[charsmap.begins(values[heads == found])] |= found
+    return needs
 
 
 def replacement(text: bytes, at: int) -> bytes:
@@ -358,15 +401,38 @@ class GraphemeStage(Stage):
         """Return the kernel."""
         return StageCall(grapheme_texts, self._rules, np.empty(3 * layout.LANES, np.uint8), -1)
 
-    def safe(self) -> Bytes:
-        """Allow cuts before a character that always begins a grapheme, except after a GRAPHEME.prepend character."""
-        kinds = self._kinds
-        found = np.where(kinds == layout.GRAPHEME.prepend, 0, layout.SOLID).astype(np.uint8)
-        text = self._map.text
+    def cuts(self) -> Cuts:
+        """Allow cuts where a grapheme begins whatever is before the last character: not after `prepend`.
+
+        Consonants and pictographs may join what ends with a mark, Hangul joins Hangul.
+        """
+        kinds, text, grapheme = self._kinds, self._map.text, layout.GRAPHEME
+        marks = [grapheme.extend, grapheme.linker, grapheme.zwnj, grapheme.zwj, grapheme.spacing]
+        hangul = [grapheme.hangul_l, grapheme.hangul_v, grapheme.hangul_t, grapheme.hangul_lv, grapheme.hangul_lvt]
+        needs = np.full(len(kinds), layout.UNCUT, np.uint8)
+        needs[np.isin(kinds, [grapheme.other, grapheme.cr, grapheme.control])] = 1
+        needs[np.isin(kinds, [grapheme.consonant, grapheme.pictographic])] = 1 | 2
+        needs[np.isin(kinds, [grapheme.hangul_l, grapheme.hangul_lv, grapheme.hangul_lvt])] = 1 | 4
         hollow = self._map.begins(np.array([at for at in self._map.values.tolist() if not replacement(text, at)]))
-        begins = (
-            np.isin(kinds[: layout.INVALID], [layout.GRAPHEME.other, layout.GRAPHEME.cr, layout.GRAPHEME.control])
-            & ~hollow
-        )
-        found[: layout.INVALID][begins] |= layout.SAFE_BEHIND
+        needs[: layout.INVALID][hollow] = needs[layout.INVALID] = layout.UNCUT
+        gives = (kinds != grapheme.prepend) | 2 * ~np.isin(kinds, marks) | 4 * ~np.isin(kinds, hangul)
+        return Cuts(needs, gives.astype(np.uint8))
+
+    def before(self, after: Cuts) -> Cuts:
+        """Return what the characters need and give, and the strings that begin with them.
+
+        Nothing is given by characters that join others, unless they have three bytes or more: then the grapheme has
+        more than five if its first has as many, and is not replaced as a whole.
+        """
+        codes, values = self._map.single
+        text, kinds = self._map.text, self._kinds
+        singles = {code: replacement(text, at) for code, at in zip(codes.tolist(), values.tolist(), strict=True)}
+        found = after.over(*_edges(singles, b" "))
+        found.needs[: layout.INVALID] |= _needs_of_strings(self._map, b" ", after)
+        prepended = np.flatnonzero(kinds == layout.GRAPHEME.prepend)
+        if self._map.firsts[prepended].any() or np.isin(prepended, codes).any():
+            found.gives[:] = 0
+        joins = [layout.GRAPHEME.extend, layout.GRAPHEME.zwj, layout.GRAPHEME.zwnj, layout.GRAPHEME.linker]
+        joins += [layout.GRAPHEME.spacing, layout.GRAPHEME.lf]
+        found.gives[np.isin(kinds, joins)] = 0
         return found

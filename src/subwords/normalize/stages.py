@@ -4,19 +4,31 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from functools import cached_property, reduce
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subwords.kernels import layout
-from subwords.kernels.layout import CharacterRuns, Items, NormalForm, Normalized, Replacements
-from subwords.kernels.named import form_texts, map_texts, run_texts, trim_ends
+from subwords.kernels.layout import CharacterRuns, Items, Literal, NormalForm, Normalized, Replacements, TextEnds
+from subwords.kernels.named import end_texts, form_texts, literal_texts, map_texts, run_texts
 from subwords.normalize.characters import CharMap, combining_classes, compositions, decompositions, whitespace
 from subwords.spec.normalizer import Form, Prepend, Replace, Strip
 from subwords.spec.vocab import tokens_to_text
-from subwords.split.pattern import Chars, Members, Outside, Repeat, parse_pattern
+from subwords.split.pattern import (
+    Chars,
+    Either,
+    End,
+    Look,
+    Members,
+    Node,
+    Outside,
+    Repeat,
+    Then,
+    parse_pattern,
+)
 from subwords.split.routes import StageCall
 from subwords.support.checks import check_growth
 from subwords.support.errors import InputError
@@ -39,7 +51,40 @@ class Position(NamedTuple):
     ends: bool = True
 
 
-WHOLE, REST = Position(), Position(begins=False)
+WHOLE, REST, INNER = Position(), Position(begins=False), Position(False, False)
+
+
+class Cuts(NamedTuple):
+    """Where texts may be cut: before a character that needs no bits but those that the character before it gives.
+
+    needs, gives: by code point, the last one is INVALID. Nothing gives UNCUT.
+    """
+
+    needs: Bytes
+    gives: Bytes
+
+    @classmethod
+    def of(cls, apart: NDArray[np.bool_], solid: NDArray[np.bool_] | None = None) -> Cuts:
+        """Return the cuts before characters that are apart, or, if given, those after or before solid ones."""
+        if solid is None:
+            return cls(np.where(apart, np.uint8(0), np.uint8(layout.UNCUT)), np.zeros(len(apart), np.uint8))
+        return cls((~apart).astype(np.uint8), solid.astype(np.uint8))
+
+    def over(self, needing: Edges, giving: Edges) -> Cuts:
+        """Return the cuts of text that a stage changes so that what it makes of it may be cut here."""
+        needs, gives = self.needs.copy(), self.gives.copy()
+        codes, heads = needing
+        needs[codes] = 0
+        np.bitwise_or.at(needs, codes, np.where(heads < 0, np.uint8(layout.UNCUT), self.needs[heads]))
+        codes, tails = giving
+        gives[codes] = 0xFF
+        np.bitwise_and.at(gives, codes, np.where(tails < 0, np.uint8(0), self.gives[tails]))
+        return Cuts(needs, gives)
+
+
+# Code points, and beside each a code point with which text beside a cut may then begin or end: -1 if it is not known.
+# A code point may have several; those that are not named stay.
+Edges: TypeAlias = tuple[NDArray[np.integer], NDArray[np.integer]]
 
 
 class Origin(NamedTuple):
@@ -62,6 +107,8 @@ class Stage(ABC):
     loses = False  # whether bytes of the result may have no source: it is then -1
 
     sees_ends = False  # whether the result depends on where a text begins or ends
+
+    sees_empty = False  # whether it makes something of the empty beginning or end of a text, or of what is beside it
 
     @abstractmethod
     def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Position = WHOLE) -> Result | None:
@@ -94,14 +141,17 @@ class Stage(ABC):
         begins, stops = before.begins[known], before.ends[known]
         return Origin(np.where(lost, nowhere, begins), np.where(lost, nowhere, stops))
 
-    def safe(self) -> Bytes:
-        """Return for every code point the flags that `last_safe` takes: where a text may be cut."""
-        codes = np.arange(layout.INVALID + 1)
-        return (self.heads(codes) >= 0).astype(np.uint8)
+    def cuts(self) -> Cuts:
+        """Return where texts may be cut before this stage."""
+        return Cuts.of(np.zeros(layout.INVALID + 1, np.bool_))
 
-    def heads(self, codes: Offsets) -> Offsets:
-        """Return the first code point of the result of texts that begin with `codes`; -1: no cut before it is safe."""
-        return np.full(len(codes), -1, np.int64)
+    def before(self, after: Cuts) -> Cuts:
+        """Return what characters need and give so that the result may be cut; after: what those of the result do."""
+        return Cuts(after.needs.copy(), after.gives.copy())
+
+    def emptied(self) -> NDArray[np.integer]:
+        """Return the characters of which a text at an end may become empty."""
+        return np.empty(0, np.int64)
 
 
 def fits_table(replaced: CharMap) -> bool:
@@ -127,6 +177,11 @@ class CharStage(Stage):
         places = 1 + np.cumsum(sizes) - sizes
         self._entries = np.zeros(layout.INVALID + 1, np.uint32)
         self._entries[replaced.codes] = places << layout.ENTRY_SHIFT | sizes
+        filled = np.flatnonzero(sizes)
+        self._edges = np.full((3, len(sizes)), -1, np.int32)
+        self._edges[0] = replaced.codes
+        self._edges[1, filled] = replaced.chars[replaced.bounds[filled]]
+        self._edges[2, filled] = replaced.chars[replaced.bounds[filled + 1] - 1]
         widths = np.searchsorted(WIDER, replaced.codes, side="right") + 1
         self.growth = int((-(-sizes // widths)).max(initial=1))
         if unknown is not None:
@@ -164,20 +219,16 @@ class CharStage(Stage):
         """Return the kernel."""
         return StageCall(map_texts, self._replacements)
 
-    def heads(self, codes: Offsets) -> Offsets:
-        """Return the first code point of each replacement."""
-        found = np.array(codes, np.int64)
-        changed = np.flatnonzero(self._entries[codes])
-        entries = self._entries[codes[changed]].astype(np.int64)
-        b0, b1, b2, b3 = (
-            self._arena[np.minimum(entries >> layout.ENTRY_SHIFT, len(self._arena) - 4) + k].astype(np.int64)
-            for k in range(4)
-        )
-        two, three = (b0 & 31) << 6 | b1 & 63, (b0 & 15) << 12 | (b1 & 63) << 6 | b2 & 63
-        four = (b0 & 7) << 18 | (b1 & 63) << 12 | (b2 & 63) << 6 | b3 & 63
-        head = np.select([b0 < 0x80, b0 < 0xE0, b0 < 0xF0], [b0, two, three], four)
-        head[(entries & layout.LONGEST_ENTRY == 0) | (entries == layout.STOP)] = -1
-        found[changed] = head
+    def cuts(self) -> Cuts:
+        """Allow cuts before characters that do not disappear."""
+        apart = (self._entries & layout.LONGEST_ENTRY != 0) | (self._entries == 0)
+        return Cuts.of(apart & (self._entries != layout.STOP))
+
+    def before(self, after: Cuts) -> Cuts:
+        """Return what the replacements need and give."""
+        codes, heads, tails = self._edges
+        found = after.over((codes, heads), (codes, tails))
+        found.gives[self._entries == layout.STOP] = 0
         return found
 
 
@@ -227,11 +278,29 @@ class FormStage(Stage):
         """Return the kernel."""
         return StageCall(form_texts, self._form, Items(*np.empty((2, ROOM), np.int64)))
 
-    def heads(self, codes: Offsets) -> Offsets:
-        """Return the first character of each decomposition; if the form composes, the character if it never changes."""
-        if self._composes:
-            return np.where(self._kinds[codes] == layout.STARTS, codes, -1)
-        return np.where(self._kinds[codes] & layout.STARTS, self._heads[codes], -1)
+    def cuts(self) -> Cuts:
+        """Allow cuts before a character that nothing before it changes; if the form composes, one that never changes."""
+        kinds = self._kinds
+        return Cuts.of(kinds == layout.STARTS if self._composes else kinds & layout.STARTS != 0)
+
+    def before(self, after: Cuts) -> Cuts:
+        """Return what the characters need and give that these become, or that they compose to with marks."""
+        codes = np.arange(layout.INVALID + 1)
+        if not self._composes:
+            entries = self._entries.astype(np.int64)
+            lasts = (entries >> layout.ENTRY_SHIFT) + (entries & layout.LONGEST_ENTRY) - 1
+            last = np.where(entries == 0, codes, self._chars[lasts])
+            tails = np.where(self._kinds & layout.STARTS, last, -1)
+            return after.over((codes, self._heads), (codes, tails))
+        firsts, results = (self._pairs >> layout.PAIR_SHIFT).astype(np.int64), self._results
+        needs = after.needs.copy()
+        while True:  # a composition may compose with the next mark
+            more = needs.copy()
+            np.bitwise_or.at(more, firsts, needs[results])
+            if np.array_equal(more, needs):
+                break
+            needs = more
+        return Cuts(needs, np.where(self._kinds == layout.STARTS, after.gives, np.uint8(0)))
 
 
 class ByteStage(Stage):
@@ -254,16 +323,24 @@ class ByteStage(Stage):
         out[places[1:][wide] - 1] = 0x80 | codes[wide] & 0x3F
         return out, places[bounds - first], source + first if tracked else np.empty(0, np.int64)
 
-    def heads(self, codes: Offsets) -> Offsets:
-        """Return the character of the first byte of each character; no cut is safe before an invalid byte."""
+    def cuts(self) -> Cuts:
+        """Allow cuts before all characters that are valid."""
+        return Cuts.of(np.arange(layout.INVALID + 1) < layout.INVALID)
+
+    def before(self, after: Cuts) -> Cuts:
+        """Return what the first and the last byte of each character need and give."""
+        codes = np.arange(layout.INVALID)
         widths = np.searchsorted(WIDER, codes, side="right")
         leads = np.select([widths == 0, widths == 1, widths == 2], [codes, 0xC0 | codes >> 6, 0xE0 | codes >> 12],
                           0xF0 | codes >> 18)  # fmt: skip
-        return np.where(codes == layout.INVALID, -1, self._codes[np.minimum(leads, 255)])
+        lasts = np.where(widths == 0, codes, 0x80 | codes & 0x3F)
+        found = after.over((codes, self._codes[leads]), (codes, self._codes[lasts]))
+        found.gives[layout.INVALID] = 0
+        return found
 
 
 class PatternStage(Stage):
-    """Replaces matches, found by Python or by the `regex` package."""
+    """Replaces the matches of a regex, or of the empty string, found by the `regex` package."""
 
     loses = True
 
@@ -290,14 +367,19 @@ class PatternStage(Stage):
         out = np.frombuffer(b"".join(parts), np.uint8)
         return out, sums(np.array(sizes, np.int64)), np.concatenate([np.empty(0, np.int64), *places])
 
-    def heads(self, codes: Offsets) -> Offsets:
-        """Return the character itself if no match can contain it; always -1 for a regex."""
-        held = [] if self._step.regex else [ord(char) for char in self._step.pattern]
-        return np.where(np.isin(codes, held), -1, codes) if held else np.full(len(codes), -1, np.int64)
+    @cached_property
+    def _places(self) -> MatchPlaces | None:
+        return match_places(self._step.pattern)
+
+    def cuts(self) -> Cuts:
+        """Allow cuts that no match is over; none are known of a regex that reads more than its matches."""
+        return super().cuts() if self._places is None else self._places.cuts()
+
+    def before(self, after: Cuts) -> Cuts:
+        """Return what the characters and the content need and give."""
+        return super().before(after) if self._places is None else self._places.replaced(self._step.content, after)
 
     def _segments(self, data: bytes) -> list[tuple[int, int, bool]]:
-        if self._step.pattern and not self._step.regex:
-            return _found(data, self._step.pattern.encode())
         from subwords.split.fallback import find_matches
 
         # surrogateescape makes each invalid byte a character of no class (S2).
@@ -314,14 +396,46 @@ class PatternStage(Stage):
         return [(ends[first], ends[last], matches) for first, last, matches in found]
 
 
-def _found(data: bytes, pattern: bytes) -> list[tuple[int, int, bool]]:
-    segments: list[tuple[int, int, bool]] = []
-    at = 0
-    for part in data.split(pattern):
-        if segments:
-            segments.append((at, at := at + len(pattern), True))
-        segments.append((at, at := at + len(part), False))
-    return segments
+class LiteralStage(Stage):
+    """Replaces a string; the content has the origin of the string's last character."""
+
+    def __init__(self, pattern: str, content: str) -> None:
+        self._pattern, self._content, self.growth = pattern, content, 1 + len(content.encode())
+        self._literal = Literal(np.frombuffer(pattern.encode(), np.uint8), padded(content.encode()))
+
+    def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Position = WHOLE) -> Result | None:
+        """Replace the string."""
+        kernel, literal = literal_texts.by_size(len(text)), self._literal
+
+        def run(out: Normalized, progress: Offsets) -> int:
+            return kernel(text, bounds, literal, out, progress)
+
+        return run_growing(run, text, bounds, tracked=tracked, spare=2 * layout.BLOCK_GROWTH + len(literal.content))
+
+    def fast_path(self, *, begins: bool = True) -> StageCall | None:
+        """Return the kernel."""
+        return StageCall(literal_texts, self._literal)
+
+    def cuts(self) -> Cuts:
+        """Allow cuts that are not inside the string."""
+        return self._places.cuts()
+
+    def before(self, after: Cuts) -> Cuts:
+        """Return what the characters and the content need and give."""
+        return self._places.replaced(self._content, after)
+
+    @property
+    def _places(self) -> MatchPlaces:
+        def members(chars: str) -> Members:
+            return np.isin(np.arange(layout.INVALID + 1), [ord(char) for char in chars])
+
+        pattern = self._pattern
+        return MatchPlaces(*map(members, (pattern[0], pattern[-1], pattern[1:], pattern[:-1])), False)
+
+
+def padded(data: bytes) -> Bytes:
+    """Return bytes with LANES more, which kernels may read."""
+    return np.frombuffer(data + bytes(layout.LANES), np.uint8)
 
 
 def sums(sizes: Offsets) -> Offsets:
@@ -370,78 +484,51 @@ def run_growing(
 # The stages that change the ends of texts: whitespace removed, text inserted before others.
 
 
-class StripStage(Stage):
-    """Removes whitespace at the ends of texts."""
-
-    sees_ends = True
-
-    def __init__(self, step: Strip) -> None:
-        self._step = step
-
-    def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Position = WHOLE) -> Result | None:
-        """Remove the whitespace."""
-        begins, stops = np.empty(len(bounds) - 1, np.int64), np.empty(len(bounds) - 1, np.int64)
-        trim_ends.by_size(len(text))(text, bounds, whitespace(), begins, stops)
-        left, right = self._step.left and part.begins, self._step.right and part.ends
-        kept = begins < stops if left or right else np.ones(len(begins), np.bool_)
-        if not left:
-            begins[kept] = bounds[:-1][kept]
-        if not right:
-            stops[kept] = bounds[1:][kept]
-        change = np.zeros(len(text) + 1, np.int64)
-        np.add.at(change, begins, 1)
-        np.add.at(change, stops, -1)
-        inside = np.cumsum(change[:-1]) > 0
-        return text[inside], sums(stops - begins), np.flatnonzero(inside) if tracked else np.empty(0, np.int64)
-
-    def heads(self, codes: Offsets) -> Offsets:
-        """Return the character itself, unless it is whitespace."""
-        return np.where(whitespace()[codes], -1, codes)
-
-
-class PrependStage(Stage):
-    """Inserts a text before others; it has the origin of their first character."""
+class EndStage(Stage):
+    """Removes whitespace at the ends of texts, or inserts a text before others."""
 
     sees_ends = loses = True
 
-    def __init__(self, step: Prepend) -> None:
-        self._prefix = np.frombuffer(step.text.encode(), np.uint8)
+    def __init__(self, step: Strip | Prepend) -> None:
+        self._strips = (step.left, step.right) if isinstance(step, Strip) else (False, False)
+        self._prefix = step.text.encode() if isinstance(step, Prepend) else b""
         self.growth = 1 + len(self._prefix)
+        self._nameless = isinstance(step, Prepend) and not step.text  # in HF the first characters then have no origin
+        self.sees_empty = any(self._strips)
+        self._by_part = {part: self._ends_of(part) for part in (WHOLE, REST, Position(True, False), INNER)}
+
+    def _ends_of(self, part: Position) -> TextEnds:
+        """Return what is done to whole texts or to a part of one."""
+        left, right = self._strips
+        settings = np.array([left and part.begins, right and part.ends, not part.ends], np.int64)
+        return TextEnds(whitespace(), settings, padded(self._prefix if part.begins else b""))
 
     def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Position = WHOLE) -> Result | None:
-        """Insert the text."""
-        if len(bounds) == 2 and bounds[0] < bounds[1] and len(self._prefix) and part.begins:
-            return self._before(text, int(bounds[0]), int(bounds[1]), tracked)
-        if not part.begins and not tracked:
-            return text[bounds[0] : bounds[-1]], bounds - bounds[0], np.empty(0, np.int64)
-        sizes = np.diff(bounds)
-        filled = (sizes > 0) | (not part.ends)
-        filled &= part.begins
-        places = sums(sizes + len(self._prefix) * filled)
-        at = (places[:-1][filled][:, None] + np.arange(len(self._prefix))).ravel()
-        old = np.ones(int(places[-1]), np.bool_)
-        old[at] = False
-        out, source = np.empty(len(old), np.uint8), np.empty(len(old) if tracked else 0, np.int64)
-        out[old], out[at] = text[bounds[0] : bounds[-1]], np.tile(self._prefix, int(filled.sum()))
-        if tracked:
-            source[old] = np.arange(bounds[0], bounds[-1])
-            source[at] = np.repeat(np.where(sizes > 0, bounds[:-1], -1)[filled], len(self._prefix))
-            if not len(self._prefix) and part.begins:  # in HF the first characters then have no origin
-                for first in _first_characters(text, bounds):
-                    source[first.start - bounds[0] : first.stop - bounds[0]] = -1
-        return out, places, source
+        """Change the ends; an inserted text has the origin of the first character."""
+        kernel, at_ends = end_texts.by_size(len(text)), self._by_part[part]
 
-    def _before(self, text: Bytes, start: int, stop: int, tracked: bool) -> Result:
-        """Insert the text before one other text."""
-        size = len(self._prefix)
-        out = np.concatenate([self._prefix, text[start:stop]])
-        source = np.arange(start - size, stop) if tracked else np.empty(0, np.int64)
-        source[:size] = start
-        return out, np.array([0, len(out)]), source
+        def run(out: Normalized, progress: Offsets) -> int:
+            return kernel(text, bounds, at_ends, out, progress)
 
-    def heads(self, codes: Offsets) -> Offsets:
-        """Return the character itself."""
-        return codes
+        spare = 2 * layout.BLOCK_GROWTH + len(bounds) * len(at_ends.prefix)
+        found = run_growing(run, text, bounds, tracked=tracked, spare=spare)
+        if found is not None and tracked and self._nameless and part.begins:
+            for first in _first_characters(text, bounds):
+                found[2][first.start - bounds[0] : first.stop - bounds[0]] = -1
+        return found
+
+    def fast_path(self, *, begins: bool = True) -> StageCall | None:
+        """Return the kernel."""
+        return StageCall(end_texts, self._by_part[WHOLE if begins else REST])
+
+    def cuts(self) -> Cuts:
+        """Allow cuts beside characters that are not removed."""
+        solid = (whitespace() == 0) | (not any(self._strips))
+        return Cuts.of(solid, None if solid.all() else solid)
+
+    def emptied(self) -> NDArray[np.integer]:
+        """Return whitespace if it is removed."""
+        return np.flatnonzero(whitespace() * any(self._strips))
 
 
 def _first_characters(text: Bytes, bounds: Offsets) -> Iterator[slice]:
@@ -479,8 +566,8 @@ class RunStage(Stage):
 
     def __init__(self, members: Members, low: int, content: bytes) -> None:
         self._members = members
-        data = np.frombuffer(content + bytes(layout.LANES), np.uint8)
-        self._runs = CharacterRuns(members.astype(np.uint8), np.array([low], np.int64), data)
+        self._content = content.decode()
+        self._runs = CharacterRuns(members.astype(np.uint8), np.array([low], np.int64), padded(content))
         self.growth = 1 + len(content)
 
     def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Position = WHOLE) -> Result | None:
@@ -497,6 +584,85 @@ class RunStage(Stage):
         """Return the kernel."""
         return StageCall(run_texts, self._runs)
 
-    def heads(self, codes: Offsets) -> Offsets:
-        """Return the character itself if it is in no run."""
-        return np.where(self._members[codes], -1, codes)
+    def cuts(self) -> Cuts:
+        """Allow cuts that are not inside a run."""
+        return Cuts.of(~self._members, ~self._members)
+
+    def before(self, after: Cuts) -> Cuts:
+        """Return what the characters and the content need and give."""
+        return MatchPlaces(*[self._members] * 4, False).replaced(self._content, after)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Where in a match of a pattern characters may be.
+
+
+class MatchPlaces(NamedTuple):
+    """The characters that a match may begin and end with, those that may come after its first and before its last one.
+
+    What a pattern looks at after a match counts as part of it. empty: a match may be empty.
+    """
+
+    first: Members
+    last: Members
+    later: Members
+    earlier: Members
+    empty: bool
+
+    def then(self, other: MatchPlaces) -> MatchPlaces:
+        """Return the places in a match after which one of `other` comes."""
+        return MatchPlaces(
+            self.first | other.first if self.empty else self.first,
+            self.last | other.last if other.empty else other.last,
+            self.later | other.later | other.first,
+            self.earlier | other.earlier | self.last,
+            self.empty and other.empty,
+        )
+
+    def cuts(self) -> Cuts:
+        """Allow cuts between two characters that no match has side by side."""
+        return Cuts.of(~self.later, ~self.earlier)
+
+    def replaced(self, content: str, after: Cuts) -> Cuts:
+        """Return what characters need and give if each match may become the content."""
+        edges = []
+        for members, char in ((self.first, content[:1]), (self.last, content[-1:])):
+            codes = np.flatnonzero(members)
+            edges.append((np.tile(codes, 2), np.append(codes, np.full(len(codes), ord(char) if char else -1))))
+        return after.over(*edges)
+
+
+def match_places(pattern: str) -> MatchPlaces | None:
+    """Return it for a pattern; None if it looks at text before a match, or a match may be empty."""
+    try:
+        found = _match_places(parse_pattern(pattern))
+    except Outside:
+        return None
+    return None if found is None or found.empty else found
+
+
+def _match_places(node: Node) -> MatchPlaces | None:
+    none, everything = np.zeros(layout.INVALID + 1, np.bool_), np.ones(layout.INVALID + 1, np.bool_)
+    empty = MatchPlaces(none, none, none, none, True)
+    match node:
+        case Chars():
+            return MatchPlaces(node.members, node.members, none, none, False)
+        case Look() | End():
+            return empty._replace(first=everything)
+        case Then(items):
+            found = [*map(_match_places, items)]
+            return None if None in found else reduce(MatchPlaces.then, filter(None, found), empty)
+        case Either(branches):
+            found = [*map(_match_places, branches)]
+            if None in found:
+                return None
+            parts = zip(*filter(None, found), strict=True)
+            return MatchPlaces(*map(np.logical_or.reduce, parts))
+        case Repeat(item, low, high):
+            once = _match_places(item)
+            if once is None:
+                return None
+            more = once if high == 1 else once.then(once)
+            return more._replace(empty=once.empty or low == 0)
+        case _:
+            return None

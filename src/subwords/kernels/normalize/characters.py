@@ -30,7 +30,7 @@ from subwords.kernels.jit import (
     range_mask,
     trailing_zeros,
 )
-from subwords.kernels.layout import CharacterRuns, I64s, Normalized, Replacements, U8s
+from subwords.kernels.layout import CharacterRuns, I64s, Literal, Normalized, Replacements, TextEnds, U8s
 from subwords.kernels.split.masks import low_bits, not_characters
 from subwords.kernels.text.utf8 import decode_at
 
@@ -262,24 +262,50 @@ def char_before(p, i, start):
     return I64(layout.INVALID), I64(1)
 
 
+@helper
+def solid_part(p, white, i, stop):
+    """Where text p[i:stop] begins and stops without whitespace at its ends."""
+    while i < stop:
+        code, length = decode_at(p, i, stop)
+        if code < 0 or white[code] == 0:
+            break
+        i += length
+    while stop > i:
+        code, length = char_before(p, stop, i)
+        if white[code] == 0:
+            break
+        stop -= length
+    return i, stop
+
+
 @kernel
-def trim_ends(text: U8s, bounds: I64s, whitespace: U8s, begins: I64s, stops: I64s) -> Int:
-    """Write where text[bounds[t] : bounds[t + 1]] begins and stops without leading and trailing whitespace."""
-    p, b, white, begin, end = pointer(text), pointer(bounds), pointer(whitespace), pointer(begins), pointer(stops)
-    for t in range(len(bounds) - 1):
-        i, stop = b[t], b[t + 1]
-        while i < stop:
-            code, length = decode_at(p, i, stop)
-            if code < 0 or white[code] == 0:
-                break
-            i += length
-        while stop > i:
-            code, length = char_before(p, stop, i)
-            if white[code] == 0:
-                break
-            stop -= length
-        begin[t], end[t] = i, stop
-    return 0
+def end_texts(text: U8s, bounds: I64s, at_ends: TextEnds, out: Normalized, progress: I64s) -> Int:
+    """Remove whitespace at the ends of text[bounds[t] : bounds[t + 1]], then put the prefix before it.
+
+    Returns DONE, or NEED_OUT before a text. The prefix has the source of the first character, or -1.
+    """
+    p, b, s, ends, white = (
+        pointer(text), pointer(bounds), pointer(progress), pointer(out.ends), pointer(at_ends.whitespace)
+    )  # fmt: skip
+    settings, prefix, size = pointer(at_ends.settings), pointer(at_ends.prefix), len(at_ends.prefix) - layout.LANES
+    left, right, fills = settings[0] != 0, settings[1] != 0, settings[2] != 0
+    w = output_pointers(text, out)
+    t, j = s[layout.PROGRESS.text], s[layout.PROGRESS.out]
+    while t < len(bounds) - 1:
+        begin, end = b[t], b[t + 1]
+        if left or right:
+            first, last = solid_part(p, white, begin, end)
+            begin, end = first if left or first == last else begin, last if right or first == last else end
+        if j + (end - begin) + size + 2 * layout.LANES > w.room:
+            s[layout.PROGRESS.text], s[layout.PROGRESS.out] = t, j
+            return layout.NEED_OUT
+        if size > 0 and (end > begin or fills):
+            j = put_replacement(w, j, prefix, 0, size, begin if end > begin else I64(-1))
+        j = keep(w, j, p, begin, end - begin)
+        t += 1
+        ends[t] = j
+    s[layout.PROGRESS.text], s[layout.PROGRESS.out] = t, j
+    return layout.DONE
 
 
 @kernel
@@ -296,7 +322,10 @@ def char_spans(text: U8s, spans: I64s) -> Int:
 
 @kernel
 def last_safe(text: U8s, at: Int, safe: U8s) -> Int:
-    """The last place in text[:at], before a whole character, where the text may be cut, or 0; safe: by code point."""
+    """The last place in text[:at], before a whole character, where the text may be cut, or 0.
+
+    safe: by code point what a character needs of the one before it, then what a character gives, as bits.
+    """
     p, ok = pointer(text), pointer(safe)
     i = at - 1
     while i > 0:
@@ -304,13 +333,57 @@ def last_safe(text: U8s, at: Int, safe: U8s) -> Int:
             code, _ = decode_at(p, i, at)
             # The text may end inside this character; with four bytes of it, an invalid byte is really invalid.
             if code >= 0 or i + 4 <= at:
-                flags = ok[code if code >= 0 else layout.INVALID]
-                if flags & layout.SAFE != 0:
-                    return i
-                if flags & layout.SAFE_BEHIND != 0 and ok[char_before(p, i, 0)[0]] & layout.SOLID != 0:
-                    return i
+                needs = ok[code if code >= 0 else layout.INVALID]
+                if needs < layout.UNCUT:
+                    if needs == 0 or needs & ~ok[layout.INVALID + 1 + char_before(p, i, 0)[0]] == 0:
+                        return i
         i -= 1
     return 0
+
+
+@helper
+def find_literal(p, i, stop, pattern, size):
+    """Where a string of `size` bytes is next in p[i:stop]; `stop` if it is not there."""
+    first = I64(pattern[0])
+    while i + size <= stop:
+        if i + 64 <= stop:
+            found = range_mask(p, i, first, first)
+            if found == ZERO:
+                i += 64
+                continue
+            i += trailing_zeros(found)
+            if i + size > stop:
+                break
+        k = I64(0)
+        while k < size and p[i + k] == pattern[k]:
+            k += 1
+        if k == size:
+            return i
+        i += 1
+    return stop
+
+
+@kernel
+def literal_texts(text: U8s, bounds: I64s, literal: Literal, out: Normalized, progress: I64s) -> Int:
+    """Replace a string in text[bounds[t] : bounds[t + 1]], leftmost first: DONE or NEED_OUT."""
+    p, b, s, ends = pointer(text), pointer(bounds), pointer(progress), pointer(out.ends)
+    pattern, content = pointer(literal.pattern), pointer(literal.content)
+    length, size = len(literal.pattern), len(literal.content) - layout.LANES
+    w = output_pointers(text, out)
+    t, i, j, status = s[layout.PROGRESS.text], s[layout.PROGRESS.byte], s[layout.PROGRESS.out], layout.DONE
+    while t < len(bounds) - 1 and status == layout.DONE:
+        stop = b[t + 1]
+        at = find_literal(p, i, stop, pattern, length)
+        if j + (at - i) + size + 2 * layout.LANES > w.room:
+            status = layout.NEED_OUT
+        elif at < stop:
+            j = put_replacement(w, keep(w, j, p, i, at - i), content, 0, size, at + length - 1)
+            i = at + length
+        else:
+            i, j, t = stop, keep(w, j, p, i, stop - i), t + 1
+            ends[t] = j
+    s[layout.PROGRESS.text], s[layout.PROGRESS.byte], s[layout.PROGRESS.out] = t, i, j
+    return status
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -288,8 +288,8 @@ def _differs(spec: TokenizerSpec, other: TokenizerSpec) -> bool:
 
 # Classes without a template of their own that set one last: with bos, and none.
 _UPDATED = {
-    "CodeLlama": classes._Template("{bos}:0 $A:0", "{bos}:0 $A:0 {bos}:1 $B:1"),
-    "GPTNeoX": classes._Template("$A:0", "$A:0 $B:1"),
+    "CodeLlama": classes.WordTemplate("{bos}:0 $A:0", "{bos}:0 $A:0 {bos}:1 $B:1"),
+    "GPTNeoX": classes.WordTemplate("$A:0", "$A:0 $B:1"),
 }
 
 
@@ -299,7 +299,7 @@ def _other_template(name: str, parts: classes.Parts, given: classes.Given, spec:
     if made is None or (name == "Albert" and spec.template):  # the file's is set after the class's
         return False
     names = {f"{{{role}}}": text for role, text in given.roles.items()}
-    own = "" if isinstance(made, classes._Roberta) else f"{made.single} {made.pair}"
+    own = "" if isinstance(made, classes.RobertaTemplate) else f"{made.single} {made.pair}"
     # Only tokens: any other text would be looked up in a table of all tokens, which takes 7 ms to make.
     texts = {*names.values(), *(word.partition(":")[0] for word in own.split() if word[0] not in "{$")}
     ids = {text: index for text in texts if (index := spec.index_of(text)) is not None}

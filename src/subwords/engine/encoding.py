@@ -471,18 +471,18 @@ class EncodingBatch(Value, Sequence[Encoding]):
         out. special_tokens_mask: True for 1 at tokens of the template and of padding. Raises InputError if the lengths
         differ: pad with `padding=True`.
         """
-        asked = {"token_type_ids": token_type_ids, "attention_mask": attention_mask}
-        asked["special_tokens_mask"] = special_tokens_mask
-        for name, value in asked.items():
-            if value is not None:
-                check_flag(name, value)
-        names = self.__dict__["_names"]
-        wanted = {name for name, value in asked.items() if (name in names if value is None else value)} | {"input_ids"}
+        names = {*self.__dict__["_names"], "input_ids"} - {"special_tokens_mask"}
+        if not (token_type_ids is None and attention_mask is None and special_tokens_mask is False):
+            asked = zip(_COLUMNS[1:], (token_type_ids, attention_mask, special_tokens_mask), strict=True)
+            for name, value in asked:
+                if value is not None:
+                    check_flag(name, value)
+                    (names.add if value else names.discard)(name)
         columns, bounds = columns_of(self)
         least, most = extent(bounds)
         if least < most:
             raise InputError(f"expected encodings of one length, not of {least} to {most} tokens: padding=True")
-        return {name: column.reshape(len(self), most) for name, column in columns.items() if name in wanted}
+        return {name: column.reshape(len(self), most) for name, column in columns.items() if name in names}
 
     def __repr__(self) -> str:
         return f"EncodingBatch({len(self)} encodings, {sum(map(len, self.encodings))} tokens)"

@@ -191,13 +191,14 @@ def _bpe(**settings: Any) -> dict[str, Any]:
 
 
 @dataclass
-class _Template:
+class WordTemplate:
     """Single and pair as words: a role in braces, or $A or $B, and a type id after a colon."""
 
     single: str
     pair: str
 
     def node(self, ids: Mapping[str, int], names: Mapping[str, str]) -> dict[str, Any] | None:
+        """Return the post_processor; KeyError for a token without an id. names: the tokens by role in braces."""
         used: dict[str, Any] = {}
 
         def part(word: str) -> dict[str, Any]:
@@ -218,7 +219,7 @@ class _Template:
 
 
 @dataclass
-class _Roberta:
+class RobertaTemplate:
     """cls, A, sep; and a pair with two sep in the middle."""
 
     first: str
@@ -227,6 +228,7 @@ class _Roberta:
     prefix: bool
 
     def node(self, ids: Mapping[str, int], names: Mapping[str, str]) -> dict[str, Any]:
+        """Return the post_processor; KeyError for a token without an id. names: the tokens by role in braces."""
         cls, sep = names[self.first], names[self.last]
         flags = {"trim_offsets": self.trims, "add_prefix_space": self.prefix}
         return {"type": "RobertaProcessing", "sep": [sep, ids[sep]], "cls": [cls, ids[cls]], **flags}
@@ -239,10 +241,10 @@ class Parts(NamedTuple):
     pre_tokenizer: dict[str, Any] | None
     decoder: dict[str, Any] | None
     normalizer: dict[str, Any] | None = None
-    template: _Template | _Roberta | None = None  # None: bos and eos, if the options ask for them
+    template: WordTemplate | RobertaTemplate | None = None  # None: bos and eos, if the options ask for them
 
 
-_PAIR_OF_BERT = _Template("{cls}:0 $A:0 {sep}:0", "{cls}:0 $A:0 {sep}:0 $B:1 {sep}:1")
+_PAIR_OF_BERT = WordTemplate("{cls}:0 $A:0 {sep}:0", "{cls}:0 $A:0 {sep}:0 $B:1 {sep}:1")
 _WORDPIECES = {"type": "WordPiece", "prefix": "##", "cleanup": True}
 _BYTES = _byte_level(prefix=True)
 _BPE_OF_FILES = {"continuing_subword_prefix": "", "end_of_word_suffix": "", "fuse_unk": False}
@@ -251,7 +253,7 @@ _BPE_OF_FILES = {"continuing_subword_prefix": "", "end_of_word_suffix": "", "fus
 # ------------------------------------------------------------------ vocab.txt
 
 
-def _wordpiece(given: Given, template: _Template | _Roberta) -> Parts:
+def _wordpiece(given: Given, template: WordTemplate | RobertaTemplate) -> Parts:
     unk = given.text("unk")
     normalizer = {
         "type": "BertNormalizer",
@@ -275,7 +277,7 @@ def _mpnet(given: Given) -> Parts:
     """MPNet."""
     given.has("bos=<s>", "eos=</s>", "sep=</s>", "cls=<s>", "unk=[UNK]", "pad=<pad>")
     given.has("mask=<mask>", flag=True)
-    return _wordpiece(given, _Roberta("{cls}", "{sep}", True, False))
+    return _wordpiece(given, RobertaTemplate("{cls}", "{sep}", True, False))
 
 
 # ------------------------------------------------------------------ vocab.json with merges.txt
@@ -310,7 +312,7 @@ def _roberta(given: Given) -> Parts:
     given.has("bos=<s>", "eos=</s>", "sep=</s>", "cls=<s>", "unk=<unk>", "pad=<pad>", "mask=<mask>")
     prefix, trims = given.flag("add_prefix_space", False), given.flag("trim_offsets", True)
     model = _bpe(**given.vocab_and_merges(), **_BPE_OF_FILES)
-    return Parts(model, _byte_level(prefix=prefix), _BYTES, template=_Roberta("{cls}", "{sep}", trims, prefix))
+    return Parts(model, _byte_level(prefix=prefix), _BYTES, template=RobertaTemplate("{cls}", "{sep}", trims, prefix))
 
 
 def _deberta(given: Given) -> Parts:
@@ -318,7 +320,7 @@ def _deberta(given: Given) -> Parts:
     given.has("bos=[CLS]", "eos=[SEP]", "sep=[SEP]", "cls=[CLS]", "unk=[UNK]", "pad=[PAD]", "mask=[MASK]")
     prefix = given.flag("add_prefix_space", False)
     model = _bpe(**given.vocab_and_merges(), **_BPE_OF_FILES)
-    template = _Template("{cls} $A {sep}", "{cls} $A {sep} {sep} $B {sep}")
+    template = WordTemplate("{cls} $A {sep}", "{cls} $A {sep} {sep} $B {sep}")
     return Parts(model, _byte_level(prefix=prefix), _BYTES, template=template)
 
 
@@ -334,7 +336,7 @@ def _clip(given: Given) -> Parts:
     decoder = _sequence(
         "decoders", _BYTES, _replace(" ", text="</w>"), {"type": "Strip", "content": " ", "start": 0, "stop": 1}
     )
-    return Parts(model, words, decoder, normalizer, _Roberta("{bos}", "{eos}", False, False))
+    return Parts(model, words, decoder, normalizer, RobertaTemplate("{bos}", "{eos}", False, False))
 
 
 def _qwen2(given: Given, rule: str = "qwen2") -> Parts:
@@ -365,7 +367,7 @@ def _whisper(given: Given) -> Parts:
     # transformers writes a token that is not there as the unk token.
     known = {_content(token) for token in _listed(given.options["added_tokens_decoder"])} | model["vocab"].keys()
     start = " ".join(name if name in known else "{unk}" for name in names)
-    return Parts(model, words, _BYTES, template=_Template(f"{start} $A {{eos}}", f"{start} $A $B:1 {{eos}}:1"))
+    return Parts(model, words, _BYTES, template=WordTemplate(f"{start} $A {{eos}}", f"{start} $A $B:1 {{eos}}:1"))
 
 
 def _pattern(name: str) -> str:
@@ -383,7 +385,7 @@ def _t5(given: Given) -> Parts:
     sentinels = [f"<extra_id_{i}>" for i in range(count)]
     given.more += [*file.added, *sentinels]
     pieces = [*file.pieces, *((text, 0.0) for text in reversed(sentinels))]
-    template = _Template("$A {eos}", "$A {eos} $B {eos}")
+    template = WordTemplate("$A {eos}", "$A {eos} $B {eos}")
     decoder = _metaspace("always")
     return Parts(_unigram(pieces, 2), _at_spaces("always"), decoder, _precompiled(file.charsmap), template)
 
@@ -418,7 +420,7 @@ def _xlnet(given: Given) -> Parts:
     file = given.sentencepiece()
     given.more += file.added
     normalizer = _without_accents(given, file, lower=False, accents=False)
-    template = _Template("$A:0 {sep}:0 {cls}:2", "$A:0 {sep}:0 $B:1 {sep}:1 {cls}:2")
+    template = WordTemplate("$A:0 {sep}:0 {cls}:2", "$A:0 {sep}:0 $B:1 {sep}:1 {cls}:2")
     return Parts(_unigram(file.pieces, file.unk_id), _at_spaces("always"), _metaspace("always"), normalizer, template)
 
 
@@ -469,7 +471,7 @@ def _pegasus(given: Given) -> Parts:
     pieces = [*first, *((text, -100.0) for text in unused), *file.pieces[2:]]
     normalizer = _normalizers(_precompiled(file.charsmap) or _replace(" ", regex=r"\n"), _replace(" ", regex=" {2,}"))
     model = _unigram(pieces, _index(given, pieces, -1))
-    template = _Template("$A {eos}", "$A $B {eos}")
+    template = WordTemplate("$A {eos}", "$A $B {eos}")
     return Parts(model, _metaspace("always"), _metaspace("always"), normalizer, template)
 
 
@@ -489,7 +491,7 @@ def _xlm_roberta(given: Given) -> Parts:
     given.more += file.added
     pieces = _shifted(given, file, given.text("mask"))
     scheme = "always" if given.flag("add_prefix_space", True) else "never"
-    template = _Template("{bos} $A {eos}", "{bos} $A {eos} {eos} $B {eos}")
+    template = WordTemplate("{bos} $A {eos}", "{bos} $A {eos} {eos} $B {eos}")
     return Parts(_unigram(pieces, 3), _at_spaces(scheme), _metaspace(scheme), _precompiled(file.charsmap), template)
 
 
@@ -501,7 +503,7 @@ def _mbart(given: Given) -> Parts:
     given.more += [*_LANGUAGES, *file.added]
     pieces = _shifted(given, file, *_LANGUAGES, given.text("mask"))
     language = _language(given, "en_XX")
-    template = _Template(f"$A {{eos}} {language}", f"$A $B {{eos}} {language}")
+    template = WordTemplate(f"$A {{eos}} {language}", f"$A $B {{eos}} {language}")
     return Parts(_unigram(pieces, 3), _at_spaces("always"), _metaspace("always"), None, template)
 
 
@@ -516,7 +518,7 @@ def _mbart50(given: Given) -> Parts:
     pieces = [*((text, 0.0) for text in first), *file.pieces[3:], *((text, 0.0) for text in last)]
     normalizer = _normalizers(_precompiled(file.charsmap), _replace(" ", regex=" {2,}"))
     language = _language(given, "en_XX")
-    template = _Template(f"{language} $A {{eos}}", f"{language} $A $B {{eos}}")
+    template = WordTemplate(f"{language} $A {{eos}}", f"{language} $A $B {{eos}}")
     return Parts(_unigram(pieces, 3), _metaspace("always"), _metaspace("always"), normalizer, template)
 
 
@@ -619,7 +621,7 @@ def _nllb(given: Given) -> Parts:
         if old
         else (f"{language} $A {{eos}}", f"{language} $A $B {{eos}}")
     )
-    return Parts(model, _metaspace("always"), _metaspace("always"), normalizer, _Template(single, pair))
+    return Parts(model, _metaspace("always"), _metaspace("always"), normalizer, WordTemplate(single, pair))
 
 
 # ------------------------------------------------------------------ files that are no parts of a tokenizer.json
@@ -771,7 +773,7 @@ def as_tokenizer_json(name: str, given: Given) -> Node:
     return Node(given.folder, "", top)
 
 
-def _ends(given: Given) -> _Template | None:
+def _ends(given: Given) -> WordTemplate | None:
     """Return the template of the options `add_bos_token` and `add_eos_token`; None without both."""
     default = given.tokens.get("fill") is not None  # CodeLlama's
     bos = given.flag("add_bos_token", default) and _content(given.tokens.get("bos"))
@@ -780,7 +782,7 @@ def _ends(given: Given) -> _Template | None:
         return None
     first, last = "{bos}:%d " if bos else "", " {eos}:%d" if eos else ""
     single, second = (f"{first}${text}:%d{last}".replace("%d", kind) for text, kind in (("A", "0"), ("B", "1")))
-    return _Template(single, f"{single} {second}")
+    return WordTemplate(single, f"{single} {second}")
 
 
 def _content(token: Any) -> str:

@@ -286,14 +286,25 @@ def _differs(spec: TokenizerSpec, other: TokenizerSpec) -> bool:
     return any(getattr(a, each, None) != getattr(b, each, None) for each in names)
 
 
+# Classes without a template of their own that set one last: with bos, and none.
+_UPDATED = {
+    "CodeLlama": classes.WordTemplate("{bos}:0 $A:0", "{bos}:0 $A:0 {bos}:1 $B:1"),
+    "GPTNeoX": classes.WordTemplate("$A:0", "$A:0 $B:1"),
+}
+
+
 def _other_template(name: str, parts: classes.Parts, given: classes.Given, spec: TokenizerSpec) -> bool:
     """Whether a class sets another template than that of the file."""
-    if parts.template is None or (name == "Albert" and spec.template):  # the file's is set after the class's
+    made = parts.template or _UPDATED.get(name)
+    if made is None or (name == "Albert" and spec.template):  # the file's is set after the class's
         return False
     names = {f"{{{role}}}": text for role, text in given.roles.items()}
-    ids = {text: index for text in spec.ids_by_spelling if (index := spec.index_of(text)) is not None}
+    own = "" if isinstance(made, classes.RobertaTemplate) else f"{made.single} {made.pair}"
+    # Only tokens: any other text would be looked up in a table of all tokens, which takes 7 ms to make.
+    texts = {*names.values(), *(word.partition(":")[0] for word in own.split() if word[0] not in "{$")}
+    ids = {text: index for text in texts if (index := spec.index_of(text)) is not None}
     with suppress(KeyError):
-        own = from_post_processor(Node("", "", parts.template.node(ids, names))) or Template()
+        template = from_post_processor(Node("", "", made.node(ids, names))) or Template()
         there = spec.template or Template()
-        return any(own.pieces(pair) != there.pieces(pair) for pair in (False, True))
+        return any(template.pieces(pair) != there.pieces(pair) for pair in (False, True))
     return False

@@ -414,14 +414,13 @@ def tokens_seeds() -> Iterator[bytes]:
 def _kept_bytes() -> tuple[bytes, bytes]:
     """A kept file of a tokenizer, and a stored table."""
     from subwords.engine.kept import write_kept
-    from subwords.kernels.stored import packed
+    from subwords.kernels import stored
     from subwords.tokenizer import engine_of
 
     tok = tokenizer(0)
-    path = scratch() / "tables" / "kept"
-    path.parent.mkdir(mode=0o700, exist_ok=True)
-    write_kept(str(path), engine_of(tok), tok.spec)
-    return path.read_bytes(), packed((tok.spec, "digest"))
+    stored.cache_root = lambda: str(scratch())  # of tables alone: `machine_code` has imported it
+    write_kept("kept", engine_of(tok), tok.spec)
+    return (scratch() / stored.FOLDER / "kept").read_bytes(), stored.packed((tok.spec, "digest"))
 
 
 def kept_of(data: bytes) -> None:
@@ -436,15 +435,15 @@ def kept_of(data: bytes) -> None:
         damaged[int.from_bytes(given.rest[at : at + 3], "little") % len(damaged)] ^= given.rest[at + 3]
     if kind == 1 and len(given.rest):
         del damaged[-given.rest[0] - 1 :]
-    path = scratch() / "tables" / "damaged"
+    path = scratch() / stored.FOLDER / "damaged"
     path.write_bytes(damaged)
     path.chmod(0o600)
     if whole is _kept_bytes()[0]:
-        found = read_kept(str(path))
+        found = read_kept(path.name)
         check(found is None or bytes(damaged) == whole, "a damaged kept file is used")
         check(found is None or found.encode("low") == tokenizer(0).encode("low"), "other ids of a kept file")
     else:
-        check(stored._read_table(str(path)) is None or bytes(damaged) == whole, "a damaged table is used")
+        check(stored._read_table(path.name) is None or bytes(damaged) == whole, "a damaged table is used")
 
 
 def rows(data: bytes) -> None:

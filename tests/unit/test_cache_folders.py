@@ -1,4 +1,4 @@
-"""Where the cache may be: its root and folders belong to this user alone, and nobody else may exchange what leads there.
+"""Where the cache may be: its root and folders belong to this user, and nobody else may exchange what leads there.
 
 Otherwise nothing is read, written or deleted. SECURITY.md says what this guards against.
 """
@@ -180,14 +180,15 @@ def test_a_folder_that_is_exchanged_after_the_look_is_not_used(root: Path, tmp_p
 
 
 def test_descriptors_are_closed(root: Path) -> None:
-    if not os.path.isdir("/proc/self/fd"):
+    listed = Path("/proc/self/fd")
+    if not listed.is_dir():
         pytest.skip("no list of descriptors here")
-    before = len(os.listdir("/proc/self/fd"))
+    before = len([*listed.iterdir()])
     for number in range(20):
         stored("links", bytes([number]), lambda: 1)
         root.chmod(0o707 if number % 2 else 0o700)
         stored("spec", b"", lambda: "made")
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len([*listed.iterdir()]) == before
 
 
 # ------------------------------------------------------------------ only files of this package are deleted

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import gzip
 import json
 import os
 import pickle
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -18,7 +20,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import subwords
-from inside import available, entry_kernel, shipped_address
+from inside import available, entry_kernel, formats_read, shipped_address
+from inside import engine_kept as kept_files
 from inside import kernels_stored as store
 from small_data import file_of
 
@@ -193,6 +196,116 @@ def test_memory_is_given_back_in_any_order(data: Path) -> None:
             gc.collect()
         assert encode("low") == made.encode("low") and count("low") == len(encode("low"))
     gc.collect()
+
+
+TEMPLATE = "{% for m in messages %}{{ m.content }}{% endfor %}"
+FOLDERS: dict[str, dict[str, str]] = {
+    "alone": {},
+    "template": {"chat_template.jinja": TEMPLATE},
+    "named template": {"additional_chat_templates/chat_template.jinja": TEMPLATE},
+    "both": {"chat_template.jinja": TEMPLATE, "additional_chat_templates/chat_template.jinja": TEMPLATE + " "},
+    "other way round": {
+        "chat_template.jinja": TEMPLATE + " ",
+        "additional_chat_templates/chat_template.jinja": TEMPLATE,
+    },
+    "roles": {"special_tokens_map.json": '{"eos_token": "<|endoftext|>"}'},
+    "other roles": {"tokenizer_config.json": '{"eos_token": "<|endoftext|>"}'},
+    "more tokens": {"added_tokens.json": '{"<x>": 4096}'},
+}
+
+
+def made_folder(place: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        (place / name).write_text(text)
+    place.mkdir(exist_ok=True)
+    shutil.copy(kept_files.DEMO, place / "tokenizer.json")
+    return place
+
+
+def shown(tok: subwords.Tokenizer) -> object:
+    return tok.spec.digest, tok.spec.foreign, tok.encode("hi <x>")
+
+
+@pytest.mark.parametrize("first", FOLDERS)
+def test_folders_of_other_names_or_content_share_no_kept_file(tmp_path: Path, first: str) -> None:
+    """Whichever of two is used first: A then B, and B then A."""
+    expected = {}
+    for name, files in FOLDERS.items():
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv(store.SWITCH, "off")
+            expected[name] = shown(subwords.load(made_folder(tmp_path / name, files)))
+    assert len({repr(value) for value in expected.values()}) > 5
+    twice(tmp_path / first)
+    for name in FOLDERS:
+        made, again = twice(tmp_path / name)
+        assert shown(made) == shown(again) == expected[name], name
+
+
+CHANGES: dict[str, Any] = {
+    "exchanged": lambda path: path.write_text(
+        path.read_text("utf-8").replace("m.content", "m.role").replace("4096", "4097")
+    ),
+    "deleted": lambda path: path.unlink(),
+    "damaged": lambda path: path.write_text("{"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("file", ["tokenizer.json", *(name for files in FOLDERS.values() for name in files)])
+def test_a_file_that_changes_during_load_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, change: str
+) -> None:
+    """A tokenizer is made from the bytes that name its kept file, whatever a writer does meanwhile."""
+    files = next((files for files in FOLDERS.values() if file in files), {})
+    place = made_folder(tmp_path / "tok", files)
+    monkeypatch.setenv(store.SWITCH, "off")
+    expected = shown(subwords.load(place))
+    monkeypatch.setenv(store.SWITCH, "on")
+    real = kept_files.read_kept
+
+    def meanwhile(name: str) -> Any:
+        monkeypatch.setattr(kept_files, "read_kept", real)
+        CHANGES[change](place / file)
+        (place / "config.json").write_text('{"eos_token_id": 1}')  # a new file
+        return real(name)
+
+    monkeypatch.setattr(kept_files, "read_kept", meanwhile)
+    assert shown(subwords.load(place)) == expected
+    shutil.rmtree(place)
+    again = subwords.load(made_folder(place, files))  # put back
+    assert kept_of(again) and shown(again) == expected
+
+
+@pytest.mark.parametrize("name", ["vocab.json", "vocab.json.gz"])
+def test_what_is_read_from_more_than_its_name_says_has_none(data: Path, tmp_path: Path, name: str) -> None:
+    subwords.load(file_of(data, FILES[0])).save(tmp_path / "vocab.json")
+    (tmp_path / "vocab.json.gz").write_bytes(gzip.compress((tmp_path / "vocab.json").read_bytes()))
+    assert not kept_of(twice(tmp_path / name)[1])
+
+
+def test_every_file_that_is_read_is_in_the_name() -> None:
+    patterns = {pattern.rpartition(".")[2] for pattern in formats_read.FILES}
+    assert patterns | {"bpe", "gz"} <= {ending[1:] for ending in kept_files.READ}
+
+
+def test_damage_is_seen_and_mended(folder: Path) -> None:
+    """Sectors that change places, and bits that move between words: random, of a seed."""
+    made, _ = twice(kept_files.DEMO)
+    (file,) = folder.glob("kept-*")
+    content, random = file.read_bytes(), Random(1)
+    for number in range(40):
+        damaged = bytearray(content)
+        x, y = (random.randrange(len(content) // 512 - 1) * 512 for _ in range(2))
+        if number % 2:
+            damaged[x : x + 512], damaged[y : y + 512] = damaged[y : y + 512], damaged[x : x + 512]
+        else:
+            damaged[x], damaged[y] = damaged[y], damaged[x] ^ 1
+        file.write_bytes(damaged)
+        again = subwords.load(kept_files.DEMO)
+        assert kept_of(again) == (damaged == content)
+        assert again.encode(LINE) == made.encode(LINE)
+        assert kept_of(subwords.load(kept_files.DEMO))  # it is written anew
 
 
 @pytest.mark.skipif(os.name != "posix", reason="links and owners")

@@ -20,7 +20,7 @@ from subwords.kernels.named import encode_texts
 from subwords.kernels.plan_layout import FIELDS, CallPlan
 from subwords.spec.token_batch import TokenBatch
 from subwords.split.routes import NO_OFFSETS, WordChunk, gains_by_cuts
-from subwords.support.arrow import NUMBERS, ArrowArray, ArrowSchema, arrow_arrays, check_valid, child_of, copied
+from subwords.support.arrow import NUMBERS, ArrowArray, ArrowSchema, arrow_arrays, check_valid, only_child, copied
 from subwords.support.errors import InputError
 from subwords.support.memory import memory_at
 from subwords.support.names import distinct
@@ -301,11 +301,11 @@ def _places(schema: ArrowSchema, array: ArrowArray, done: int) -> Found:
 def _only_column(schema: ArrowSchema, array: ArrowArray, done: int) -> Found:
     """Return the places of texts in a table of one column."""
     if not array.length:
-        return _places(child_of(schema), ArrowArray(), done)
+        return _places(only_child(schema), ArrowArray(), done)
     check_valid(array, int(array.offset), int(array.length), done)
-    held = ArrowArray.from_buffer_copy(child_of(array))
+    held = ArrowArray.from_buffer_copy(only_child(array))
     held.offset, held.length = held.offset + array.offset, array.length
-    return _places(child_of(schema), held, done)
+    return _places(only_child(schema), held, done)
 
 
 def _chosen(schema: ArrowSchema, array: ArrowArray, done: int, kind: bytes) -> Found:

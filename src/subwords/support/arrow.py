@@ -124,7 +124,7 @@ def read_lists(column: Any) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
     parts, sizes, done = [np.zeros(0, np.int64)], [np.zeros(1, np.int64)], 0
     with arrow_arrays(column) as (schema, arrays):
         kind = bytes(schema.format or b"")
-        inside = child_of(schema) if kind in LISTS else None
+        inside = only_child(schema) if kind in LISTS else None
         value = bytes(inside.format or b"") if inside is not None else b""
         if value not in NUMBERS:
             found = f"{'lists' if inside is not None else 'values'} of the type that Arrow writes {(value or kind)!r}"
@@ -136,7 +136,7 @@ def read_lists(column: Any) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
             check_valid(array, first, rows, done, "list")
             width: np.dtype[Any] = np.dtype(LISTS[kind])
             offsets = copied((array.buffers[1] or 0) + first * width.itemsize, rows + 1, width)
-            held, number = child_of(array), np.dtype(NUMBERS[value])
+            held, number = only_child(array), np.dtype(NUMBERS[value])
             begin, size = int(held.offset + offsets[0]), int(offsets[-1] - offsets[0])
             if size:
                 check_valid(held, begin, size, 0, "list value")
@@ -149,7 +149,7 @@ def read_lists(column: Any) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
     return ids.astype(np.uint32), np.cumsum(np.concatenate(sizes))
 
 
-def child_of(thing: Structure) -> Structure:
+def only_child(thing: Structure) -> Structure:
     """Return the only child of a schema or an array."""
     return type(thing).from_address(ctypes.c_void_p.from_address(thing.children).value or 0)
 

@@ -188,6 +188,7 @@ UPWARD = {
     "Tokenizer.to_transformers": "interop.hf",
     "_rule": "formats.hf.pre_tokenizer formats.json_node",
     "_steps_of_rule": "formats.hf.normalizer formats.json_node",
+    "decoder": "formats.hf.decoder formats.json_node",
     "count": "scale.job",
     "encoder_of": "engine.encoder",
     "lost_words": "engine.encoder",

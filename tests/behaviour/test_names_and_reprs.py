@@ -144,7 +144,9 @@ def test_completion_offers_what_is_there(tok: subwords.Tokenizer) -> None:
     }
     things |= {"spec": tok.spec, "counts": subwords.count(["low"]), "subwords": subwords, "study": subwords.study}
     for name, thing in things.items():
-        offered = {found.rstrip("()").split(".")[1] for found in rlcompleter.Completer(dict(things)).attr_matches(f"{name}.")}
+        offered = {
+            found.rstrip("()").split(".")[1] for found in rlcompleter.Completer(dict(things)).attr_matches(f"{name}.")
+        }
         assert {one for one in offered if not hasattr(thing, one)} == set(), name
         assert {one for one in dir(type(thing)) if one not in dir(thing) and not one.startswith("_")} <= {"mro"}, name
     assert "encode" in dir(type(tok)) and "encode_plus" not in dir(type(tok))

@@ -7,7 +7,7 @@ import time
 import click
 
 from subwords import __version__
-from subwords.cli.console import Commands, FromFiles, Group, json_option, print_values, quiet_only
+from subwords.cli.console import Commands, FromFiles, Group, Plain, json_option, print_values, quiet_only
 
 __all__ = ["main"]
 
@@ -48,11 +48,11 @@ def main() -> None:
     """
 
 
-@main.command()
+@main.command(cls=Plain)
 @quiet_only
 @json_option
 def warmup(as_json: bool) -> None:
-    """Compile all kernels now, in about a minute, so that later commands start fast.
+    """Compile all kernels now, so that later commands start fast.
 
     \b
     Example:

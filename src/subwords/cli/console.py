@@ -17,6 +17,7 @@ from functools import partial
 from importlib import import_module
 from io import RawIOBase, TextIOWrapper
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, NoReturn, TypeVar, cast
 
 import click
@@ -235,6 +236,34 @@ def source_argument(sources: Sequence[str]) -> Any:
     return standard_input()
 
 
+NARROW = 60  # columns
+
+
+class HelpLines(click.HelpFormatter):
+    """Help as wide as the terminal; if that is narrow, what an option means stands below it, not beside it."""
+
+    def __init__(self, indent_increment: int = 2, width: int | None = None, max_width: int | None = None) -> None:
+        if width is None and (columns := get_terminal_size().columns) < NARROW:  # click itself takes 50 at least
+            width = max(columns - 2, 20)
+        super().__init__(indent_increment, width, max_width)
+
+    def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
+        """Write options or commands and their texts."""
+        super().write_dl([*rows], col_max if self.width >= NARROW - 2 else 2, col_spacing)
+
+
+class HelpContext(click.Context):
+    """The context of a command whose help fits the terminal."""
+
+    formatter_class = HelpLines
+
+
+class Plain(click.Command):
+    """A command whose help fits the terminal."""
+
+    context_class = HelpContext
+
+
 class FromFiles(MutableMapping[str, click.Command]):
     """Commands by name, each imported from its file when it is first read: `--version` needs none of them.
 
@@ -250,6 +279,7 @@ class FromFiles(MutableMapping[str, click.Command]):
         found = self._found[name]
         if isinstance(found, str):
             self[name] = found = getattr(import_module(f"{__package__}.{found}"), name.replace("-", "_"))
+            found.context_class = HelpContext
         return found
 
     def __setitem__(self, name: str, command: click.Command) -> None:
@@ -267,6 +297,8 @@ class FromFiles(MutableMapping[str, click.Command]):
 
 class Group(click.Group):
     """A group that notes which of its commands runs, and knows those of its groups."""
+
+    context_class = HelpContext
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -447,10 +479,16 @@ def print_saved(values: Mapping[str, object], as_json: bool) -> None:
 
 
 def print_rows(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print aligned columns with their names on a terminal, otherwise tab-separated rows without names."""
+    """Print aligned columns with their names on a terminal, otherwise tab-separated rows without names.
+
+    On a terminal that is too narrow for them, a row is several lines: one for each column.
+    """
     if sys.stdout.isatty():
-        lines = _aligned([*([columns] if columns else []), *rows])
-        if columns:
+        cells = [*rows]
+        lines = _aligned([*([columns] if columns else []), *cells])
+        if columns and max(map(len, lines)) > get_terminal_size().columns:
+            lines = _stacked(columns, cells)
+        elif columns:
             lines[0] = click.style(lines[0], bold=True)
     else:
         lines = ["\t".join(row) for row in rows]
@@ -464,6 +502,14 @@ def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     widths = [min(max(map(cell_len, column)), _WIDEST) for column in zip(*rows, strict=True)]
     padded = ((cell + " " * (width - cell_len(cell)) for cell, width in zip(row, widths, strict=True)) for row in rows)
     return ["  ".join(row).rstrip() for row in padded]
+
+
+def _stacked(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    width, lines = max(map(len, columns)), list[str]()
+    for row in rows:
+        lines.append(click.style(row[0].strip(), bold=True))
+        lines += [f"  {name:{width}}  {cell.strip()}" for name, cell in zip(columns[1:], row[1:], strict=True)]
+    return lines
 
 
 def _value(value: object) -> str:

@@ -305,13 +305,13 @@ def encode(
     quiet: bool,
     **options: Any,
 ) -> None:
-    """Turn text into ids, separated by spaces, one line per text.
+    """Turn a text into a line of ids; with --lines, each line of it.
 
     TOKENIZER is a file or folder that this package loads, or a name, such as gpt-4o or org/name. FILE is the text,
     also as .gz, .zst or .bz2. Without FILE, or with "-", text comes from standard input. The whole input is one text;
-    with --lines each line is one text, processed a batch at a time. npy and bin hold the ids of all texts joined; with
-    several texts, --offsets stores where each begins. An npy for standard output or a pipe is written only after the
-    last id is known.
+    with --lines each line is one text, processed a batch at a time. Ids are separated by spaces. npy and bin hold the
+    ids of all texts joined; with several texts, --offsets stores where each begins. An npy for standard output or a
+    pipe is written only after the last id is known.
 
     "subwords tokens" writes the token files of a corpus, and counts its tokens.
 

@@ -27,9 +27,9 @@ from subwords.support.arrow import (
     Sizes,
     arrow_arrays,
     check_valid,
-    child_of,
     copied,
     copied_spans,
+    only_child,
     sizes_of,
 )
 from subwords.support.errors import InputError
@@ -316,11 +316,11 @@ def _places(schema: ArrowSchema, array: ArrowArray, done: int, sizes: Sizes) -> 
 def _only_column(schema: ArrowSchema, array: ArrowArray, done: int, sizes: Sizes) -> Found:
     """Return the places of texts in a table of one column."""
     if not array.length:
-        return _places(child_of(schema), ArrowArray(), done, sizes)
+        return _places(only_child(schema), ArrowArray(), done, sizes)
     check_valid(array, int(array.offset), int(array.length), done)
-    held = ArrowArray.from_buffer_copy(child_of(array))
+    held = ArrowArray.from_buffer_copy(only_child(array))
     held.offset, held.length = held.offset + array.offset, array.length
-    return _places(child_of(schema), held, done, sizes)
+    return _places(only_child(schema), held, done, sizes)
 
 
 def _chosen(schema: ArrowSchema, array: ArrowArray, done: int, kind: bytes, sizes: Sizes) -> Found:

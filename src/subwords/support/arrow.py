@@ -157,7 +157,7 @@ def read_lists(column: Any) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
     parts, lengths, done, sizes = [np.zeros(0, np.int64)], [np.zeros(1, np.int64)], 0, sizes_of(column)
     with arrow_arrays(column) as (schema, arrays):
         kind = bytes(schema.format or b"")
-        inside = child_of(schema) if kind in LISTS else None
+        inside = only_child(schema) if kind in LISTS else None
         value = bytes(inside.format or b"") if inside is not None else b""
         if value not in NUMBERS:
             found = f"{'lists' if inside is not None else 'values'} of the type that Arrow writes {(value or kind)!r}"
@@ -169,7 +169,7 @@ def read_lists(column: Any) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
             check_valid(array, first, rows, done, "list")
             width: np.dtype[Any] = np.dtype(LISTS[kind])
             begins, row_sizes = copied_spans(array.buffers[1], first, rows, width, sizes)
-            held, number = child_of(array), np.dtype(NUMBERS[value])
+            held, number = only_child(array), np.dtype(NUMBERS[value])
             begin, size = int(held.offset + begins[0]), int(begins[-1] + row_sizes[-1] - begins[0])
             if size:
                 check_valid(held, begin, size, 0, "list value")
@@ -182,7 +182,7 @@ def read_lists(column: Any) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
     return ids.astype(np.uint32), np.cumsum(np.concatenate(lengths))
 
 
-def child_of(thing: Structure) -> Structure:
+def only_child(thing: Structure) -> Structure:
     """Return the only child of a schema or an array."""
     return type(thing).from_address(ctypes.c_void_p.from_address(thing.children).value or 0)
 

@@ -175,6 +175,13 @@ def is_light(value: object) -> bool:
     return type(value) in _LIGHT or (isinstance(value, str) and len(value) <= LARGE)
 
 
+def is_given(value: object) -> bool:
+    """Whether a value is what the caller gave, or a list of it: nothing in it is there twice."""
+    if type(value) is list:
+        return len({*map(id, value)}) == len(value) and all(isinstance(each, Weighed) for each in value)
+    return isinstance(value, Weighed)
+
+
 def light(value: Any) -> Any:
     """Return a value that is compared or hashed, weighed; what the caller gave shares no parts."""
     if not (type(value) in _LIGHT or (isinstance(value, str) and len(value) <= LARGE) or isinstance(value, Weighed)):

@@ -505,10 +505,13 @@ def _strftime_now(format: str) -> str:
     return owned_text.made(datetime.now().strftime(format), Owner(OUTSIDE, "strftime_now", False))
 
 
+_USUAL = (None, 2, 4)  # indents
+
+
 def _tojson(
     value: Any, ensure_ascii: bool = False, indent: Any = None, separators: Any = None, sort_keys: bool = False
 ) -> str:
-    elements = limits.weigh(value, indent, separators) // NODE + 1
+    elements = 0 if limits.is_given(value) and indent in _USUAL else limits.weigh(value, indent, separators) // NODE + 1
     encoder = json.JSONEncoder(ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
     width = limits.check_width(indent) if type(indent) is int else len(indent or "")
     if is_light(separators) and elements * elements * width <= MOST_TEXT:  # at most as deep as there are elements
@@ -562,7 +565,7 @@ _COMPARING = (
     "<=",
     "le",
 )
-_KEYS = frozenset({int, str, OwnedText})  # which are looked up as they are
+_KEYS, _LOOKED_UP = frozenset({int, str, OwnedText}), frozenset({Record, list, dict})  # without a call, where there is
 _WIDE = frozenset({"batch", "slice", "round", "center", "indent", "wordwrap"})  # by their numbers
 _REPEATING = frozenset({"indent", "wordwrap", "urlize"})  # put a text in for each line or word
 _ATTRIBUTE = {"selectattr": 1, "rejectattr": 1, "groupby": 1, "sum": 1, "unique": 2, "min": 2, "max": 2, "join": 2}
@@ -723,7 +726,13 @@ class Environment(ImmutableSandboxedEnvironment):
 
     def getitem(self, obj: Any, argument: Any) -> Any:
         """Return an entry or attribute."""
-        if type(argument) not in _KEYS:
+        if type(argument) in _KEYS:
+            if type(obj) in _LOOKED_UP:
+                try:
+                    return obj[argument]
+                except (LookupError, TypeError):
+                    pass  # an attribute, or undefined
+        else:
             limits.light(argument)
         return super().getitem(OwnedText(obj) if type(obj) is str else obj, argument)
 
@@ -733,7 +742,9 @@ class Environment(ImmutableSandboxedEnvironment):
 
     def call(self, context: Context, called: Any, /, *args: Any, **options: Any) -> Any:
         """Call what a template calls, with arguments that are weighed; a macro or loop only gives them names."""
-        if not isinstance(called, Macro | LoopContext) and (args or called is not _Namespace):
+        if type(called) is Macro:
+            return context.call(called, *args, **options)
+        if type(called) is not _Loop and (args or called is not _Namespace):
             own = getattr(called, "__self__", None)
             if options or not is_light(own) or (args and _heavy(args)):
                 own = None if isinstance(own, dict) else own  # which is looked up in, or goes through its entries

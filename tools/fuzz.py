@@ -58,6 +58,7 @@ from tools.fuzz_files import (  # noqa: E402
     tokens_seeds,
 )
 from tools.fuzz_inputs import SNIPPETS, change_json, change_model, change_text, changes_of, file_of, short, trained  # noqa: E402
+from tools.fuzz_programs import program_seeds, programs  # noqa: E402
 from tools.fuzz_texts import (  # noqa: E402
     JINJA,
     PATTERN,
@@ -139,6 +140,7 @@ TARGETS = {
         pattern_of, patterns, ("split.pattern", "split.fallback", "split.finders"), changes_of(PATTERN, 0), 120
     ),
     "templates": Target(template, templates, ("chat",), changes_of(JINJA, 0), 1500),
+    "programs": Target(programs, program_seeds, ("chat",), None, 16),
     "chat": Target(
         chat, chat_seeds, ("chat",), changes_of((*SNIPPETS, "[INST]", "<|im_start|>", "<|", "|>", "\0"), 2), 256
     ),

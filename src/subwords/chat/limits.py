@@ -172,20 +172,26 @@ def _parts(value: Any) -> Collection[Any]:
 
 def is_light(value: object) -> bool:
     """Whether an operation on a value takes no longer than a call of `weigh`."""
-    kind = type(value)
-    return kind in _LIGHT or (isinstance(value, str) and len(value) <= LARGE)
+    return type(value) in _LIGHT or (isinstance(value, str) and len(value) <= LARGE)
+
+
+def is_given(value: object) -> bool:
+    """Whether a value is what the caller gave, or a list of it: nothing in it is there twice."""
+    if type(value) is list:
+        return len({*map(id, value)}) == len(value) and all(isinstance(each, Weighed) for each in value)
+    return isinstance(value, Weighed)
 
 
 def light(value: Any) -> Any:
-    """Return a value that is compared or hashed, weighed."""
-    if not is_light(value):
+    """Return a value that is compared or hashed, weighed; what the caller gave shares no parts."""
+    if not (type(value) in _LIGHT or (isinstance(value, str) and len(value) <= LARGE) or isinstance(value, Weighed)):
         weigh(value)
     return value
 
 
 def within(value: Any) -> Any:
     """Return a value that is searched, weighed: a dict only looks up the hash."""
-    if not (is_light(value) or isinstance(value, dict)):
+    if not (isinstance(value, str) and len(value) <= LARGE) and not isinstance(value, dict):
         weigh(value)
     return value
 
@@ -197,15 +203,28 @@ def sliced(value: Any) -> Any:
     return value
 
 
-def counted(items: Iterable[Any]) -> Iterator[Any]:
-    """Yield the items of an iterator, weighed: of one that makes them as it goes, nothing else tells the size."""
-    room = MOST_TEXT
-    for item in items:
-        left = _left(item, room - NODE)
+def counted(items: Iterable[Any], *, deep: bool = True) -> Iterator[Any]:
+    """Yield the items of an iterator, weighed: of one that makes them as it goes, nothing else tells the size.
+
+    deep: what is in them too, for what goes through all of it; else only what is made with them.
+    """
+    room, number = MOST_TEXT, 0
+    for number, item in enumerate(items, 1):
+        if deep:
+            left = _left(item, room - NODE)
+        else:
+            left = room - (len(item) if isinstance(item, str) else NODE * (1 + len(_new(item))))
+            if left < 0:
+                limit(MOST_TEXT - left)
         spend(room - left)
-        look()  # whatever it took to make it
+        if not number & 63:
+            look()  # whatever it took to make them
         room = left
         yield item
+
+
+def _new(item: object) -> Collection[Any]:
+    return item if type(item) in (list, tuple, dict) else ()  # type: ignore[return-value]
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from subwords.chat.limits import (
     LARGE,
+    MOST_BITS,
     NODE,
     LimitError,
     Weighed,
@@ -652,7 +653,8 @@ def modulo(left: Any, right: Any) -> Any:
     """Return `left % right` of a template."""
     if isinstance(left, str):
         return (made(left, LOST) if type(left) is str else left) % right
-    weigh(left, right)
+    if not (type(left) is int is type(right)) or left >> MOST_BITS or right >> MOST_BITS:
+        weigh(left, right)
     return left % right
 
 
@@ -664,4 +666,4 @@ def quotient(left: Any, right: Any) -> Any:
 
 def minus(left: Any, right: Any) -> Any:
     """Return `left - right` of a template: of sets too, as the keys and items of dicts are."""
-    return light(left) - light(right)
+    return left - right if type(left) is int is type(right) else light(left) - light(right)

@@ -437,7 +437,12 @@ class _Loop(LoopContext):
     """What `loop` is; after a `_Rest`, as if the loop had run from its beginning."""
 
     def __init__(self, iterable: Any, *options: Any) -> None:
-        super().__init__(limits.counted(iterable) if isinstance(iterable, Iterator) else iterable, *options)
+        items = (
+            iterable
+            if type(iterable) is list or not isinstance(iterable, Iterator)
+            else limits.counted(iterable, deep=False)
+        )
+        super().__init__(items, *options)
         if type(iterable) is _Rest:
             self.index0, self._current = iterable.start - 1, iterable.items[iterable.start - 1]
 
@@ -511,15 +516,17 @@ def _strftime_now(format: str) -> str:
     return owned_text.made(datetime.now().strftime(format), Owner(OUTSIDE, "strftime_now", False))
 
 
+_USUAL = (None, 2, 4)  # indents
+
+
 def _tojson(
     value: Any, ensure_ascii: bool = False, indent: Any = None, separators: Any = None, sort_keys: bool = False
 ) -> str:
-    limits.weigh(value, indent, separators)
+    elements = 0 if limits.is_given(value) and indent in _USUAL else limits.weigh(value, indent, separators) // NODE + 1
     encoder = json.JSONEncoder(ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
-    if indent is None and is_light(separators):
+    width = limits.check_width(indent) if type(indent) is int else len(indent or "")
+    if is_light(separators) and elements * elements * width <= MOST_TEXT:  # at most as deep as there are elements
         return owned_text.owned(encoder.encode(value), value)
-    if type(indent) is int:
-        limits.check_width(indent)
     return owned_text.owned("".join(limits.counted(encoder.iterencode(value))), value)
 
 
@@ -532,10 +539,10 @@ _OWNED = frozenset(  # filters whose text has the only owner among their argumen
         *("striptags", "urlize", "pprint", "filesizeformat"),
     )
 )
+_CONSTANT = frozenset({"default", "d", "length", "count", "first", "last"})  # filters that take no time
 _QUICK = frozenset(  # filters and tests that look at no element, or at one at a time when it is asked for
     (
-        *("default", "d", "first", "last", "length", "count", "items", "list", "reverse", "batch", "slice"),
-        *("map", "select", "selectattr", "reject", "rejectattr"),
+        *("items", "list", "reverse", "batch", "slice", "map", "select", "selectattr", "reject", "rejectattr"),
         *(
             "defined",
             "undefined",
@@ -552,6 +559,24 @@ _QUICK = frozenset(  # filters and tests that look at no element, or at one at a
         *("sequence", "iterable", "callable", "sameas", "escaped"),
     )
 )
+_COMPARING = (
+    "==",
+    "eq",
+    "equalto",
+    "!=",
+    "ne",
+    ">",
+    "gt",
+    "greaterthan",
+    ">=",
+    "ge",
+    "<",
+    "lt",
+    "lessthan",
+    "<=",
+    "le",
+)
+_KEYS, _LOOKED_UP = frozenset({int, str, OwnedText}), frozenset({Record, list, dict})  # without a call, where there is
 _WIDE = frozenset({"batch", "slice", "round", "center", "indent", "wordwrap"})  # by their numbers
 _REPEATING = frozenset({"indent", "wordwrap", "urlize"})  # put a text in for each line or word
 _ATTRIBUTE = {"selectattr": 1, "rejectattr": 1, "groupby": 1, "sum": 1, "unique": 2, "min": 2, "max": 2, "join": 2}
@@ -564,7 +589,8 @@ def _ready(name: str, args: Sequence[Any], options: Mapping[str, Any]) -> list[A
 
     Iterators are weighed as they are read.
     """
-    found = [limits.counted(value) if isinstance(value, Iterator) else value for value in args]
+    deep = name not in _QUICK
+    found = [limits.counted(value, deep=deep) if isinstance(value, Iterator) else value for value in args]
     text, *others = args
     attribute = options.get("attribute", args[_ATTRIBUTE[name]] if len(args) > _ATTRIBUTE.get(name, 99) else None)
     if isinstance(attribute, str) and len(attribute) > LARGE:
@@ -574,7 +600,7 @@ def _ready(name: str, args: Sequence[Any], options: Mapping[str, Any]) -> list[A
         for value in others:
             if type(value) is int:
                 limits.check_width(value)
-    if name in _QUICK:
+    if not deep:
         limits.sliced(text)
         return found
     weight = limits.weigh(*args, *options.values())
@@ -589,14 +615,32 @@ def _ready(name: str, args: Sequence[Any], options: Mapping[str, Any]) -> list[A
     return found
 
 
+def _heavy(args: Iterable[Any]) -> bool:
+    return not all(map(is_light, args))
+
+
+def _compared(plain: Any) -> Callable[[Any, Any], Any]:
+    """Return a test that compares two values: no more of one is reached than the other has."""
+
+    @wraps(plain)
+    def compared(value: Any, other: Any) -> Any:
+        if not (is_light(other) or is_light(value)):
+            limits.weigh(value, other)
+        return plain(value, other)
+
+    return compared
+
+
 def _bounded(name: str, plain: Any) -> Callable[..., Any]:
     """Return a filter or test that is given what is weighed, and whose text has an owner."""
     skipped = int(hasattr(plain, "jinja_pass_arg"))
-    always = name in _WIDE or name in _REPEATING
+    always, quick = name in _WIDE or name in _REPEATING, name in _QUICK and name not in (*_WIDE, *_ATTRIBUTE)
 
     @wraps(plain)
     def filtered(*args: Any, **options: Any) -> Any:
-        if always or options or not all(map(is_light, args[skipped:])):
+        if quick and type(args[skipped]) is list and not options:
+            limits.spend(len(args[skipped]))
+        elif always or options or not is_light(args[skipped]) or (args[skipped + 1 :] and _heavy(args[skipped + 1 :])):
             args = (*args[:skipped], *_ready(name, args[skipped:], options))
         found = plain(*args, **options)
         if type(found) is int:
@@ -658,11 +702,12 @@ class Environment(ImmutableSandboxedEnvironment):
 
     def __init__(self) -> None:
         super().__init__(trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, loopcontrols])
-        plain: dict[str, Callable[..., Any]] = {**DEFAULT_FILTERS, "join": _join, "sum": _sum, "replace": _replace}
-        self.filters |= {name: _bounded(name, each) for name, each in plain.items()}
+        plain: dict[str, Any] = {**DEFAULT_FILTERS, "join": _join, "sum": _sum, "replace": _replace}
+        self.filters |= {name: _bounded(name, each) for name, each in plain.items() if name not in _CONSTANT}
         self.filters |= {"tojson": _tojson, "format": _format, "safe": owned_text.mark_safe}
         self.filters["string"] = lambda value: value if isinstance(value, str) else OwnedText(printed(value))
         self.tests |= {name: _bounded(name, each) for name, each in DEFAULT_TESTS.items() if name not in _QUICK}
+        self.tests |= {name: _compared(DEFAULT_TESTS[name]) for name in _COMPARING}
         del self.globals["lipsum"]
         self.globals |= {"raise_exception": _raise_exception, "strftime_now": _strftime_now}
         self.globals |= {"dict": _Dict(), "namespace": _Namespace}
@@ -695,8 +740,12 @@ class Environment(ImmutableSandboxedEnvironment):
 
     def getitem(self, obj: Any, argument: Any) -> Any:
         """Return an entry or attribute."""
-        if not is_light(argument):
-            limits.weigh(argument)
+        if type(argument) not in _KEYS:
+            limits.light(argument)
+        elif type(obj) in _LOOKED_UP:
+            with suppress(LookupError, TypeError):  # an attribute, or undefined
+                found = obj[argument]
+                return found if type(argument) is not OwnedText else owned_text.looked_up(found, argument)
         found = super().getitem(OwnedText(obj) if type(obj) is str else obj, argument)
         return found if type(argument) is not OwnedText else owned_text.looked_up(found, argument)
 
@@ -706,9 +755,11 @@ class Environment(ImmutableSandboxedEnvironment):
 
     def call(self, context: Context, called: Any, /, *args: Any, **options: Any) -> Any:
         """Call what a template calls, with arguments that are weighed; a macro or loop only gives them names."""
-        if not isinstance(called, Macro | LoopContext) and (args or called is not _Namespace):
+        if type(called) is Macro:
+            return context.call(called, *args, **options)
+        if type(called) is not _Loop and (args or called is not _Namespace):
             own = getattr(called, "__self__", None)
-            if options or not is_light(own) or not all(map(is_light, args)):
+            if options or not is_light(own) or (args and _heavy(args)):
                 own = None if isinstance(own, dict) else own  # which is looked up in, or goes through its entries
                 args = (*_ready(called.__name__ if own else "", (own, *args), options)[1:],)
         found = super().call(context, called, *args, **options)

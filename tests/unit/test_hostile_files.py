@@ -280,3 +280,42 @@ def test_a_pattern_that_explodes_is_refused_or_ends(pattern: str) -> None:
     with contextlib.suppress(SubwordsError):
         read(pre_tokenizer=split).encode("a" * 2000)
     assert time.perf_counter() - started < 20
+
+
+CTC = {"type": "CTC", "pad_token": "<unk>", "word_delimiter_token": "|", "cleanup": False}
+
+
+def doubled(pattern: str, times: int) -> list[dict[str, object]]:
+    return [{"type": "Replace", "pattern": {"String": pattern}, "content": 2 * pattern}] * times
+
+
+@pytest.mark.parametrize("times", [22, 26, 40])
+@pytest.mark.parametrize("first", [[], [{"type": "Fuse"}], [CTC]])
+def test_a_decoder_whose_texts_would_fill_the_memory_is_refused(first: list[dict[str, object]], times: int) -> None:
+    """Steps that each double a token; where they are applied to the vocabulary, to a whole text, or id by id."""
+    tok = read(decoder={"type": "Sequence", "decoders": [*first, *doubled("a", times)]})
+    started = time.process_time()
+    for call in (tok.decode, tok.decode_bytes, tok.decode_with_spans):
+        with pytest.raises(SubwordsError, match="text too long after the decoder"):
+            call(tok.encode("a") * 300)
+    assert time.process_time() - started < 10
+
+
+@pytest.mark.parametrize("pattern", ["a", "ab"])
+@pytest.mark.parametrize("times", [22, 40, 100])
+def test_a_normalizer_whose_texts_would_fill_the_memory_is_refused(pattern: str, times: int) -> None:
+    tok = read(normalizer={"type": "Sequence", "normalizers": doubled(pattern, times)})
+    started = time.process_time()
+    for call in (tok.encode, tok, lambda text: tok.encode_batch([text] * 3)):
+        with pytest.raises(SubwordsError, match="text too long after the normalizer"):
+            call("abab")
+    assert time.process_time() - started < 20
+
+
+def test_a_long_added_token_is_found_in_linear_time() -> None:
+    long = "x" * 1_000_000
+    started = time.process_time()
+    tok = read(added_tokens=[{"id": 4, "content": long, **ADDED, "special": False}])
+    assert tok.encode(f"ab{long}ab") == [*tok.encode("ab"), 4, *tok.encode("ab")]
+    assert tok.encode(f"ab{long[1:]}ab") == tok.encode("ab" + "x" * 999_999 + "ab")
+    assert time.process_time() - started < 5

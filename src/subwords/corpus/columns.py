@@ -43,9 +43,12 @@ def column_texts(array: Any, place: Place, reading: Reading, tally: Tally) -> tu
         return memoryview(b""), np.zeros(0, np.int64)
     wide = array.type in (arrow.large_string(), arrow.large_binary())
     _, offsets, data = array.buffers()
-    found = np.frombuffer(offsets, np.int64 if wide else np.int32)[array.offset : array.offset + len(array) + 1]
-    text = memoryview(data or b"")[int(found[0]) : int(found[-1])]
-    ends = found[1:].astype(np.int64) - int(found[0])
+    # A copy, checked again: another process may write into a mapped file.
+    given: NDArray[Any] = np.frombuffer(offsets, np.int64 if wide else np.int32)
+    found = given[array.offset : array.offset + len(array) + 1].astype(np.int64)
+    if not 0 <= found[0] <= found[-1] <= (data.size if data else 0) or (found[1:] < found[:-1]).any():
+        raise CorpusError(f"{place(0)}: damaged Arrow column from here on: a text ends before it begins, or outside")
+    text, ends = memoryview(data or b"")[int(found[0]) : int(found[-1])], found[1:] - found[0]
     if _is_valid(text, ends):
         return text, ends
     return _valid_texts(text, ends, place, reading, tally)

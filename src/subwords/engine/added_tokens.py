@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache, cached_property
 from typing import overload
@@ -29,6 +29,11 @@ LONGEST_REGEX = 1 << 16  # characters: Python's `re` takes 2 us and 170 bytes fo
 # touch larger arrays, which get huge pages, took as long as the search.
 USUAL, FEW_HITS = 16, 1 << 15
 MOST_SHORTEST = 4  # strings that are searched for one by one: 0.05 us each in a line, the regex of Phi-2's tokens 5 us
+
+
+def fit_regex(strings: Collection[str]) -> bool:
+    """Whether strings are so few and short that a regex finds them."""
+    return len(strings) <= MOST_IN_REGEX and sum(map(len, strings)) <= LONGEST_REGEX
 
 
 def shortest_within(strings: Sequence[str]) -> list[str]:
@@ -375,7 +380,7 @@ class Pass:
 
     def __init__(self, tokens: dict[str, AddedToken]) -> None:
         self._tokens = tokens
-        kind = StringSearch if len(tokens) <= MOST_IN_REGEX and sum(map(len, tokens)) <= LONGEST_REGEX else TrieFinder
+        kind = StringSearch if fit_regex(tokens) else TrieFinder
         self._finder = kind([*tokens]) if tokens else None
         self._shortest = shortest_within([*tokens])
         self._ids = {text: token.id for text, token in tokens.items()}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.engine.added_tokens import MOST_IN_REGEX, AddedTokens, StringSearch, alternation, shortest_within
+from subwords.engine.added_tokens import AddedTokens, StringSearch, alternation, fit_regex, shortest_within
 from subwords.engine.encoder import THREAD_TEXT, Encoder
 from subwords.engine.fast_path import NOTHING_AROUND, Around, FastPath, FastPaths, between, changed_first
 from subwords.kernels import layout
@@ -166,7 +166,7 @@ class Engine:
         strings = [*finder.literal.tokens, *finder.normalized.tokens, *(self.plain.symbols if self.plain else ())]
         if (shortest := shortest_within(strings)) or not strings:
             return encoder, shortest, ""
-        return (encoder, [], alternation(strings)) if len(strings) <= MOST_IN_REGEX else None
+        return (encoder, [], alternation(strings)) if fit_regex(strings) else None
 
     @cached_property
     def fast_paths(self) -> FastPaths:
@@ -190,7 +190,7 @@ class Engine:
                 pieces = changed_first(normalizer.normalize, pieces)
             pieces = between(finder.literal, pieces)
         strings = [*finder.literal.tokens, *finder.normalized.tokens, *symbols]
-        whole = not changed and len(strings) <= MOST_IN_REGEX
+        whole = not changed and fit_regex(strings)
         return FastPath(slot if whole else None, strings, around, pieces)
 
     def _encode_whole(self, text: str | bytes, threads: int | None) -> NDArray[np.uint32]:
@@ -526,7 +526,7 @@ def plain_spaces(model: Model, steps: Steps, rule: Rule) -> PlainSpaces | None:
     if made is None:
         return None
     symbols = [model.vocab[index].decode() for index in sorted(model.user_ids)]
-    known = len(symbols) <= MOST_IN_REGEX and finer[:1] == parting(symbols)
+    known = fit_regex(symbols) and finer[:1] == parting(symbols)
     return PlainSpaces(segmenter_of(made), tuple(map(_with_spaces, finer)), prefix, symbols if known else [])
 
 

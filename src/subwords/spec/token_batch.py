@@ -21,7 +21,7 @@ SHARED = 4  # ids for each entry of the table of ints, at least, that the table 
 MOST_IDS = 1 << 22  # a larger table is not made
 AT_ONCE = 1 << 17  # texts in one call: other threads run between calls, and garbage is collected
 MOST_AS_LIST = 1 << 9  # ids of an array to decode: with more, a list of them costs more than two calls of kernels
-_NO_IDS = (str, bytes, bytearray, memoryview, Mapping, AbstractSet)
+NO_IDS = (str, bytes, bytearray, memoryview, Mapping, AbstractSet)
 
 
 def as_ids(ids: Iterable[int] | NDArray[np.integer[Any]]) -> NDArray[np.int64]:
@@ -50,9 +50,9 @@ def as_ids(ids: Iterable[int] | NDArray[np.integer[Any]]) -> NDArray[np.int64]:
 
 
 def _items(ids: Iterable[int]) -> list[int]:
-    if isinstance(ids, _NO_IDS):
+    if isinstance(ids, NO_IDS):
         raise InputError(f"expected a list or an array of ids, not {type(ids).__name__}")
-    return as_list(ids, "ids")
+    return as_list(ids.tolist() if isinstance(ids, np.ndarray) else ids, "ids")
 
 
 _KINDS = {"U": "text", "S": "bytes", "b": "bool", "O": "other objects"}

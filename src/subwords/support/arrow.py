@@ -122,9 +122,8 @@ def sizes_of(column: Any, *, numbered: bool = False) -> Sizes:
     arrays = column.chunks if kind.__name__ == "ChunkedArray" else [column]
     if numbered:
         arrays = [*arrays, *(array.dictionary for array in arrays)]
-    return {
-        each.address: each.size for array in arrays for each in getattr(array, "buffers", list)() if each is not None
-    }
+    buffers = (each for array in arrays for each in getattr(array, "buffers", list)() if each is not None)
+    return {each.address: each.size for each in buffers}
 
 
 def copied(at: int | None, first: int, count: int, width: np.dtype[Any], sizes: Sizes) -> NDArray[np.int64]:

@@ -54,16 +54,20 @@ def as_index(index: object, what: str) -> int:
     raise InputError(f"expected {what}, not {type(index).__name__} {index!r:.60}")
 
 
-MOST_GROWN = 1 << 24
+MOST_GROWN = 1 << 20
 
 
 def check_growth(what: str, before: int, after: int) -> None:
     """Raise InputError if a normalizer or a decoder makes a text far longer than any real one does (11 times)."""
     if after > 64 * before + MOST_GROWN:
-        raise InputError(
-            f"text too long after the {what}: {before:,} characters or bytes become {after:,}, more than 64 times as "
-            f"many and {MOST_GROWN:,}; leave out steps that make text longer"
-        )
+        raise too_long(what, after)
+
+
+def too_long(what: str, size: int) -> InputError:
+    """Return the error for a text that a normalizer or a decoder makes too long."""
+    return InputError(
+        f"text too long after the {what}: {size:,} bytes or characters; leave out steps that lengthen text"
+    )
 
 
 def check_number(name: str, value: object, least: float, most: float = LARGEST) -> float:

@@ -73,7 +73,8 @@ def owned(array: NDArray[Any]) -> NDArray[Any]:
     try:
         view.flags.writeable = True
     except ValueError:
-        return view
+        if view.flags.c_contiguous:  # as kernels take it for granted
+            return view
     return np.frombuffer(array.tobytes(), array.dtype)
 
 

@@ -25,7 +25,7 @@ from subwords.spec.decoder import (
 )
 from subwords.spec.token_batch import as_ids
 from subwords.spec.vocab import CHARACTERS, Vocab, tokens_from_text
-from subwords.support.checks import check_growth
+from subwords.support.checks import check_growth, too_long
 from subwords.support.errors import InputError
 
 # Steps that change each token alone, given whether it is the first or the last; a `Replace` only of a string.
@@ -188,7 +188,7 @@ Place: TypeAlias = tuple[int, int]  # the positions of ids: the first, and the l
 Match: TypeAlias = tuple[int, int, bool]  # start and end of a part of a text, and whether it is a match
 
 _REPLACEMENT = "\ufffd"
-MOST_OF_ID = 1 << 10  # characters of an id in a text that replacements make longer; see `check_growth`
+MOST_OF_ID = 1 << 12  # characters of an id in a text that a replacement makes longer
 _STRAY = range(0xDC80, 0xDD00)  # what surrogateescape writes for a byte
 
 
@@ -255,8 +255,8 @@ def replaced(traced: Traced | Token, matches: Iterable[Match], content: str, pla
     parts, grown, ids = [], 0, places[-1][1] - places[0][0] if places else 1
     for start, stop, matching in matches:
         grown += len(content) if matching else stop - start
-        if grown > len(text):
-            check_growth("decoder", MOST_OF_ID * ids, grown)
+        if grown > max(len(text), MOST_OF_ID * ids):
+            raise too_long("decoder", grown)
         if not matching:
             parts.append(Traced(text[start:stop], places[start:stop]))
             continue

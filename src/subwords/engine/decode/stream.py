@@ -26,7 +26,7 @@ from subwords.engine.decode.decoding import (
 )
 from subwords.engine.decode.stages import AT_REST, IdSource, TokenSource
 from subwords.spec.decoder import ByteDecoder, ByteFallback, Decoder
-from subwords.spec.token_batch import MOST_AS_LIST, TokenBatch, as_ids
+from subwords.spec.token_batch import MOST_AS_LIST, NO_IDS, TokenBatch, as_ids
 from subwords.spec.vocab import Vocab
 from subwords.support.checks import as_index, as_list, check_flag, check_integer, check_token, is_column
 from subwords.support.errors import InputError
@@ -394,7 +394,7 @@ class DecodeStream:
         >>> list(tok.stream().feed(tok.encode("ab ab")))
         ['ab', ' ab']
         """
-        if not isinstance(ids, Iterable) or isinstance(ids, str | bytes | bytearray | AbstractSet | Mapping):
+        if not isinstance(ids, Iterable) or isinstance(ids, NO_IDS):
             raise InputError(f"expected ids one by one, not {type(ids).__name__}")
         for index in ids:
             if text := self.step(index):

@@ -268,7 +268,17 @@ def some_text(rng: random.Random) -> str:
 KINDS = ("token", "word", "sentence", "line", "paragraph", "markdown")
 LINES = (
     *("# One\n", "## Two three\n", "#no\n", "Under\n===\n", "---\n", "\n", "\n\n", " \t\n", "low lower words.\n"),
-    *("It goes on. And on\n", "newer\r\n", "- item one\n", "* two\n", "2) three\n", "~~~\n", "```\n", "```py\n", "````\n"),
+    *(
+        "It goes on. And on\n",
+        "newer\r\n",
+        "- item one\n",
+        "* two\n",
+        "2) three\n",
+        "~~~\n",
+        "```\n",
+        "```py\n",
+        "````\n",
+    ),
     *("x = `a`\n", "``` a `b`\n", "| a | b |\n", "|---|:-:|\n", "| 1 | 2 |\n", "a | b\n", "-|-\n", "last"),
 )
 
@@ -301,7 +311,9 @@ def check(tok: Tokenizer, rng: random.Random, times: int) -> None:
         else:
             found = tok.chunks(text, size, **options)
             assert found.spans.tolist() == [[*each] for each in expected], (text, size, options)
-            assert found.counts.tolist() == [len(tok.encode(part, special=special, template=template)) for part in found]
+            assert found.counts.tolist() == [
+                len(tok.encode(part, special=special, template=template)) for part in found
+            ]
             assert not len(found) or found.counts.max() <= size
             assert overlap or "".join(found) == text
         places = [0, *places_of(text, "token", graphemes)]

@@ -472,6 +472,11 @@ class Chunker:
         low, high, step = 0, end - first + 1, max(8, int(most * self._ratio))
         if end - first <= FEW:
             return next((at for at in range(first, end) if fits(end - at)), end)
+        if self._ends is not None:  # first where the ids of the whole text have as many
+            known = self._before(end) - most
+            low, step = end - min(max(first, self._ends[known - 1] if known > 0 else 0), end - 1), 4
+            while low and not fits(low):
+                high, low, step = low, max(0, low - step), 2 * step
         while low + 1 < high:
             at = min(low + step, end - first) if high == end - first + 1 else (low + high) // 2
             if fits(at):

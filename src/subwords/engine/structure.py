@@ -56,9 +56,16 @@ class _Reader:
 
     def read(self, at: int, line: str) -> None:
         """Read the line that begins at a place."""
+        in_fence = self._kept not in ("", "table")
+        if in_fence and not self._indents and self._kept[0] not in line:
+            return
+        if self._was == "text" and not self._kept and line[0].isalpha() and "|" not in line:  # most lines
+            self._line = line
+            return
         content = line.strip(" \t\r\n")
-        indent = len(line) - len(line.lstrip(" \t")) + 3 * line[: len(line) - len(line.lstrip(" \t"))].count("\t")
-        if self._kept not in ("", "table"):
+        lead = line[: len(line) - len(line.lstrip(" \t"))]
+        indent = len(lead) + 3 * lead.count("\t")
+        if in_fence:
             self._in_fence(at, line, content, indent)
             return
         if not content:

@@ -278,7 +278,7 @@ class FormStage(Stage):
         return StageCall(form_texts, self._form, Items(*np.empty((2, ROOM), np.int64)))
 
     def cuts(self) -> Cuts:
-        """Allow cuts before a character that nothing before it changes; if the form composes, one that never changes."""
+        """Allow cuts before what nothing before it changes; if the form composes, before what never changes."""
         kinds = self._kinds
         return Cuts.of(kinds == layout.STARTS if self._composes else kinds & layout.STARTS != 0)
 
@@ -428,7 +428,9 @@ class LiteralStage(Stage):
             return np.isin(np.arange(layout.INVALID + 1), [ord(char) for char in chars])
 
         pattern = self._pattern
-        return MatchPlaces(*map(members, (pattern[0], pattern[-1], pattern[1:], pattern[:-1])), False)
+        return MatchPlaces(
+            members(pattern[0]), members(pattern[-1]), members(pattern[1:]), members(pattern[:-1]), False
+        )
 
 
 def padded(data: bytes) -> Bytes:
@@ -588,7 +590,8 @@ class RunStage(Stage):
 
     def before(self, after: Cuts) -> Cuts:
         """Return what the characters and the content need and give."""
-        return MatchPlaces(*[self._members] * 4, False).replaced(self._content, after)
+        held = self._members
+        return MatchPlaces(held, held, held, held, False).replaced(self._content, after)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ def test_warmup_leaves_no_kernel_to_compile() -> None:
         (
             {"algorithm": "word"},
             InputError,
-            "one of bpe, wordpiece, unigram, wordlevel, mingram, not 'word'",
+            "unknown algorithm='word': expected one of bpe, wordpiece, unigram, wordlevel, mingram",
         ),
         ({"user_defined": ["x"]}, InputError, r"`user_defined` is for unigram, not for bpe"),
         ({"special_tokens": "<s>"}, InputError, r"to be a list of str, not the str '<s>'"),

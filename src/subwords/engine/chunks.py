@@ -12,7 +12,7 @@ import regex
 from numpy.typing import NDArray
 
 from subwords.engine.growing import FRESH, LOOK, Before, Grower
-from subwords.engine.structure import Structure, markdown, paragraphs, unwrapped
+from subwords.engine.structure import Structure, markdown_structure, paragraph_structure, unwrapped
 from subwords.spec.template import Slot, Template
 from subwords.support.checks import check_choice, check_flag, check_integer, encode_text
 from subwords.support.errors import InputError
@@ -67,7 +67,7 @@ class EndPlaces:
         self._run = (0, 0)  # characters that a sentence may have at its end
         self.structure: Structure | None = None
         if at in ("paragraph", "markdown"):
-            self.structure = markdown(text) if at == "markdown" else paragraphs(text)
+            self.structure = markdown_structure(text) if at == "markdown" else paragraph_structure(text)
         self._lines = unwrapped(text, self.structure) if hard_wraps else text  # what lines and sentences are read in
 
     def last(self, kind: str, start: int, stop: int) -> int:

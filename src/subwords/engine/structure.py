@@ -7,9 +7,9 @@ from bisect import bisect_left, bisect_right
 from typing import NamedTuple
 
 # A single newline inside a paragraph, with spaces before it.
-WRAP = re.compile(r"(?<=\S)[ \t]*\r?\n(?=[ \t]*\S)")
+_WRAP = re.compile(r"(?<=\S)[ \t]*\r?\n(?=[ \t]*\S)")
 _GAP = re.compile(r"\n(?:[ \t\r]*\n)+")
-_LINE = re.compile(r"[^\n]*\n?")
+_ONE_LINE = re.compile(r"[^\n]*\n?")
 
 _FENCE = re.compile(r"(`{3,}(?=[^`\n]*$)|~{3,})")
 _HEADING = re.compile(r"#{1,6}(?=[ \t\r\n]|$)")
@@ -36,12 +36,12 @@ class Structure(NamedTuple):
         return self.whole[at] if at >= 0 and self.whole[at][1] > place else None
 
 
-def paragraphs(text: str) -> Structure:
+def paragraph_structure(text: str) -> Structure:
     """Return the places after blank lines."""
     return Structure({"paragraph": [match.end() for match in _GAP.finditer(text)]}, [])
 
 
-class _Reader:
+class _MarkdownReader:
     """Reads Markdown line by line, as far as CommonMark's blocks and GitHub's tables decide where parts end."""
 
     def __init__(self) -> None:
@@ -156,7 +156,7 @@ class _Reader:
 def unwrapped(text: str, structure: Structure | None) -> str:
     """Return the text with spaces for single newlines inside paragraphs: not beside what `structure` has."""
     if structure is None or "heading" not in structure.places:
-        return WRAP.sub(lambda match: " " * len(match[0]), text)
+        return _WRAP.sub(lambda match: " " * len(match[0]), text)
     begins = {place for places in structure.places.values() for place in places}
 
     def flat(match: re.Match[str]) -> str:
@@ -164,13 +164,13 @@ def unwrapped(text: str, structure: Structure | None) -> str:
         stays = match.end() in begins or structure.over(match.end()) or _HEADING.match(line) or _UNDERLINE.match(line)
         return match[0] if stays else " " * len(match[0])
 
-    return WRAP.sub(flat, text)
+    return _WRAP.sub(flat, text)
 
 
-def markdown(text: str) -> Structure:
+def markdown_structure(text: str) -> Structure:
     """Return the places of Markdown: before headings, between blocks and before items of lists."""
-    reader = _Reader()
-    for match in _LINE.finditer(text):
+    reader = _MarkdownReader()
+    for match in _ONE_LINE.finditer(text):
         if match[0]:
             reader.read(match.start(), match[0])
     return reader.finish(len(text))

@@ -279,7 +279,7 @@ def solid_part(p, white, i, stop):
 
 
 @kernel
-def end_texts(text: U8s, bounds: I64s, at_ends: TextEnds, out: Normalized, progress: I64s) -> Int:
+def trim_texts(text: U8s, bounds: I64s, at_ends: TextEnds, out: Normalized, progress: I64s) -> Int:
     """Remove whitespace at the ends of text[bounds[t] : bounds[t + 1]], then put the prefix before it.
 
     Returns DONE, or NEED_OUT before a text. The prefix has the source of the first character, or -1.

@@ -173,9 +173,19 @@ def test_many_random_normalizers_and_splitters(part: int) -> None:
 # Replacements that reach over two characters, and look beyond them.
 REACHING: list[Step] = [
     *(Replace("  ", " "), Replace("e\u0301", "x"), Replace("x é", "ab"), Replace("▁▁", ""), Replace("xé", "y")),
-    *(Replace(" {2,}", " ", True), Replace(" {2,}", "▁", True), Replace(" +", "", True), Replace("[ ▁]{2}", "x ", True)),
+    *(
+        Replace(" {2,}", " ", True),
+        Replace(" {2,}", "▁", True),
+        Replace(" +", "", True),
+        Replace("[ ▁]{2}", "x ", True),
+    ),
     *(Replace("ab?|aab", "b", True), Replace(r"\n(?!\n)", " ", True), Replace("(?>a|ab)c*b", "-", True)),
-    *(Replace(r"\s+$", "", True), Replace(r"\b[xy]", "ab ", True), Replace("(?:x|xy)(?=e| )", "  ", True), Strip(False)),
+    *(
+        Replace(r"\s+$", "", True),
+        Replace(r"\b[xy]", "ab ", True),
+        Replace("(?:x|xy)(?=e| )", "  ", True),
+        Strip(False),
+    ),
 ]
 
 

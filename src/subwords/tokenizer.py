@@ -663,14 +663,18 @@ class Tokenizer(metaclass=WithHints):
         overlap: int = 0,
         at: Kind = "token",
         special: SpecialPolicy = TEXT,
+        template: bool = False,
         graphemes: bool = False,
+        hard_wraps: bool = False,
     ) -> Chunks:
         """Return a text in parts of at most `size` ids, each encoded alone; without overlap they join to the text.
 
         overlap: ids that a part shares with the next one, at most. at: where parts end: "token", as far as possible;
-        "word" or "sentence", by Unicode's rules, or "line"; each part is the longest (ALGORITHMS.md, D9), and ends at a
-        finer place if one word, sentence or line is too long. special: as in `encode`. graphemes: True does not cut
-        combined characters. Raises InputError if a character has more than `size` ids.
+        "word" or "sentence", by Unicode's rules, "line", "paragraph", after blank lines, or "markdown", by sections,
+        then blocks; each part is the longest (ALGORITHMS.md, D9), and ends at a finer place if one word, sentence, line
+        or block is too long. special: as in `encode`. template: True counts the ids of the template, too. graphemes:
+        True does not cut combined characters. hard_wraps: True reads a single newline inside a paragraph as a space.
+        Raises InputError if a character has more than `size` ids, and if the template leaves no room.
 
         >>> import subwords
         >>> parts = subwords.load("demo").chunks("Rays of light. They are refracted.", 6, at="sentence")
@@ -680,18 +684,37 @@ class Tokenizer(metaclass=WithHints):
         from subwords.engine.chunks import chunks
 
         def count(parts: list[str]) -> NDArray[np.int64]:
-            return self.count_tokens(parts, special=special)
+            return self.count_tokens(parts, special=special, template=template)
 
         return chunks(
-            self._growers[special], exact(text), size, overlap=overlap, at=at, graphemes=graphemes, count=count
+            self._growers[special],
+            exact(text),
+            size,
+            self._counted_template(template),
+            overlap=overlap,
+            at=at,
+            graphemes=graphemes,
+            hard_wraps=hard_wraps,
+            count=count,
         )
 
+    def _counted_template(self, template: bool) -> Template | None:
+        check_flag("template", template)
+        return self.template if template else None
+
     def truncate(
-        self, text: str, size: int, *, side: Side = "right", special: SpecialPolicy = TEXT, graphemes: bool = False
+        self,
+        text: str,
+        size: int,
+        *,
+        side: Side = "right",
+        special: SpecialPolicy = TEXT,
+        template: bool = False,
+        graphemes: bool = False,
     ) -> str:
         """Return the longest beginning of a text that has at most `size` ids; see D10. side="left": the longest end.
 
-        side: what is cut off. special, graphemes: as in `chunks`.
+        side: what is cut off. special, template, graphemes: as in `chunks`.
 
         >>> import subwords
         >>> subwords.load("demo").truncate("Rays of light are refracted", 3)
@@ -699,7 +722,7 @@ class Tokenizer(metaclass=WithHints):
         """
         from subwords.engine.chunks import truncated
 
-        return truncated(self._growers[special], exact(text), size, side, graphemes)
+        return truncated(self._growers[special], exact(text), size, self._counted_template(template), side, graphemes)
 
     # ------------------------------------------------------------------ which ids a text may have
 

@@ -6,6 +6,7 @@ import random
 import threading
 import time
 from collections.abc import Callable
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -61,11 +62,16 @@ FILES = (
 # ------------------------------------------------------------------ twins, word by word from the definitions
 
 
-def sentence_ends(text: str) -> list[int]:
-    """Unicode Standard Annex #29, the rules SB3 to SB998 one by one, at each place."""
+@lru_cache
+def sentence_kind(char: str) -> str:
     names = ("CR", "LF", "Sep", "Extend", "Format", "Sp", "Lower", "Upper", "OLetter", "Numeric", "ATerm", "STerm")
     names += ("SContinue", "Close")
-    kinds = [next((name for name in names if regex.match(rf"\p{{SB={name}}}", char)), "Other") for char in text]
+    return next((name for name in names if regex.match(rf"\p{{SB={name}}}", char)), "Other")
+
+
+def sentence_ends(text: str) -> list[int]:
+    """Unicode Standard Annex #29, the rules SB3 to SB998 one by one, at each place."""
+    kinds = [*map(sentence_kind, text)]
     para, terms = {"CR", "LF", "Sep"}, {"ATerm", "STerm"}
     found = []
     for at in range(1, len(text)):
@@ -103,9 +109,94 @@ def sentence_ends(text: str) -> list[int]:
     return found
 
 
+FENCE = regex.compile(r"(?P<fence>`{3,}(?=[^`]*$)|~{3,})")
+HEADING, UNDERLINE = regex.compile(r"#{1,6}(\s|$)"), regex.compile(r"(=+|-+)[ \t]*$")
+DELIMITERS = regex.compile(r"\|?[ \t]*:?-+:?[ \t]*(\|[ \t]*:?-+:?[ \t]*)*\|?$")
+ITEM = regex.compile(r"([-+*]|[0-9]{1,9}[.)])([ \t]|$)")
+
+
+def blocks_of(text: str) -> dict[str, Any]:
+    """The places of Markdown, without lists in which other blocks are, from all lines before and after each."""
+    lines = text.splitlines(keepends=True) if "\r" not in text.replace("\r\n", "") else text.split("\n")
+    starts = [sum(map(len, lines[:k])) for k in range(len(lines) + 1)]
+    bare = [line.strip(" \t\r\n") for line in lines]
+    kinds, whole, k = [""] * len(lines), [], 0
+
+    def is_text(at: int) -> bool:
+        return 0 <= at < len(lines) and kinds[at] in ("text", "item")
+
+    while k < len(lines):
+        if match := FENCE.match(bare[k]):
+            mark, last = match["fence"], k + 1
+            while last < len(lines) and (len(bare[last]) < len(mark) or bare[last].strip(mark[0])):
+                last += 1
+            last = min(last + 1, len(lines))
+            kinds[k:last] = ["fence"] * (last - k)
+            whole.append((starts[k], starts[last]))
+            k = last
+            continue
+        if not bare[k]:
+            kinds[k] = "blank"
+        elif HEADING.match(bare[k]):
+            kinds[k] = "heading"
+        elif UNDERLINE.match(bare[k]) and k and kinds[k - 1] == "text":
+            first = k - 1
+            while is_text(first - 1) and kinds[first] != "item":
+                first -= 1
+            if kinds[first] == "text":
+                kinds[first : k + 1] = ["heading"] + ["under"] * (k - first)
+            else:
+                kinds[k] = "item" if ITEM.match(bare[k]) else "text"
+        elif DELIMITERS.match(bare[k]) and "|" in bare[k] and is_text(k - 1) and "|" in bare[k - 1]:
+            first, last = k - 1, k + 1
+            while last < len(lines) and bare[last] and not HEADING.match(bare[last]) and not FENCE.match(bare[last]):
+                last += 1
+            kinds[first:last] = ["table"] * (last - first)
+            whole.append((starts[first], starts[last]))
+            k = last
+            continue
+        else:
+            kinds[k] = "item" if ITEM.match(bare[k]) else "text"
+        k += 1
+    found: dict[str, Any] = {"heading": [], "block": [], "item": [], "whole": whole, "kinds": kinds, "starts": starts}
+    ends = {stop for _, stop in whole}
+    for k, kind in enumerate(kinds):
+        before = next((each for each in reversed(kinds[:k]) if each != "blank"), "")
+        first_of_heading = before in ("heading", "under")
+        begins_whole = any(starts[k] == start for start, _ in whole)
+        if kind == "heading":
+            found["heading"].append(starts[k])
+        if kind == "item":
+            found["item"].append(starts[k])
+        new = kind in ("text", "item") and (k == 0 or kinds[k - 1] in ("blank", "fence", "table"))
+        if kind == "heading" or starts[k] in ends or ((new or begins_whole) and not first_of_heading):
+            found["block"].append(starts[k])
+    return found
+
+
+def flat(text: str, at: str) -> str:
+    """Spaces for single newlines inside paragraphs."""
+    blocks = blocks_of(text) if at == "markdown" else {}
+    begins = {place for kind in ("heading", "block", "item") for place in blocks.get(kind, ())}
+    chars, at_line = [*text], 0
+    for match in regex.finditer(r"[ \t]*\r?\n", text):
+        after = text[match.end() :].lstrip(" \t")[:1]
+        inside = any(a < match.end() < b for a, b in blocks.get("whole", ()))
+        line, at_line = text[at_line : match.start()].strip(" \t"), match.end()
+        ends_heading = at == "markdown" and (HEADING.match(line) or UNDERLINE.match(line))
+        stays = inside or match.end() in begins or ends_heading
+        if not stays and text[: match.start()][-1:].strip() and after.strip():
+            chars[match.start() : match.end()] = " " * len(match[0])
+    return "".join(chars)
+
+
 def places_of(text: str, kind: str, graphemes: bool = False) -> list[int]:
     """Where parts may end, the end of the text included."""
-    if kind == "sentence":
+    if kind in ("heading", "block", "item"):
+        found = blocks_of(text)[kind]
+    elif kind == "paragraph":
+        found = [match.end() for match in regex.finditer(r"\n([ \t\r]*\n)+", text)]
+    elif kind == "sentence":
         found = sentence_ends(text)
     elif kind == "line":
         found = [match.end() for match in regex.finditer("\n", text)]
@@ -122,14 +213,31 @@ def best_end(count: Callable[[int, int], int], start: int, places: list[int], si
     return max((end for end in places if end > start and count(start, end) <= size), default=start)
 
 
-def parts_of(tok: Tokenizer, text: str, size: int, overlap: int, at: str, special: Any, graphemes: bool) -> Any:
+def parts_of(
+    tok: Tokenizer,
+    text: str,
+    size: int,
+    overlap: int,
+    at: str,
+    special: Any,
+    graphemes: bool,
+    template: bool = False,
+    hard_wraps: bool = False,
+) -> Any:
     """D9: each part is the longest; None if a character has too many ids."""
-    kinds = {"line": ("line", "sentence", "word", "token"), "sentence": ("sentence", "word", "token")}
-    order = kinds.get(at, ("word", "token") if at == "word" else ("token",))
-    places = {kind: places_of(text, kind, graphemes) for kind in order}
+    names = ["markdown", "paragraph", "line", "sentence", "word", "token"]
+    order = [name for name in names[names.index(at) :] if name != "paragraph" or at != "markdown"]
+    order = ["heading", "block", "item", *order[1:]] if at == "markdown" else order
+    lines = flat(text, at) if hard_wraps else text
+    places = {kind: places_of(lines if kind in ("line", "sentence") else text, kind, graphemes) for kind in order}
 
     def count(start: int, stop: int) -> int:
-        return len(tok.encode(text[start:stop], special=special))
+        return len(tok.encode(text[start:stop], special=special, template=template))
+
+    kept = [(a, b) for a, b in (blocks_of(text)["whole"] if at == "markdown" else ()) if count(a, b) <= size]
+    places = {kind: [k for k in found if not any(a < k < b for a, b in kept)] for kind, found in places.items()}
+    begin = "sentence" if at in ("paragraph", "markdown") else order[0]
+    empty = count(0, 0)
 
     def end_of(start: int) -> int:
         ends = (best_end(count, start, places[kind], size) for kind in order)
@@ -144,7 +252,7 @@ def parts_of(tok: Tokenizer, text: str, size: int, overlap: int, at: str, specia
         if end == start:
             return None
         found.append((start, end))
-        begins = (k for k in places[order[0]] if overlap and start < k < end and count(k, end) <= overlap)
+        begins = (k for k in places[begin] if overlap and start < k < end and count(k, end) - empty <= overlap)
         start, stop = min(begins, default=end), end
     return found
 
@@ -157,13 +265,41 @@ def some_text(rng: random.Random) -> str:
     return "".join(parts)
 
 
+KINDS = ("token", "word", "sentence", "line", "paragraph", "markdown")
+LINES = (
+    *("# One\n", "## Two three\n", "#no\n", "Under\n===\n", "---\n", "\n", "\n\n", " \t\n", "low lower words.\n"),
+    *(
+        "It goes on. And on\n",
+        "newer\r\n",
+        "- item one\n",
+        "* two\n",
+        "2) three\n",
+        "~~~\n",
+        "```\n",
+        "```py\n",
+        "````\n",
+    ),
+    *("x = `a`\n", "``` a `b`\n", "| a | b |\n", "|---|:-:|\n", "| 1 | 2 |\n", "a | b\n", "-|-\n", "last"),
+)
+
+
+def some_markdown(rng: random.Random) -> str:
+    return "".join(rng.choices(rng.sample(LINES, rng.choice((4, 8, 20))), k=rng.randint(1, 14)))
+
+
 def check(tok: Tokenizer, rng: random.Random, times: int) -> None:
     for _ in range(times):
-        text, size, at = some_text(rng), rng.randint(1, 12), rng.choice(["token", "word", "sentence", "line"])
+        text, size, at = some_text(rng), rng.randint(1, 12), rng.choice(KINDS)
+        if at in ("paragraph", "markdown") and rng.random() < 0.9:
+            text, size = some_markdown(rng), rng.randint(3, 60)
         special = rng.choice(["text", "text", "allow"])
         graphemes = rng.random() < 0.3
-        overlap = rng.choice([0, 0, rng.randrange(size)])
-        options: Any = {"overlap": overlap, "at": at, "special": special, "graphemes": graphemes}
+        template = rng.random() < 0.4
+        added = tok.count_tokens("", template=template)
+        size += added
+        overlap = rng.choice([0, 0, rng.randrange(size - added)])
+        options: Any = {"overlap": overlap, "at": at, "special": special, "graphemes": graphemes, "template": template}
+        options["hard_wraps"] = at in ("sentence", "paragraph", "markdown") and rng.random() < 0.4
         try:
             expected = parts_of(tok, text, size, **options)
         except InputError as error:
@@ -175,20 +311,25 @@ def check(tok: Tokenizer, rng: random.Random, times: int) -> None:
         else:
             found = tok.chunks(text, size, **options)
             assert found.spans.tolist() == [[*each] for each in expected], (text, size, options)
-            assert found.counts.tolist() == [len(tok.encode(part, special=special)) for part in found]
+            assert found.counts.tolist() == [
+                len(tok.encode(part, special=special, template=template)) for part in found
+            ]
             assert not len(found) or found.counts.max() <= size
             assert overlap or "".join(found) == text
         places = [0, *places_of(text, "token", graphemes)]
         for side in ("right", "left"):
             cuts = [text[:k] for k in places] if side == "right" else [text[k:] for k in places]
-            best = max((cut for cut in cuts if len(tok.encode(cut, special=special)) <= size), key=len, default="")
-            cut = tok.truncate(text, size, side=side, special=special, graphemes=graphemes)  # type: ignore[arg-type]
+            fits = [cut for cut in cuts if len(tok.encode(cut, special=special, template=template)) <= size]
+            best = max(fits, key=len, default="")
+            cut = tok.truncate(text, size, side=side, special=special, template=template, graphemes=graphemes)  # type: ignore[arg-type]
             assert cut == best, (text, size, side, options)
 
 
 @pytest.mark.parametrize("family", range(len(FAMILIES)))
 def test_parts_of_families_equal_the_definition(family: int) -> None:
     tok = subwords.train([TEXT * 3], **FAMILIES[family])
+    if "special_tokens" not in FAMILIES[family]:
+        tok = tok.with_tokens(["[CLS]", "[SEP]"]).with_(template="[CLS] $A [SEP] [SEP]")
     check(tok, random.Random(f"{family} {seed_of_run()}"), 60)
 
 
@@ -256,6 +397,14 @@ def test_wrong_options() -> None:
     ):  # fmt: skip
         with pytest.raises(InputError):
             tok.chunks(text, size, **options)
+    with pytest.raises(InputError, match="unknown at='page': expected one of token, word,"):
+        tok.chunks("a", 2, at="page")
+    with pytest.raises(InputError, match="hard_wraps is for at="):
+        tok.chunks("a", 2, at="word", hard_wraps=True)
+    framed = tok.with_tokens(["[CLS]"]).with_(template="[CLS] $A")
+    for cut in (framed.chunks, framed.truncate):
+        with pytest.raises(InputError, match="expected a size of at least 2 ids, not 1: the template adds 1 to each"):
+            cut("a", 1, template=True)
     with pytest.raises(InputError, match="side"):
         tok.truncate("a", 1, side="middle")
     with pytest.raises(InputError, match=r"expected a size of at least 4 ids: '🙂', character 1, has as many, not 3"):

@@ -108,7 +108,7 @@ def test_special_token_that_is_the_prefix_or_a_piece(special: str, score: Any, t
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"score": "gain"}, InputError, r"score to be one of likelihood, course, count, not 'gain'"),
+        ({"score": "gain"}, InputError, r"unknown score='gain': expected one of likelihood, course, count"),
         ({"vocab_size": 9}, TrainingError, r"vocab_size 9 is too small: .* 5 special tokens, \d+ in all"),
         ({"prefix": "\udc80"}, InputError, r"prefix to be a str without lone surrogates"),
         ({"unk_token": "<unk>"}, InputError, r"unk_token '<unk>' to be among special_tokens"),

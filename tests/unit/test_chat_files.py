@@ -367,7 +367,7 @@ def test_bad_rows_of_tables_and_of_text(tmp_path: Path) -> None:
         ({"chat": True, "reading": Reading(sample=0.5)}, r"Reading\(sample=\.\.\.\) does not apply"),
         ({"chat": True, "format": "llmc"}, "format llmc holds no masks: expected npy, bin, megatron or parquet"),
         ({"chat": {"prompt": True}}, "expected options of chat among template, trusted, .*, not 'prompt'"),
-        ({"chat": {"end": "turn"}}, "expected end to be one of token, line"),
+        ({"chat": {"end": "turn"}}, "unknown end=.turn.: expected one of token, line"),
         ({"chat": {"variables": 3}}, "expected variables as a dict"),
         ({"chat": {"variables": {"a": {3}}}}, "expected options of chat as JSON data"),
         ({"chat": "usual"}, "expected chat as True or as a dict of options, not 'usual'"),

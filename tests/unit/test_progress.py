@@ -138,7 +138,7 @@ def test_progress_without_standard_error_is_silent(monkeypatch: pytest.MonkeyPat
 
 
 def test_progress_refuses_an_unknown_unit() -> None:
-    with pytest.raises(InputError, match="expected unit to be one of bytes, tokens, steps, not 'words'"):
+    with pytest.raises(InputError, match="unknown unit='words': expected one of bytes, tokens, steps"):
         progress(10, "reading", unit="words").__enter__()  # type: ignore[arg-type]
 
 

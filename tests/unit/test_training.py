@@ -37,7 +37,7 @@ def test_warmup_leaves_no_kernel_to_compile() -> None:
         (
             {"algorithm": "word"},
             InputError,
-            "one of bpe, wordpiece, unigram, wordlevel, mingram, not 'word'",
+            "unknown algorithm='word': expected one of bpe, wordpiece, unigram, wordlevel, mingram",
         ),
         ({"user_defined": ["x"]}, InputError, r"`user_defined` is for unigram, not for bpe"),
         ({"special_tokens": "<s>"}, InputError, r"to be a list of str, not the str '<s>'"),
@@ -47,7 +47,7 @@ def test_warmup_leaves_no_kernel_to_compile() -> None:
         ({"unk_token": "<unk>"}, InputError, r"unk_token '<unk>' to be among special_tokens"),
         ({"splitter": "("}, InputError, r"expected a \) that closes the group"),
         ({"splitter": 3}, InputError, r"a splitter's name .*, a regex, .* not int"),
-        ({"tie_break": "last"}, InputError, r"tie_break to be one of ids, first, bytes, not 'last'"),
+        ({"tie_break": "last"}, InputError, r"unknown tie_break='last': expected one of ids, first, bytes"),
         ({"vocab_size": 0}, InputError, r"vocab_size to be an integer from 1"),
         ({"vocab_size": "300"}, InputError, r"vocab_size to be an integer .* not '300'"),
         ({"min_frequency": -1}, InputError, r"min_frequency to be an integer from 0"),

@@ -21,8 +21,8 @@ WORDS = {b"hug": 10, b"pug": 5, b"pun": 12, b"bun": 4, b"hugs": 5}
     [
         ({"vocab_size": 0}, InputError, r"vocab_size to be an integer from 1"),
         ({"vocab_size": "300"}, InputError, r"vocab_size to be an integer .* not '300'"),
-        ({"score": "bpe"}, InputError, r"score to be one of likelihood, course, count, not 'bpe'"),
-        ({"tie_break": "last"}, InputError, r"tie_break to be one of ids, first, bytes, not 'last'"),
+        ({"score": "bpe"}, InputError, r"unknown score='bpe': expected one of likelihood, course, count"),
+        ({"tie_break": "last"}, InputError, r"unknown tie_break='last': expected one of ids, first, bytes"),
         ({"min_frequency": -1}, InputError, r"min_frequency to be an integer from 0"),
         ({"max_token_length": 0}, InputError, r"max_token_length to be an integer from 1"),
         ({"limit_alphabet": True}, InputError, r"limit_alphabet to be an integer from 1 .* not True"),

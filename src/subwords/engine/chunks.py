@@ -12,18 +12,23 @@ import regex
 from numpy.typing import NDArray
 
 from subwords.engine.growing import FRESH, LOOK, Before, Grower
+from subwords.engine.structure import Structure, markdown_structure, paragraph_structure, unwrapped
+from subwords.spec.template import Slot, Template
 from subwords.support.checks import check_choice, check_flag, check_integer, encode_text
 from subwords.support.errors import InputError
 
-Kind: TypeAlias = Literal["token", "word", "sentence", "line"]
+Kind: TypeAlias = Literal["token", "word", "sentence", "line", "paragraph", "markdown"]
 Side: TypeAlias = Literal["left", "right"]
 
-KINDS: dict[str, tuple[Kind, ...]] = {  # what is tried where no place of a kind fits
-    "line": ("line", "sentence", "word", "token"),
-    "sentence": ("sentence", "word", "token"),
-    "word": ("word", "token"),
+KINDS: dict[str, tuple[str, ...]] = {  # what is tried where no place of a kind fits
     "token": ("token",),
+    "word": ("word", "token"),
+    "sentence": ("sentence", "word", "token"),
+    "line": ("line", "sentence", "word", "token"),
+    "paragraph": ("paragraph", "line", "sentence", "word", "token"),
+    "markdown": ("heading", "block", "item", "line", "sentence", "word", "token"),
 }
+OVERLAPS = {"paragraph": "sentence", "markdown": "sentence"}  # where an overlap begins, if not at the first kind
 FEW = 32  # places that are all tried
 MANY = 256  # characters after the last cut that fits: with more, the longest part is sought before places of a kind
 FIRST = 0.9  # of the expected characters of a part are counted first: a part that is too long is counted in vain
@@ -52,16 +57,25 @@ _GRAPHEME = regex.compile(r"\X")
 
 
 class EndPlaces:
-    """Where parts of a text may end: after the first character, and before the last one."""
+    """Where parts of a text may end: after the first character, and before the last one.
 
-    def __init__(self, text: str) -> None:
+    structure: of the text, if parts end by it.
+    """
+
+    def __init__(self, text: str, at: str = "token", *, hard_wraps: bool = False) -> None:
         self._text = text
         self._run = (0, 0)  # characters that a sentence may have at its end
+        self.structure: Structure | None = None
+        if at in ("paragraph", "markdown"):
+            self.structure = markdown_structure(text) if at == "markdown" else paragraph_structure(text)
+        self._lines = unwrapped(text, self.structure) if hard_wraps else text  # what lines and sentences are read in
 
-    def last(self, kind: Kind, start: int, stop: int) -> int:
+    def last(self, kind: str, start: int, stop: int) -> int:
         """Return the last place of a kind after `start`, at most `stop`; `start` if there is none."""
         if kind == "line":
-            return max(start, self._text.rfind("\n", start, stop) + 1)
+            return max(start, self._lines.rfind("\n", start, stop) + 1)
+        if self.structure is not None and kind in self.structure.places:
+            return self.structure.last(kind, start, stop)
         if kind == "word":
             text = self._text
             for at in range(stop, start, -1):
@@ -72,7 +86,7 @@ class EndPlaces:
         return self._last_sentence(start, stop)
 
     def _last_sentence(self, start: int, stop: int) -> int:
-        text, at, first = self._text, stop, start
+        text, at, first = self._lines, stop, start
         while True:
             sign = _SENTENCE_SIGN.search(text, first, at)
             if sign is None:
@@ -89,13 +103,13 @@ class EndPlaces:
         """Return where a sentence that ends after `place` may have its last sign."""
         first, stop = self._run
         if not first < place <= stop:
-            match = _AT_END.match(self._text, 0, place)
+            match = _AT_END.match(self._lines, 0, place)
             assert match is not None, "it matches the empty string"
             first = max(0, match.start() - 1)
             self._run = (first, place)
         return first
 
-    def first(self, kind: Kind, start: int, stop: int) -> int:
+    def first(self, kind: str, start: int, stop: int) -> int:
         """Return the first place of a kind from `start` (at least 1) on, below `stop`; `stop` if there is none."""
         text, at = self._text, start
         if kind == "token":
@@ -105,7 +119,7 @@ class EndPlaces:
             return found if start <= found < stop else stop
         if kind == "word":
             return next((at for at in range(start, stop) if _WORD_END.match(text, at)), stop)
-        for match in _SENTENCE_END.finditer(text, max(0, self._run_before(start) - 1)):
+        for match in _SENTENCE_END.finditer(self._lines, max(0, self._run_before(start) - 1)):
             at = match.end()
             if at >= start:
                 break
@@ -163,6 +177,11 @@ class Chunks(Sequence[str]):
         start, stop = self.spans[index].tolist()
         return self.text[start:stop]
 
+    def records(self) -> list[dict[str, str | int]]:
+        """Return a row for each part: `text`, `start` and `stop` in the whole text, and `tokens`, of `counts`."""
+        rows = zip(self, self.spans.tolist(), self.counts.tolist(), strict=True)
+        return [{"text": text, "start": start, "stop": stop, "tokens": count} for text, (start, stop), count in rows]
+
     def __repr__(self) -> str:
         return f"Chunks({len(self)} parts of {len(self.text)} characters)"
 
@@ -170,29 +189,48 @@ class Chunks(Sequence[str]):
 class Chunker:
     """Cuts one text."""
 
-    def __init__(self, grower: Grower, text: object, size: object, *, graphemes: object) -> None:
+    def __init__(
+        self, grower: Grower, text: object, size: object, template: Template | None, *, graphemes: object
+    ) -> None:
         check_integer("size", size, 1, MOST_SIZE)
         check_flag("graphemes", graphemes)
+        assert isinstance(size, int)
+        # The template adds so many ids to each part, and has its ids so many times.
+        self._added, self._times = 0, 1
+        if template is not None:
+            self._added, self._times = template.added(), sum(isinstance(piece, Slot) for piece in template.single)
+            least = self._added + self._times
+            if size < least or not self._times:
+                raise InputError(
+                    f"expected a size of at least {least} ids, not {size}: the template adds {self._added} to each part"
+                    if self._times
+                    else "expected a template with a place for the text; template=False counts the ids of the text"
+                )
+            size = (size - self._added) // self._times
         if not isinstance(text, str):
             raise InputError(f"expected text as str, not {type(text).__name__}")
         if not text.isascii():
             encode_text(text)  # raises InputError for a lone surrogate
         self._grower, self._text, self._graphemes = grower, text, graphemes
         self._places = EndPlaces(text)
+        self._alone: dict[tuple[int, int], bool] = {}  # whether a fence or table fits into a part
         self._ends: memoryview | None = None  # of the ids of the whole text, where they tell those of its parts
         self._known = 0  # how many of these are before the next part
         self._cut = 0  # a proved cut after the last part, or 0
-        assert isinstance(size, int)
         self._size = size
         self._ratio = 4.0  # characters of an id
 
     # ------------------------------------------------------------------ parts
 
-    def spans(self, kind: str, overlap: object) -> NDArray[np.int64]:
+    def spans(self, kind: str, overlap: object, hard_wraps: object) -> NDArray[np.int64]:
         """Return the characters of each part; see `Tokenizer.chunks`."""
         check_choice("at", kind, KINDS)
         check_integer("overlap", overlap, 0, self._size - 1)
+        check_flag("hard_wraps", hard_wraps)
+        if hard_wraps and kind in ("token", "word", "line"):
+            raise InputError(f'hard_wraps is for at="sentence", "paragraph" and "markdown", not {kind!r}')
         assert isinstance(overlap, int)
+        self._places = EndPlaces(self._text, kind, hard_wraps=bool(hard_wraps))
         found: list[tuple[int, int]] = []
         start = stop = 0
         if len(self._text) > self._size and (ends := self._grower.ends(self._text)) is not None:
@@ -204,10 +242,11 @@ class Chunker:
                 end = self._end(start, KINDS[kind])
             found.append((start, end))
             self._ratio = max(0.1, (end - start) / self._size)
-            start, stop = (end if not overlap else self._start(start + 1, end, overlap, KINDS[kind][0])), end
+            begins = OVERLAPS.get(kind, kind)
+            start, stop = (end if not overlap else self._start(start + 1, end, overlap, begins)), end
         return np.array(found, np.int64).reshape(-1, 2)
 
-    def _end(self, start: int, kinds: tuple[Kind, ...]) -> int:
+    def _end(self, start: int, kinds: tuple[str, ...]) -> int:
         """Return where the part that begins at `start` ends."""
         text, filled = self._text, self._filled(start) or self._fill(start)
         if filled.place == len(text):
@@ -216,20 +255,45 @@ class Chunker:
         if most > filled.place + MANY and len(kinds) > 1:
             most = self._longest(start, filled)  # many places are beyond it
         for kind in kinds[:-1]:
-            end = self._places.last(kind, start, most)
+            end = self._last(kind, start, most)
             while end > start and not self._fits(start, end, filled):
-                end = self._places.last(kind, start, end - 1)
+                end = self._last(kind, start, end - 1)
             if end > start:
                 return end
         end = self._longest(start, filled)
+        if (over := self._over(end)) is not None:  # a shorter part has more ids
+            places = self._borders(start, over[0]) if self._graphemes else range(start + 1, over[0] + 1)
+            fitting = (place for place in reversed(places) if not self._over(place))
+            end = next((place for place in fitting if self._fits(start, place, filled)), start)
         if end == start:
             match = _GRAPHEME.match(text, start) if self._graphemes else None
             size = match.end() - start if match else 1
+            least, given = (
+                self._times * count + self._added
+                for count in (self._grower.count(text[start : start + size]), self._size)
+            )
             raise InputError(
-                f"expected a size of at least {self._grower.count(text[start : start + size])} ids: "
-                f"{text[start : start + size]!r:.60}, character {start}, has as many, not {self._size}"
+                f"expected a size of at least {least} ids: {text[start : start + size]!r:.60}, character {start}, has "
+                f"as many, not {given}"
             )
         return end
+
+    def _last(self, kind: str, start: int, stop: int) -> int:
+        """Return the last place of a kind that is not inside a fence or table that fits; `start` if there is none."""
+        place = self._places.last(kind, start, stop)
+        while place > start and (over := self._over(place)) is not None:
+            place = self._places.last(kind, start, over[0]) if over[0] > start else start
+        return place
+
+    def _over(self, place: int) -> tuple[int, int] | None:
+        """Return the fence or table that a place is inside and that fits into a part, if there is one."""
+        structure = self._places.structure
+        if structure is None or (found := structure.over(place)) is None:
+            return None
+        fits = self._alone.get(found)
+        if fits is None:
+            fits = self._alone[found] = self._grower.count(self._text[slice(*found)]) <= self._size
+        return found if fits else None
 
     # ------------------------------------------------------------------ beginnings
 
@@ -380,12 +444,15 @@ class Chunker:
         """Return the start of the longest end that has at most `size` ids."""
         return self._start(0, len(self._text), self._size, "token")
 
-    def _start(self, first: int, end: int, most: int, kind: Kind) -> int:
+    def _start(self, first: int, end: int, most: int, kind: str) -> int:
         """Return the first place of a kind from `first` on with at most `most` ids up to `end`; `end` if none has."""
         start = self._least_start(first, end, most)
         while True:
             whole = kind == "token" and self._graphemes
             start = self._border(start, end) if whole else self._places.first(kind, start, end)
+            if start < end and (over := self._over(start)) is not None:
+                start = min(over[1], end)
+                continue
             if start >= end or self._grower.count(self._text[start:end]) <= most:
                 return start
             start += 1
@@ -405,6 +472,11 @@ class Chunker:
         low, high, step = 0, end - first + 1, max(8, int(most * self._ratio))
         if end - first <= FEW:
             return next((at for at in range(first, end) if fits(end - at)), end)
+        if self._ends is not None:  # first where the ids of the whole text have as many
+            known = self._before(end) - most
+            low, step = end - min(max(first, self._ends[known - 1] if known > 0 else 0), end - 1), 4
+            while low and not fits(low):
+                high, low, step = low, max(0, low - step), 2 * step
         while low + 1 < high:
             at = min(low + step, end - first) if high == end - first + 1 else (low + high) // 2
             if fits(at):
@@ -429,18 +501,21 @@ def chunks(
     grower: Grower,
     text: str,
     size: int,
+    template: Template | None,
     *,
     overlap: int,
     at: str,
     graphemes: bool,
+    hard_wraps: bool,
     count: Callable[[list[str]], NDArray[np.int64]],
 ) -> Chunks:
     """Return the parts of a text; see `Tokenizer.chunks`."""
-    return Chunks(text, Chunker(grower, text, size, graphemes=graphemes).spans(at, overlap), count)
+    chunker = Chunker(grower, text, size, template, graphemes=graphemes)
+    return Chunks(text, chunker.spans(at, overlap, hard_wraps), count)
 
 
-def truncated(grower: Grower, text: str, size: int, side: str, graphemes: bool) -> str:
+def truncated(grower: Grower, text: str, size: int, template: Template | None, side: str, graphemes: bool) -> str:
     """Return the beginning or the end of a text; see `Tokenizer.truncate`."""
     check_choice("side", side, ("left", "right"))
-    chunker = Chunker(grower, text, size, graphemes=graphemes)
+    chunker = Chunker(grower, text, size, template, graphemes=graphemes)
     return text[: chunker.longest()] if side == "right" else text[chunker.shortest_start() :]

@@ -31,7 +31,7 @@ from subwords.normalize.stages import (
     WHOLE,
     ByteStage,
     CharStage,
-    Cuts,
+    CutNeeds,
     EndStage,
     FormStage,
     LiteralStage,
@@ -116,13 +116,13 @@ def _character_ranges(text: Bytes) -> Origin:
     return Origin(spans[: len(text)], spans[len(text) :], whole=True)
 
 
-def cuts_of(stages: tuple[Stage, ...]) -> Cuts:
+def cuts_of(stages: tuple[Stage, ...]) -> CutNeeds:
     """Return where a text may be cut: where no stage sees the difference, of what those before it make of the text."""
     needs, gives = np.zeros((2, layout.INVALID + 1), np.uint8)
     shift, sees_empty = 0, False
     for stage in reversed(stages):
         if stage is not stages[-1]:
-            needs, gives = stage.before(Cuts(needs, gives))
+            needs, gives = stage.before(CutNeeds(needs, gives))
         if sees_empty:
             needs[stage.emptied()], gives[stage.emptied()] = layout.UNCUT, 0
         own = stage.cuts()
@@ -131,7 +131,7 @@ def cuts_of(stages: tuple[Stage, ...]) -> Cuts:
         gives = gives | (own.gives.astype(np.int64) << shift & layout.UNCUT - 1).astype(np.uint8)
         shift += int(own.needs[own.needs < layout.UNCUT].max(initial=0)).bit_length()
         sees_empty |= stage.sees_empty
-    return Cuts(needs, gives)
+    return CutNeeds(needs, gives)
 
 
 @lru_cache(maxsize=16)

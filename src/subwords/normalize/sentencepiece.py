@@ -16,7 +16,7 @@ from subwords.normalize.stages import (
     REST,
     WHOLE,
     Bytes,
-    Cuts,
+    CutNeeds,
     Edges,
     Offsets,
     Origin,
@@ -184,7 +184,7 @@ class RulesStage(Stage):
 
     # ------------------------------------------------------------------ cuts
 
-    def cuts(self) -> Cuts:
+    def cuts(self) -> CutNeeds:
         """Allow cuts between characters that no string has after its first, unless spaces at the cut can interact."""
         needs, gives = np.where(self._later, np.uint8(layout.UNCUT), np.uint8(0)), (~self._later).astype(np.uint8)
         spaces = (b" ", SPACE)
@@ -196,9 +196,9 @@ class RulesStage(Stage):
             text = self._map.text
             wrong = [at for at in self._map.values.tolist() if not text[at] or text[at:].startswith(spaces)]
             needs[: layout.INVALID][self._map.begins(np.array(wrong, np.int64))] |= 1
-        return Cuts(needs, gives)
+        return CutNeeds(needs, gives)
 
-    def before(self, after: Cuts) -> Cuts:
+    def before(self, after: CutNeeds) -> CutNeeds:
         """Return what the characters and the strings that begin with them need, and what characters alone give."""
         found = after.over(*_edges(self._becomes, self._space))
         if self._map is not None:
@@ -255,7 +255,7 @@ def _edges(texts: Mapping[int, bytes], space: bytes) -> tuple[Edges, Edges]:
     return (codes, np.array(heads, np.int64)), (codes, np.array(tails, np.int64))
 
 
-def _needs_of_strings(charsmap: Charsmap, space: bytes, after: Cuts) -> Bytes:
+def _needs_of_strings(charsmap: Charsmap, space: bytes, after: CutNeeds) -> Bytes:
     """Return what the replacements need of the strings that begin with each character."""
     values, needs = charsmap.values, np.zeros(layout.CODE_POINTS, np.uint8)
     texts = [replacement(charsmap.text, at).replace(b" ", space).decode()[:1] for at in values.tolist()]
@@ -401,7 +401,7 @@ class GraphemeStage(Stage):
         """Return the kernel."""
         return StageCall(grapheme_texts, self._rules, np.empty(3 * layout.LANES, np.uint8), -1)
 
-    def cuts(self) -> Cuts:
+    def cuts(self) -> CutNeeds:
         """Allow cuts where a grapheme begins whatever is before the last character: not after `prepend`.
 
         Consonants and pictographs may join what ends with a mark, Hangul joins Hangul.
@@ -416,9 +416,9 @@ class GraphemeStage(Stage):
         hollow = self._map.begins(np.array([at for at in self._map.values.tolist() if not replacement(text, at)]))
         needs[: layout.INVALID][hollow] = needs[layout.INVALID] = layout.UNCUT
         gives = (kinds != grapheme.prepend) | 2 * ~np.isin(kinds, marks) | 4 * ~np.isin(kinds, hangul)
-        return Cuts(needs, gives.astype(np.uint8))
+        return CutNeeds(needs, gives.astype(np.uint8))
 
-    def before(self, after: Cuts) -> Cuts:
+    def before(self, after: CutNeeds) -> CutNeeds:
         """Return what the characters need and give, and the strings that begin with them.
 
         Nothing is given by characters that join others, unless they have three bytes or more: then the grapheme has

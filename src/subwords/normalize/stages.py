@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from subwords.kernels import layout
 from subwords.kernels.layout import CharacterRuns, Items, Literal, NormalForm, Normalized, Replacements, TextEnds
-from subwords.kernels.named import end_texts, form_texts, literal_texts, map_texts, run_texts
+from subwords.kernels.named import form_texts, literal_texts, map_texts, run_texts, trim_texts
 from subwords.normalize.characters import CharMap, combining_classes, compositions, decompositions, whitespace
 from subwords.spec.normalizer import Form, Prepend, Replace, Strip
 from subwords.spec.vocab import tokens_to_text
@@ -54,7 +54,7 @@ class Position(NamedTuple):
 WHOLE, REST, INNER = Position(), Position(begins=False), Position(False, False)
 
 
-class Cuts(NamedTuple):
+class CutNeeds(NamedTuple):
     """Where texts may be cut: before a character that needs no bits but those that the character before it gives.
 
     needs, gives: by code point, the last one is INVALID. Nothing gives UNCUT.
@@ -64,13 +64,13 @@ class Cuts(NamedTuple):
     gives: Bytes
 
     @classmethod
-    def of(cls, apart: NDArray[np.bool_], solid: NDArray[np.bool_] | None = None) -> Cuts:
+    def of(cls, apart: NDArray[np.bool_], solid: NDArray[np.bool_] | None = None) -> CutNeeds:
         """Return the cuts before characters that are apart, or, if given, those after or before solid ones."""
         if solid is None:
             return cls(np.where(apart, np.uint8(0), np.uint8(layout.UNCUT)), np.zeros(len(apart), np.uint8))
         return cls((~apart).astype(np.uint8), solid.astype(np.uint8))
 
-    def over(self, needing: Edges, giving: Edges) -> Cuts:
+    def over(self, needing: Edges, giving: Edges) -> CutNeeds:
         """Return the cuts of text that a stage changes so that what it makes of it may be cut here."""
         needs, gives = self.needs.copy(), self.gives.copy()
         codes, heads = needing
@@ -79,7 +79,7 @@ class Cuts(NamedTuple):
         codes, tails = giving
         gives[codes] = 0xFF
         np.bitwise_and.at(gives, codes, np.where(tails < 0, np.uint8(0), self.gives[tails]))
-        return Cuts(needs, gives)
+        return CutNeeds(needs, gives)
 
 
 # Code points, and beside each a code point with which text beside a cut may then begin or end: -1 if it is not known.
@@ -141,13 +141,13 @@ class Stage(ABC):
         begins, stops = before.begins[known], before.ends[known]
         return Origin(np.where(lost, nowhere, begins), np.where(lost, nowhere, stops))
 
-    def cuts(self) -> Cuts:
+    def cuts(self) -> CutNeeds:
         """Return where texts may be cut before this stage."""
-        return Cuts.of(np.zeros(layout.INVALID + 1, np.bool_))
+        return CutNeeds.of(np.zeros(layout.INVALID + 1, np.bool_))
 
-    def before(self, after: Cuts) -> Cuts:
+    def before(self, after: CutNeeds) -> CutNeeds:
         """Return what characters need and give so that the result may be cut; after: what those of the result do."""
-        return Cuts(after.needs.copy(), after.gives.copy())
+        return CutNeeds(after.needs.copy(), after.gives.copy())
 
     def emptied(self) -> NDArray[np.integer]:
         """Return the characters of which a text at an end may become empty."""
@@ -219,12 +219,12 @@ class CharStage(Stage):
         """Return the kernel."""
         return StageCall(map_texts, self._replacements)
 
-    def cuts(self) -> Cuts:
+    def cuts(self) -> CutNeeds:
         """Allow cuts before characters that do not disappear."""
         apart = (self._entries & layout.LONGEST_ENTRY != 0) | (self._entries == 0)
-        return Cuts.of(apart & (self._entries != layout.STOP))
+        return CutNeeds.of(apart & (self._entries != layout.STOP))
 
-    def before(self, after: Cuts) -> Cuts:
+    def before(self, after: CutNeeds) -> CutNeeds:
         """Return what the replacements need and give."""
         codes, heads, tails = self._edges
         found = after.over((codes, heads), (codes, tails))
@@ -278,12 +278,12 @@ class FormStage(Stage):
         """Return the kernel."""
         return StageCall(form_texts, self._form, Items(*np.empty((2, ROOM), np.int64)))
 
-    def cuts(self) -> Cuts:
-        """Allow cuts before a character that nothing before it changes; if the form composes, one that never changes."""
+    def cuts(self) -> CutNeeds:
+        """Allow cuts before what nothing before it changes; if the form composes, before what never changes."""
         kinds = self._kinds
-        return Cuts.of(kinds == layout.STARTS if self._composes else kinds & layout.STARTS != 0)
+        return CutNeeds.of(kinds == layout.STARTS if self._composes else kinds & layout.STARTS != 0)
 
-    def before(self, after: Cuts) -> Cuts:
+    def before(self, after: CutNeeds) -> CutNeeds:
         """Return what the characters need and give that these become, or that they compose to with marks."""
         codes = np.arange(layout.INVALID + 1)
         if not self._composes:
@@ -300,7 +300,7 @@ class FormStage(Stage):
             if np.array_equal(more, needs):
                 break
             needs = more
-        return Cuts(needs, np.where(self._kinds == layout.STARTS, after.gives, np.uint8(0)))
+        return CutNeeds(needs, np.where(self._kinds == layout.STARTS, after.gives, np.uint8(0)))
 
 
 class ByteStage(Stage):
@@ -323,11 +323,11 @@ class ByteStage(Stage):
         out[places[1:][wide] - 1] = 0x80 | codes[wide] & 0x3F
         return out, places[bounds - first], source + first if tracked else np.empty(0, np.int64)
 
-    def cuts(self) -> Cuts:
+    def cuts(self) -> CutNeeds:
         """Allow cuts before all characters that are valid."""
-        return Cuts.of(np.arange(layout.INVALID + 1) < layout.INVALID)
+        return CutNeeds.of(np.arange(layout.INVALID + 1) < layout.INVALID)
 
-    def before(self, after: Cuts) -> Cuts:
+    def before(self, after: CutNeeds) -> CutNeeds:
         """Return what the first and the last byte of each character need and give."""
         codes = np.arange(layout.INVALID)
         widths = np.searchsorted(WIDER, codes, side="right")
@@ -371,11 +371,11 @@ class PatternStage(Stage):
     def _places(self) -> MatchPlaces | None:
         return match_places(self._step.pattern)
 
-    def cuts(self) -> Cuts:
+    def cuts(self) -> CutNeeds:
         """Allow cuts that no match is over; none are known of a regex that reads more than its matches."""
         return super().cuts() if self._places is None else self._places.cuts()
 
-    def before(self, after: Cuts) -> Cuts:
+    def before(self, after: CutNeeds) -> CutNeeds:
         """Return what the characters and the content need and give."""
         return super().before(after) if self._places is None else self._places.replaced(self._step.content, after)
 
@@ -401,7 +401,7 @@ class LiteralStage(Stage):
 
     def __init__(self, pattern: str, content: str) -> None:
         self._pattern, self._content, self.growth = pattern, content, 1 + len(content.encode())
-        self._literal = Literal(np.frombuffer(pattern.encode(), np.uint8), padded(content.encode()))
+        self._literal = Literal(np.frombuffer(pattern.encode(), np.uint8), with_spare(content.encode()))
 
     def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Position = WHOLE) -> Result | None:
         """Replace the string."""
@@ -416,11 +416,11 @@ class LiteralStage(Stage):
         """Return the kernel."""
         return StageCall(literal_texts, self._literal)
 
-    def cuts(self) -> Cuts:
+    def cuts(self) -> CutNeeds:
         """Allow cuts that are not inside the string."""
         return self._places.cuts()
 
-    def before(self, after: Cuts) -> Cuts:
+    def before(self, after: CutNeeds) -> CutNeeds:
         """Return what the characters and the content need and give."""
         return self._places.replaced(self._content, after)
 
@@ -430,10 +430,12 @@ class LiteralStage(Stage):
             return np.isin(np.arange(layout.INVALID + 1), [ord(char) for char in chars])
 
         pattern = self._pattern
-        return MatchPlaces(*map(members, (pattern[0], pattern[-1], pattern[1:], pattern[:-1])), False)
+        return MatchPlaces(
+            members(pattern[0]), members(pattern[-1]), members(pattern[1:]), members(pattern[:-1]), False
+        )
 
 
-def padded(data: bytes) -> Bytes:
+def with_spare(data: bytes) -> Bytes:
     """Return bytes with LANES more, which kernels may read."""
     return np.frombuffer(data + bytes(layout.LANES), np.uint8)
 
@@ -501,11 +503,11 @@ class EndStage(Stage):
         """Return what is done to whole texts or to a part of one."""
         left, right = self._strips
         settings = np.array([left and part.begins, right and part.ends, not part.ends], np.int64)
-        return TextEnds(whitespace(), settings, padded(self._prefix if part.begins else b""))
+        return TextEnds(whitespace(), settings, with_spare(self._prefix if part.begins else b""))
 
     def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Position = WHOLE) -> Result | None:
         """Change the ends; an inserted text has the origin of the first character."""
-        kernel, at_ends = end_texts.by_size(len(text)), self._by_part[part]
+        kernel, at_ends = trim_texts.by_size(len(text)), self._by_part[part]
 
         def run(out: Normalized, progress: Offsets) -> int:
             return kernel(text, bounds, at_ends, out, progress)
@@ -519,12 +521,12 @@ class EndStage(Stage):
 
     def fast_path(self, *, begins: bool = True) -> StageCall | None:
         """Return the kernel."""
-        return StageCall(end_texts, self._by_part[WHOLE if begins else REST])
+        return StageCall(trim_texts, self._by_part[WHOLE if begins else REST])
 
-    def cuts(self) -> Cuts:
+    def cuts(self) -> CutNeeds:
         """Allow cuts beside characters that are not removed."""
         solid = (whitespace() == 0) | (not any(self._strips))
-        return Cuts.of(solid, None if solid.all() else solid)
+        return CutNeeds.of(solid, None if solid.all() else solid)
 
     def emptied(self) -> NDArray[np.integer]:
         """Return whitespace if it is removed."""
@@ -567,7 +569,7 @@ class RunStage(Stage):
     def __init__(self, members: Members, low: int, content: bytes) -> None:
         self._members = members
         self._content = content.decode()
-        self._runs = CharacterRuns(members.astype(np.uint8), np.array([low], np.int64), padded(content))
+        self._runs = CharacterRuns(members.astype(np.uint8), np.array([low], np.int64), with_spare(content))
         self.growth = 1 + len(content)
 
     def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Position = WHOLE) -> Result | None:
@@ -584,13 +586,14 @@ class RunStage(Stage):
         """Return the kernel."""
         return StageCall(run_texts, self._runs)
 
-    def cuts(self) -> Cuts:
+    def cuts(self) -> CutNeeds:
         """Allow cuts that are not inside a run."""
-        return Cuts.of(~self._members, ~self._members)
+        return CutNeeds.of(~self._members, ~self._members)
 
-    def before(self, after: Cuts) -> Cuts:
+    def before(self, after: CutNeeds) -> CutNeeds:
         """Return what the characters and the content need and give."""
-        return MatchPlaces(*[self._members] * 4, False).replaced(self._content, after)
+        held = self._members
+        return MatchPlaces(held, held, held, held, False).replaced(self._content, after)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -619,11 +622,11 @@ class MatchPlaces(NamedTuple):
             self.empty and other.empty,
         )
 
-    def cuts(self) -> Cuts:
+    def cuts(self) -> CutNeeds:
         """Allow cuts between two characters that no match has side by side."""
-        return Cuts.of(~self.later, ~self.earlier)
+        return CutNeeds.of(~self.later, ~self.earlier)
 
-    def replaced(self, content: str, after: Cuts) -> Cuts:
+    def replaced(self, content: str, after: CutNeeds) -> CutNeeds:
         """Return what characters need and give if each match may become the content."""
         edges = []
         for members, char in ((self.first, content[:1]), (self.last, content[-1:])):

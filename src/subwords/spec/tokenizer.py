@@ -303,7 +303,7 @@ class TokenizerSpec(Value):
             fields["template"] = self.template.renamed(names)
         if self.padding is not None and "padding" not in changes:
             token = self.padding.pad_token
-            fields["padding"] = replace(self.padding, pad_token=names.get(token, token))
+            fields["padding"] = replace(self.padding, pad_token=names.get(token, token) if token else token)
         return fields
 
     def _check_renamed(self, index: int, text: str, texts: Mapping[int, str], *, checks_chat: bool) -> None:

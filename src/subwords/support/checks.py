@@ -23,7 +23,7 @@ def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
     """Raise InputError unless the value is one of some strings."""
     choices = tuple(choices)
     if not isinstance(value, str) or value not in choices:
-        raise InputError(f"expected {name} to be one of {', '.join(choices)}, not {value!r:.60}")
+        raise InputError(f"unknown {name}={value!r:.60}: expected one of {', '.join(choices)}")
 
 
 def check_instance(name: str, value: object, kind: type) -> None:

@@ -279,7 +279,7 @@ def solid_part(p, white, i, stop):
 
 
 @kernel
-def end_texts(text: U8s, bounds: I64s, at_ends: TextEnds, out: Normalized, progress: I64s) -> Int:
+def trim_texts(text: U8s, bounds: I64s, at_ends: TextEnds, out: Normalized, progress: I64s) -> Int:
     """Remove whitespace at the ends of text[bounds[t] : bounds[t + 1]], then put the prefix before it.
 
     Returns DONE, or NEED_OUT before a text. The prefix has the source of the first character, or -1.
@@ -334,9 +334,10 @@ def last_safe(text: U8s, at: Int, safe: U8s) -> Int:
             # The text may end inside this character; with four bytes of it, an invalid byte is really invalid.
             if code >= 0 or i + 4 <= at:
                 needs = ok[code if code >= 0 else layout.INVALID]
-                if needs < layout.UNCUT:
-                    if needs == 0 or needs & ~ok[layout.INVALID + 1 + char_before(p, i, 0)[0]] == 0:
-                        return i
+                if needs == 0:
+                    return i
+                if needs < layout.UNCUT and needs & ~ok[layout.INVALID + 1 + char_before(p, i, 0)[0]] == 0:
+                    return i
         i -= 1
     return 0
 

@@ -20,7 +20,7 @@ from subwords.kernels.named import encode_texts
 from subwords.kernels.plan_layout import FIELDS, CallPlan
 from subwords.spec.token_batch import TokenBatch
 from subwords.split.routes import NO_OFFSETS, WordChunk, gains_by_cuts
-from subwords.support.arrow import NUMBERS, ArrowArray, ArrowSchema, arrow_arrays, check_valid, only_child, copied
+from subwords.support.arrow import NUMBERS, ArrowArray, ArrowSchema, arrow_arrays, check_valid, copied, only_child
 from subwords.support.errors import InputError
 from subwords.support.memory import memory_at
 from subwords.support.names import distinct

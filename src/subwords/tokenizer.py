@@ -174,8 +174,9 @@ class Tokenizer(metaclass=WithHints):
             check_flag(name, value)
         names = check_strings("tokens", tokens)
         made = Tokenizer(self.spec.with_tokens(names, flags))
-        if not special and names:
-            _warn_of_spaces(self, made, names[0])
+        word = next((name for name in names if name[0].isalnum() and name[-1].isalnum()), None)
+        if word is not None and not special:
+            _warn_of_spaces(self, made, word)
         return made
 
     # ------------------------------------------------------------------ vocabulary

@@ -378,7 +378,7 @@ def test_parquet_without_pyarrow_is_refused_before_the_work(
     assert "[arrow]" in stderr
 
 
-@pytest.mark.parametrize("name", ["x.txt", "x.model", "x", "x.bin"])
+@pytest.mark.parametrize("name", ["x.txt", "x.model", "x.bin"])
 def test_format_of_another_algorithm_is_wrong_usage(name: str, corpus_path: Path, tmp_path: Path) -> None:
     stderr = run("train", corpus_path, "--vocab-size", 300, "-o", tmp_path / name, code=2).stderr
     assert "expected a name ending in" in stderr

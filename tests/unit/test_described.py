@@ -53,6 +53,7 @@ def test_what_is_no_token_and_no_id(wrong: Any) -> None:
 # ------------------------------------------------------------------ more tokens
 
 
+@pytest.mark.filterwarnings("ignore:decoding changes the spaces")
 @pytest.mark.parametrize("special", [True, False])
 @pytest.mark.parametrize("name", FILES)
 def test_tokens_are_added_as_by_hf(name: str, special: bool, data: Path) -> None:

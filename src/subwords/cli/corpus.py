@@ -43,7 +43,7 @@ from subwords.cli.options import (
     threads_option,
     wrong_usage,
 )
-from subwords.support.errors import InputError, SubwordsError, SubwordsWarning
+from subwords.support.errors import InputError, SubwordsWarning, TrainingError
 from subwords.support.files import place_of
 
 if TYPE_CHECKING:
@@ -291,7 +291,7 @@ def train(
         )
         try:
             family_settings(algorithm, {name: value for name, value in settings.items() if name not in _NO_SETTINGS})
-        except SubwordsError:
+        except TrainingError:
             check_there(source_argument(sources))
             raise
     users, min_documents = settings.get("user_defined", ()), options["min_documents"]

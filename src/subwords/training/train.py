@@ -24,7 +24,7 @@ from subwords.spec.decoder import writes_spaces
 from subwords.spec.model import Model
 from subwords.spec.splitter import SPACE, kept_whole
 from subwords.support.checks import bytes_of, check_strings, check_token
-from subwords.support.errors import InputError, SubwordsError, SubwordsWarning, TrainingError
+from subwords.support.errors import InputError, SubwordsWarning, TrainingError
 from subwords.support.memory import room_of
 from subwords.support.names import nearest
 from subwords.support.threads import thread_count
@@ -430,7 +430,7 @@ def train(
     """
     try:
         settings = family_settings(algorithm, {**options, "vocab_size": vocab_size, "special_tokens": special_tokens})
-    except SubwordsError:
+    except TrainingError:
         check_there(source)
         raise
     rules = splitting_rules(algorithm, settings, splitter, normalizer)

@@ -20,7 +20,6 @@ from subwords.kernels.named import encode_texts
 from subwords.kernels.plan_layout import FIELDS, CallPlan
 from subwords.spec.token_batch import TokenBatch, batch_of
 from subwords.split.routes import NO_OFFSETS, WordChunk, gains_by_cuts
-<<<<<<< HEAD
 from subwords.support.arrow import (
     NUMBERS,
     ArrowArray,
@@ -33,9 +32,6 @@ from subwords.support.arrow import (
     only_child,
     sizes_of,
 )
-=======
-from subwords.support.arrow import NUMBERS, ArrowArray, ArrowSchema, arrow_arrays, check_valid, copied, only_child
->>>>>>> rest
 from subwords.support.errors import InputError
 from subwords.support.memory import memory_at
 from subwords.support.names import distinct

@@ -27,6 +27,7 @@ ODD_SPECIALS = (*SPECIALS, " <s> ", "the", "'s", "\n\n", "é")
 
 
 def check(documents: list[str], special_tokens: tuple[str, ...] = (), **options: Any) -> None:
+    options["splitter"] = "gpt2"
     ref = reference.count_words(documents, GPT2_PATTERN, special_tokens)
     if not ref:
         with pytest.raises(subwords.CorpusError, match="every document is empty"):
@@ -80,7 +81,9 @@ def test_lines_are_documents(text: str) -> None:
     lines[-1] = lines[-1][:-1]
     ref = reference.count_words(lines, GPT2_PATTERN)
     if ref:
-        assert list(subwords.count(iter([text]), reading=subwords.Reading(documents="line"))) == list(ref.items())
+        assert list(subwords.count(iter([text]), splitter="gpt2", reading=subwords.Reading(documents="line"))) == list(
+            ref.items()
+        )
 
 
 # ------------------------------------------------------------------ the table

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -101,15 +102,15 @@ def test_samples_are_the_same_from_any_source(tmp_path: Path, kind: str) -> None
 
 @given(st.lists(texts(20), min_size=1, max_size=8), st.booleans(), st.sampled_from([1, 2]))
 def test_document_frequencies(documents: list[str], special: bool, threads: int) -> None:
-    specials = SPECIALS if special else ()
+    rules: Any = {"splitter": "gpt2", "special_tokens": SPECIALS if special else ()}
     try:
-        got = subwords.count(documents, special_tokens=specials, document_frequencies=True, threads=threads)
+        got = subwords.count(documents, document_frequencies=True, threads=threads, **rules)
     except CorpusError:
         return
-    plain = subwords.count(documents, special_tokens=specials, threads=threads)
+    plain = subwords.count(documents, threads=threads, **rules)
     assert list(got) == list(plain)
     assert got.documents is not None
-    expected = document_frequencies([*count_words([text], GPT2_PATTERN, specials)] for text in documents)
+    expected = document_frequencies([*count_words([text], GPT2_PATTERN, rules["special_tokens"])] for text in documents)
     assert {word: int(number) for (word, _), number in zip(got, got.documents, strict=True)} == expected
 
 

@@ -108,7 +108,7 @@ MAKERS |= {
     for kind, fallback in product([Kind.UNIGRAM, Kind.BPE, Kind.WORD, Kind.CHAR], [False, True])
 }
 MAKERS |= {
-    "trained BPE": lambda: trained("bpe", vocab_size=270, special_tokens=["<s>"]),
+    "trained BPE": lambda: trained("bpe", vocab_size=270, splitter="gpt2", special_tokens=["<s>"]),
     "trained BPE of characters": lambda: trained("bpe", vocab_size=30, byte_level=False, alphabet="corpus"),
     "trained WordPiece": lambda: trained("wordpiece", vocab_size=60),
     "trained Unigram": lambda: trained("unigram", vocab_size=33),

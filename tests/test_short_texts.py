@@ -17,7 +17,7 @@ def trained(**options: object) -> subwords.Tokenizer:
 
 
 FAMILIES: dict[str, Callable[[], subwords.Tokenizer]] = {
-    "bpe": lambda: trained(vocab_size=300),
+    "bpe": lambda: trained(vocab_size=300, splitter="gpt2"),
     "machine": lambda: trained(vocab_size=300, splitter="llama3"),
     "wordpiece": lambda: trained(vocab_size=90, algorithm="wordpiece"),
     "unigram": lambda: trained(vocab_size=60, algorithm="unigram"),

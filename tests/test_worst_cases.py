@@ -28,7 +28,7 @@ LIMIT = 5.0  # seconds for a megabyte: hundreds of times what it takes, far belo
 def tok() -> Tokenizer:
     subwords.warmup()
     runs = [letter * 40 for letter in ("a", " ", "=", "\n", "0", "ab", "aab", "\0")]
-    return subwords.train([OPTICKS.read_text(encoding="utf-8"), *runs * 50], vocab_size=4000)
+    return subwords.train([OPTICKS.read_text(encoding="utf-8"), *runs * 50], vocab_size=4000, splitter="gpt2")
 
 
 def fresh(tok: Tokenizer) -> Tokenizer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,8 @@ OPTICKS = Path(__file__).parents[2] / "examples" / "opticks.txt"
 LANGUAGES = ("zh", "ja", "ko", "ar", "hi", "th", "ru", "de", "fr", "es", "tr", "vi", "my")
 MEGABYTE = 1 << 20
 real_files = pytest.mark.parametrize("data", ["shared"], indirect=True)
+
+train: Any = partial(subwords.train, splitter="gpt2")  # the rule of the peer's ByteLevel
 
 
 def lines_of(text: str) -> list[str]:
@@ -63,40 +66,40 @@ def opticks() -> str:
 
 @pytest.mark.parametrize("vocab_size", [500, 2000])
 def test_text_as_one_document(opticks: str, vocab_size: int) -> None:
-    check_training(subwords.train([opticks], vocab_size=vocab_size), trained_by_peer([opticks], vocab_size))
+    check_training(train([opticks], vocab_size=vocab_size), trained_by_peer([opticks], vocab_size))
 
 
 @pytest.mark.parametrize("vocab_size", [500, 2000])
 def test_lines_as_documents(opticks: str, vocab_size: int) -> None:
     peer = trained_by_peer(lines_of(opticks), vocab_size)
-    check_training(subwords.train(OPTICKS, vocab_size=vocab_size, reading=subwords.Reading(documents="line")), peer)
-    check_training(subwords.train(iter(lines_of(opticks)), vocab_size=vocab_size), peer)
+    check_training(train(OPTICKS, vocab_size=vocab_size, reading=subwords.Reading(documents="line")), peer)
+    check_training(train(iter(lines_of(opticks)), vocab_size=vocab_size), peer)
 
 
 @pytest.mark.parametrize("options", [{"min_frequency": 40}, {"min_frequency": 2}, {"special_tokens": ["<s>", "[PAD]"]}])
 def test_training_options(opticks: str, options: dict[str, Any]) -> None:
     text = opticks[:100_000]
-    check_training(subwords.train([text], vocab_size=1500, **options), trained_by_peer([text], 1500, **options))
+    check_training(train([text], vocab_size=1500, **options), trained_by_peer([text], 1500, **options))
 
 
 @pytest.mark.parametrize("longest", [2, 4, 9])
 def test_longest_token_of_the_peer_is_shorter_than_its_limit(opticks: str, longest: int) -> None:
     text = opticks[:100_000]
     peer = trained_by_peer([text], 1500, max_token_length=longest + 1)
-    check_training(subwords.train([text], vocab_size=1500, max_token_length=longest), peer)
+    check_training(train([text], vocab_size=1500, max_token_length=longest), peer)
 
 
 @given(texts(12))
 def test_training_on_any_text(text: str) -> None:
     if text:
-        check_training(subwords.train(iter([text]), vocab_size=300), trained_by_peer([text], 300))
+        check_training(train(iter([text]), vocab_size=300), trained_by_peer([text], 300))
 
 
 @pytest.mark.rotating(3, always=("small",))
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_training_in_other_scripts(data: Path, language: str) -> None:
     text = (data / "corpora" / f"{language}.txt").read_bytes()[:100_000].decode("utf-8", "ignore")
-    check_training(subwords.train([text], vocab_size=1000), trained_by_peer([text], 1000))
+    check_training(train([text], vocab_size=1000), trained_by_peer([text], 1000))
 
 
 @pytest.mark.sweep
@@ -106,10 +109,10 @@ def test_training_on_whole_corpora(shared_data: Path, corpus: str, vocab_size: i
     path = shared_data / "corpora" / f"{corpus}.txt"
     with path.open(encoding="utf-8", newline="\n") as lines:
         peer = trained_by_peer(lines, vocab_size)
-    check_training(subwords.train(path, vocab_size=vocab_size, reading=subwords.Reading(documents="line")), peer)
+    check_training(train(path, vocab_size=vocab_size, reading=subwords.Reading(documents="line")), peer)
     if corpus != "english":
         text = path.read_bytes().decode()
-        check_training(subwords.train(path, vocab_size=vocab_size), trained_by_peer([text], vocab_size))
+        check_training(train(path, vocab_size=vocab_size), trained_by_peer([text], vocab_size))
 
 
 # ------------------------------------------------------------------ GPT-2

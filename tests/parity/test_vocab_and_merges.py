@@ -21,7 +21,7 @@ TEXTS = [*lines()[:60], "low  lower\n\n it's 12,345 é中😀\x00 ", " ", ""]
 
 
 def trained(**options: Any) -> Tokenizer:
-    options = {"vocab_size": 400, "progress": False, "special_tokens": ["<|end|>"], **options}
+    options = {"vocab_size": 400, "progress": False, "splitter": "gpt2", "special_tokens": ["<|end|>"], **options}
     return subwords.train(lines(), **options)
 
 

@@ -24,7 +24,7 @@ jobs = {
     "encode_batch": lambda: tok.encode_batch(lines * 4, threads=2),
     "decode": lambda: tok.decode(ids),
     "count": lambda: subwords.count(lines, threads=2),
-    "train": lambda: subwords.train(lines, vocab_size=2000, threads=2),
+    "train": lambda: subwords.train(lines, vocab_size=1200, threads=2),
     "train wordpiece": lambda: subwords.train(lines, vocab_size=2000, threads=2, algorithm="wordpiece"),
     "train unigram": lambda: subwords.train(lines[:40], vocab_size=300, threads=2, algorithm="unigram"),
     "warmup": subwords.warmup,

@@ -90,7 +90,7 @@ def seen(tok: subwords.Tokenizer, texts: list[str]) -> Counter[str]:
     return words
 
 
-@pytest.mark.filterwarnings("ignore:marks are lost")
+@pytest.mark.filterwarnings("ignore:marks are lost", "ignore:whitespace is lost", "ignore:the normalizer changes user")
 @pytest.mark.parametrize("name", SETTINGS)
 @given(texts=TEXTS)
 def test_words_counted_are_words_seen(name: str, texts: list[str]) -> None:
@@ -117,6 +117,7 @@ def test_words_counted_are_words_seen(name: str, texts: list[str]) -> None:
     assert {word.decode(): times for word, times in counts} == words
 
 
+@pytest.mark.filterwarnings("ignore:whitespace is lost")
 @given(texts=TEXTS)
 def test_training_on_counts_is_training_on_text(texts: list[str]) -> None:
     texts = [*texts, "a b @218@sentence low lower lowest"] * 3

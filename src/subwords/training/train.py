@@ -205,6 +205,7 @@ class Marks:
         )
 
 
+FEW_SPACES = 100  # say nothing about a corpus
 MOST_LOST = 0.25  # share of spaces and tabs: code has 50 % in indentation, prose mostly below 20 %
 
 
@@ -227,7 +228,7 @@ class Whitespace:
 
     def warning(self) -> str | None:
         """Return what to say of the whitespace, or None if little is lost."""
-        if self._lost <= MOST_LOST * self._all:
+        if self._all < FEW_SPACES or self._lost <= MOST_LOST * self._all:
             return None
         return (
             f"whitespace is lost: the normalizer removes {self._lost / self._all:.0%} of the spaces and tabs of a "

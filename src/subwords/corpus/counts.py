@@ -19,7 +19,7 @@ from subwords.support.errors import CorpusError, FormatError, InputError, unread
 from subwords.support.files import atomic_write, check_pointer, local_copy, place_of, scratch_folder
 from subwords.support.memory import release
 from subwords.support.names import install_hint
-from subwords.support.value import owned
+from subwords.support.value import unshared
 
 if TYPE_CHECKING:
     from subwords.corpus.word_table import CountedWords
@@ -126,7 +126,7 @@ class WordCounts:
             if not isinstance(array, np.ndarray) or array.dtype != kind or array.ndim != 1:
                 came = getattr(array, "dtype", type(array).__name__)
                 raise InputError(f"expected {name} to be a one-dimensional array of {np.dtype(kind)}, not {came}")
-            object.__setattr__(self, name, owned(array))
+            object.__setattr__(self, name, unshared(array))
         if len(self.offsets) != len(self.counts) + 1:
             raise InputError(
                 f"expected {len(self.counts) + 1} offsets for {len(self.counts)} counts, not {len(self.offsets)}"

@@ -38,7 +38,7 @@ from subwords.split.routes import (
 from subwords.support.checks import encode_text, exact
 from subwords.support.errors import InputError
 from subwords.support.names import looks_like_name, named
-from subwords.support.value import digest_of, owned
+from subwords.support.value import digest_of, unshared
 
 if TYPE_CHECKING:
     from subwords.split.transducer import Machine
@@ -278,7 +278,7 @@ def _as_array(data: bytes | Bytes) -> Bytes:
     found = np.asarray(data)
     if found.dtype != np.uint8 or found.ndim != 1:
         raise InputError(f"expected one dimension of bytes (uint8), not {found.ndim} of {found.dtype}")
-    return owned(found)  # another thread may write into it
+    return unshared(found)  # another thread may write into it
 
 
 def _bytes_of(text: str) -> Bytes:

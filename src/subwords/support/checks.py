@@ -60,10 +60,10 @@ MOST_GROWN = 1 << 20
 def check_growth(what: str, before: int, after: int) -> None:
     """Raise InputError if a normalizer or a decoder makes a text far longer than any real one does (11 times)."""
     if after > 64 * before + MOST_GROWN:
-        raise too_long(what, after)
+        raise too_much_text(what, after)
 
 
-def too_long(what: str, size: int) -> InputError:
+def too_much_text(what: str, size: int) -> InputError:
     """Return the error for a text that a normalizer or a decoder makes too long."""
     return InputError(
         f"text too long after the {what}: {size:,} bytes or characters; leave out steps that lengthen text"

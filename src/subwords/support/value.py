@@ -64,7 +64,7 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
     return view
 
 
-def owned(array: NDArray[Any]) -> NDArray[Any]:
+def unshared(array: NDArray[Any]) -> NDArray[Any]:
     """Return an array that other code of this process cannot write into: itself if its memory is read-only, or a copy.
 
     Kernels trust what was checked before: an array that changes after its check ends the process. `frozen` copies none.

@@ -25,7 +25,7 @@ from subwords.spec.decoder import (
 )
 from subwords.spec.token_batch import as_ids
 from subwords.spec.vocab import CHARACTERS, Vocab, tokens_from_text
-from subwords.support.checks import check_growth, too_long
+from subwords.support.checks import check_growth, too_much_text
 from subwords.support.errors import InputError
 
 # Steps that change each token alone, given whether it is the first or the last; a `Replace` only of a string.
@@ -108,7 +108,7 @@ def apply_step(step: Alone, tokens: list[str]) -> list[str]:
             return [content if token in known_tokens else token for token in tokens]
 
 
-def check_replaced(size: int, texts: Sequence[AnyStr], old: AnyStr, new: AnyStr) -> None:
+def check_lengthened(size: int, texts: Sequence[AnyStr], old: AnyStr, new: AnyStr) -> None:
     """Raise InputError if a replacement makes texts, which had `size` characters or bytes, far too long."""
     if len(new) > len(old):
         more = (len(new) - len(old)) * sum(text.count(old) for text in texts)
@@ -256,7 +256,7 @@ def replaced(traced: Traced | Token, matches: Iterable[Match], content: str, pla
     for start, stop, matching in matches:
         grown += len(content) if matching else stop - start
         if grown > max(len(text), MOST_OF_ID * ids):
-            raise too_long("decoder", grown)
+            raise too_much_text("decoder", grown)
         if not matching:
             parts.append(Traced(text[start:stop], places[start:stop]))
             continue

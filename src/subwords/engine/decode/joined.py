@@ -17,7 +17,7 @@ from subwords.engine.decode.decoding import (
     apply_step,
     begins_with_space,
     changed,
-    check_replaced,
+    check_lengthened,
     decoded_size,
     flat_steps,
     is_byte_token,
@@ -89,7 +89,7 @@ class Joined:
         size = sum(map(len, texts))
         for step in replaces:
             old, new = step.pattern.encode(), step.content.encode()
-            check_replaced(size, texts, old, new)
+            check_lengthened(size, texts, old, new)
             texts = [text.replace(old, new) if old in text else text for text in texts]
         return Vocab(texts)
 
@@ -289,7 +289,7 @@ def _applied(steps: Sequence[Any], tokens: list[str]) -> list[str]:
     size = sum(map(len, tokens))
     for step in steps:
         if isinstance(step, Replace):
-            check_replaced(size, tokens, step.pattern, step.content)
+            check_lengthened(size, tokens, step.pattern, step.content)
         tokens = apply_step(step, tokens)
     return tokens
 

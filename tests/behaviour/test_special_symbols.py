@@ -108,6 +108,7 @@ def yielded(tok: Tokenizer, ids: Any, written: str = END) -> set[str]:
 TEXTS = ["a@b<c", "@", "a@", "@a", " é@é ", "▁a ▁ b", "##@ @</w>@", "<0x40>☃", "<end><unk>", "aa  bb @@ <<"]
 
 
+@pytest.mark.rotating(4)
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("kind", ["bytes", "characters", "WordPiece", "Unigram", "WordLevel"])
 def test_no_call_yields_a_special_token(kind: str, seed: int, tmp_path: Path) -> None:

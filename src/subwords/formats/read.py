@@ -161,7 +161,7 @@ def read_tokenizer(path: str | PathLike[str], **options: Any) -> TokenizerSpec:
     options: those of `_read`. Warns (SubwordsWarning) of what the files hold and nothing here uses.
     """
     spec = _read(path, **options)
-    if needed := spec.needed:
+    if needed := _needed(spec):
         shown = ", ".join(map(repr, needed[:MOST_SHOWN])) + (", ..." if len(needed) > MOST_SHOWN else "")
         told = (
             f"{path}: ordinary text yields the special tokens {shown}, because it can be written in no other way; "
@@ -172,6 +172,14 @@ def read_tokenizer(path: str | PathLike[str], **options: Any) -> TokenizerSpec:
     if spec.foreign.warned:
         warnings.warn(spec.foreign.warned, SubwordsWarning, stacklevel=3)
     return spec
+
+
+def _needed(spec: TokenizerSpec) -> list[str]:
+    """Return the special tokens that ordinary text yields, for it can be written in no other way (A3)."""
+    model = spec.model
+    found = [each for each in spec.added_tokens if each.special and each.id not in model.special_ids]
+    unknown = {model.unk_id, *model.byte_ids.tolist()} if found else ()
+    return [token.content for token in found if token.id not in unknown]
 
 
 def _read(

@@ -178,14 +178,6 @@ class TokenizerSpec(Value):
         added.sort(key=lambda token: token.id)
         return replace(self, model=model, added_tokens=tuple(added), foreign=foreign)
 
-    @property
-    def needed(self) -> list[str]:
-        """The special tokens that ordinary text yields, for it can be written in no other way (A3)."""
-        model = self.model
-        found = [each for each in self.added_tokens if each.special and each.id not in model.special_ids]
-        others = {model.unk_id, *model.byte_ids.tolist()} if found else ()
-        return [token.content for token in found if token.id not in others]
-
     def roles_of(
         self, given: Mapping[str, str | int] | tuple[tuple[str, int], ...] | None
     ) -> tuple[tuple[str, int], ...]:

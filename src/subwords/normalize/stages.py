@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from subwords.kernels import layout
 from subwords.kernels.layout import CharacterRuns, Items, Literal, NormalForm, Normalized, Replacements, TextEnds
-from subwords.kernels.named import trim_texts, form_texts, literal_texts, map_texts, run_texts
+from subwords.kernels.named import form_texts, literal_texts, map_texts, run_texts, trim_texts
 from subwords.normalize.characters import CharMap, combining_classes, compositions, decompositions, whitespace
 from subwords.spec.normalizer import Form, Prepend, Replace, Strip
 from subwords.spec.vocab import tokens_to_text

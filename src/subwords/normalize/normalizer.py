@@ -128,8 +128,10 @@ def cuts_of(stages: tuple[Stage, ...]) -> CutNeeds:
         own = stage.cuts()
         asked = own.needs.astype(np.int64) << shift
         needs = needs | np.where(asked < layout.UNCUT, asked, layout.UNCUT).astype(np.uint8)
-        gives = gives | (own.gives.astype(np.int64) << shift & layout.UNCUT - 1).astype(np.uint8)
-        shift += int(own.needs[own.needs < layout.UNCUT].max(initial=0)).bit_length()
+        bits = int(own.needs[own.needs < layout.UNCUT].max(initial=0)).bit_length()
+        given = (own.gives.astype(np.int64) & (1 << bits) - 1) << shift
+        gives = gives | (given & layout.UNCUT - 1).astype(np.uint8)
+        shift += bits
         sees_empty |= stage.sees_empty
     return CutNeeds(needs, gives)
 

@@ -879,7 +879,7 @@ class Tokenizer(metaclass=WithHints):
         try:
             from subwords.chat.conversation import Chatter
         except ModuleNotFoundError as error:
-            if error.name not in ("jinja2", "markupsafe"):
+            if str(error.name).partition(".")[0] not in ("jinja2", "markupsafe"):
                 raise
             raise InputError(f"chat templates need the package jinja2: {install_hint('chat')}") from None
         return Chatter(self)

@@ -195,13 +195,15 @@ CHATS = {  # a template, and what is found in it
     "role": (USUAL.replace("'assistant'", "'bot'").replace("m.role", "m.role ~ 's'"), {
         "chat-literal": ["<|assistants|>", "<|systems|>", "<|users|>"]}),
     "brackets": ("{% for m in messages %}[{{ m.role | upper }}]{{ m.content }}[END]{% endfor %}", {
-        "chat-literal": ["[ASSISTANT]", "[END]", "[SYSTEM]", "[USER]"], "chat-end": ["end"]}),
+        "chat-literal": ["[ASSISTANT]", "[END]", "[SYSTEM]", "[USER]"], "chat-prompt": ["prompt"], "chat-end": ["end"]}),
     "refused": ("{% if messages[0].role == 'system' %}{{ raise_exception('no <|system|>') }}{% endif %}" + USUAL, {
         "chat-role": ["system"]}),
     "left out": (USUAL.replace("%}<|{{", "if m.role != 'system' %}<|{{"), {"chat-role": ["system"]}),
     "no tools": ("{{ tools and '' }}" + USUAL.replace("%}<|{{", "if m.role != 'tool' %}<|{{"), {"chat-role": ["tool"]}),
     "syntax": ("{% if %}", {"chat-role": ["every role"]}),
-    "no end": ("{% for m in messages %}<|{{ m.role }}|>\n{{ m.content }}\n{% endfor %}", {"chat-end": ["end"]}),
+    "no end": ("{% for m in messages %}<|{{ m.role }}|>\n{{ m.content }}\n{% endfor %}", {
+        "chat-prompt": ["prompt"], "chat-end": ["end"]}),
+    "no prompt": (USUAL.partition("{% if add")[0], {"chat-prompt": ["prompt"]}),
     "last end": (USUAL.replace("<|end|>", "{{ '<|end|>' if not loop.last }}"), {"chat-end": ["end"]}),
     "json": ("{{ messages | tojson }}", {"chat-mask": ["replies"]}),
     "marks": (USUAL.replace("{{ m.content }}", "{% if m.role == 'user' %}{% generation %}{{ m.content }}"
@@ -217,8 +219,10 @@ def test_sound_chat_templates_have_no_findings() -> None:
     parts = USUAL.replace("{{ m.content }}", "{% for c in m.content %}{{ c.text }}{% endfor %}")
     compared = USUAL.replace("m.content", "m.content.replace('<|think_on|>', '').split('<|off|>')[-1]")
     prose = "{{ tools and 'Call <tools></tools> as <function-name>, not [INST].' }}" + USUAL
-    for template in (USUAL, parts, compared, prose, TEMPLATES["generation"], TEMPLATES["tools"], TEMPLATES["merged"]):
+    for template in (USUAL, parts, compared, prose):
         assert found(chatting(template=template), *CHAT_RULES) == {}
+    for name in ("generation", "tools", "merged"):
+        assert found(chatting(template=TEMPLATES[name]), *CHAT_RULES).keys() <= {"chat-prompt"}
     assert found(subwords.load("demo"), *CHAT_RULES) == {}
 
 

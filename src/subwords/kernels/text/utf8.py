@@ -351,7 +351,7 @@ def join_ids(ids: I64s, spans: I64s, data: U8s, out: U8s) -> Int:
     """Write the bytes of ids to `out`, which has LANES bytes more than `size_of_ids` said; their number.
 
     -1: another thread wrote into `ids` since then. data: padded by LANES bytes, so that as many can always be copied at
-    once. Each id is read once and checked again: a private copy of the ids took 5 to 20 % of the time of decoding.
+    once. Each id is read once and checked again: 1 % of the time of decoding; a private copy took 3 to 12 %.
     """
     p, s, d, q, count = pointer(ids), pointer(spans), pointer(data), pointer(out), len(spans)
     at, most = I64(0), len(out) - layout.LANES

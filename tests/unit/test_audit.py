@@ -195,7 +195,8 @@ CHATS = {  # a template, and what is found in it
     "role": (USUAL.replace("'assistant'", "'bot'").replace("m.role", "m.role ~ 's'"), {
         "chat-literal": ["<|assistants|>", "<|systems|>", "<|users|>"]}),
     "brackets": ("{% for m in messages %}[{{ m.role | upper }}]{{ m.content }}[END]{% endfor %}", {
-        "chat-literal": ["[ASSISTANT]", "[END]", "[SYSTEM]", "[USER]"], "chat-prompt": ["prompt"], "chat-end": ["end"]}),
+        "chat-literal": ["[ASSISTANT]", "[END]", "[SYSTEM]", "[USER]"], "chat-prompt": ["prompt"],
+        "chat-end": ["end"]}),
     "refused": ("{% if messages[0].role == 'system' %}{{ raise_exception('no <|system|>') }}{% endif %}" + USUAL, {
         "chat-role": ["system"]}),
     "left out": (USUAL.replace("%}<|{{", "if m.role != 'system' %}<|{{"), {"chat-role": ["system"]}),

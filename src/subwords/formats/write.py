@@ -211,7 +211,7 @@ _FOLDER = {"chat_template", "additional_chat_templates", "roles", "inputs"}  # w
 
 def advice(spec: TokenizerSpec, target: SaveTarget, lost: tuple[str, ...]) -> str:
     """Return a warning that names what a file lacks, and says how to keep it."""
-    names = [name.replace("_", " ") for name in lost]
+    names = ["sides and longest input of the model" if name == "inputs" else name.replace("_", " ") for name in lost]
     listed = " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
     said = f"{target.path.name} does not hold {listed}: "
     options = {name: (python, command) for name, python, command in _options(spec) if name in lost}

@@ -15,7 +15,7 @@ from time import thread_time
 from types import MethodType
 from typing import Any, SupportsIndex
 
-from jinja2.runtime import LoopContext
+from jinja2.runtime import LoopContext, Macro, Undefined
 from jinja2.utils import Cycler, Namespace
 
 from subwords.support.memory import in_use
@@ -36,7 +36,7 @@ _WIDE = re.compile(r"%[^a-zA-Z%]*(?:\d{6}|\*)|\{[^}]*\d{6}|\{[^}]*\{")  # in a f
 _FIELD, _DIGITS = re.compile(r"%[^a-zA-Z%]*|\{[^}]*"), re.compile(r"\d+")
 _LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 _SEARCHING = frozenset({"strip", "lstrip", "rstrip", "trim", "rfind", "rindex", "rsplit", "rpartition"})
-_LIGHT = frozenset({int, bool, float, type(None)})
+_LIGHT = frozenset({int, bool, float, type(None), Macro, Undefined})
 _LOOP = ("_iterable", "_current", "_before", "_after", "_last_changed_value")
 
 

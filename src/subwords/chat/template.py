@@ -473,7 +473,8 @@ class _Generation(Extension):
         body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
         return nodes.CallBlock(self.call_method("_marked"), [], [], body).set_lineno(line)
 
-    def _marked(self, caller: Macro) -> OwnedText:
+    @staticmethod
+    def _marked(caller: Macro) -> OwnedText:
         return owned_text.marked(caller())
 
 
@@ -759,7 +760,7 @@ class Environment(ImmutableSandboxedEnvironment):
             return context.call(called, *args, **options)
         if type(called) is not _Loop and (args or called is not _Namespace):
             own = getattr(called, "__self__", None)
-            if options or not is_light(own) or (args and _heavy(args)):
+            if not is_light(own) or (args and _heavy(args)) or (options and _heavy(options.values())):
                 own = None if isinstance(own, dict) else own  # which is looked up in, or goes through its entries
                 args = (*_ready(called.__name__ if own else "", (own, *args), options)[1:],)
         found = super().call(context, called, *args, **options)

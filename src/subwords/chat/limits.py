@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from math import inf
 from operator import index
 from threading import local
 from time import thread_time
@@ -57,7 +58,7 @@ class Weighed(dict[Any, Any]):
 
 class _Work(local):
     left = look = MOST_WORK  # what may still be made; where `left` is when the clock is looked at
-    until = seen = 0.0  # seconds of the processor: when it must end, and when the memory was looked at
+    until = seen = inf  # seconds of the processor: when it must end, and when the memory was looked at
     memory: int | None = None  # of the process at the first look
     shared = False
 

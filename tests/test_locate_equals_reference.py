@@ -483,7 +483,7 @@ def test_encodings_from_rows_are_values() -> None:
     assert same == batch
     assert same[0].overflow == batch[0].overflow != ()
     assert {*batch} == {*same}
-    assert batch == EncodingBatch([*same], (0, 1))
+    assert batch == EncodingBatch([*same], (0, 1), names=batch.__dict__["_names"])
 
 
 def test_threads_are_an_option_for_lists() -> None:

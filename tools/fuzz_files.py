@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest import mock
 from zlib import crc32
 
 from tools.fuzz_inputs import (
@@ -411,6 +412,11 @@ def tokens_seeds() -> Iterator[bytes]:
 
 
 @cache
+def _own_cache() -> Any:
+    """The folder of the inputs as the root of tables alone: `machine_code` has imported the function."""
+    return mock.patch("subwords.kernels.stored.cache_root", lambda: str(scratch()))
+
+
 def _kept_bytes() -> tuple[bytes, bytes]:
     """A kept file of a tokenizer, and a stored table."""
     from subwords.engine.kept import write_kept
@@ -418,8 +424,8 @@ def _kept_bytes() -> tuple[bytes, bytes]:
     from subwords.tokenizer import engine_of
 
     tok = tokenizer(0)
-    stored.cache_root = lambda: str(scratch())  # of tables alone: `machine_code` has imported it
-    write_kept("kept", engine_of(tok), tok.spec)
+    with _own_cache():
+        write_kept("kept", engine_of(tok), tok.spec)
     return (scratch() / stored.FOLDER / "kept").read_bytes(), stored.packed((tok.spec, "digest"))
 
 
@@ -438,12 +444,13 @@ def kept_of(data: bytes) -> None:
     path = scratch() / stored.FOLDER / "damaged"
     path.write_bytes(damaged)
     path.chmod(0o600)
-    if whole is _kept_bytes()[0]:
-        found = read_kept(path.name)
-        check(found is None or bytes(damaged) == whole, "a damaged kept file is used")
-        check(found is None or found.encode("low") == tokenizer(0).encode("low"), "other ids of a kept file")
-    else:
-        check(stored._read_table(path.name) is None or bytes(damaged) == whole, "a damaged table is used")
+    with _own_cache():
+        if whole is _kept_bytes()[0]:
+            found = read_kept(path.name)
+            check(found is None or bytes(damaged) == whole, "a damaged kept file is used")
+            check(found is None or found.encode("low") == tokenizer(0).encode("low"), "other ids of a kept file")
+        else:
+            check(stored._read_table(path.name) is None or bytes(damaged) == whole, "a damaged table is used")
 
 
 def rows(data: bytes) -> None:

@@ -204,7 +204,8 @@ def our_answers(tok: Tokenizer, roles: Iterable[str]) -> dict[str, Any]:
 @pytest.mark.parametrize("name", ["PreTrainedTokenizerFast", "GPT2Tokenizer", "LlamaTokenizer", "GPTNeoXTokenizer"])
 def test_beside_a_tokenizer_json(name: str, tmp_path: Path) -> None:
     transformers = pytest.importorskip("transformers")
-    tok = subwords.train([" ".join(TEXTS)], vocab_size=270, special_tokens=["<s>", "</s>", "<pad>"])
+    special = ["<s>", "</s>", "<pad>"]
+    tok = subwords.train([" ".join(TEXTS)], vocab_size=270, special_tokens=special, splitter="gpt2")
     tok.save(f"{tmp_path}/bare/")
     config = json.loads((tmp_path / "bare" / "tokenizer_config.json").read_bytes()) | {"tokenizer_class": name}
     for key, value in {"": None, **BESIDE}.items():

@@ -1,4 +1,4 @@
-"""No special token comes from ordinary text, be it a single symbol: any family, any file, any call (A3)."""
+"""No special token comes from ordinary text, be it a single symbol: any family, any file, any call (A3, H3)."""
 
 from __future__ import annotations
 

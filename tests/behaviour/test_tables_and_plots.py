@@ -161,7 +161,8 @@ def at_terminal(*arguments: object) -> str:
 
     main, other = pty.openpty()
     command = [sys.executable, "-m", "subwords", *map(str, arguments)]
-    subprocess.run(command, stdout=other, stderr=subprocess.DEVNULL, check=True)
+    wide = os.environ | {"COLUMNS": "200"}  # rows of a narrow terminal are several lines
+    subprocess.run(command, env=wide, stdout=other, stderr=subprocess.DEVNULL, check=True)
     os.close(other)
     with os.fdopen(main, "rb") as file:
         found = b""

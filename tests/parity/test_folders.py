@@ -200,7 +200,8 @@ def test_roles_of_a_sentencepiece_model(data: Path, tmp_path: Path) -> None:
 
 def test_unknown_settings_survive(tmp_path: Path) -> None:
     config = {"model_max_length": 77, "x": {"y": [1]}, "tokenizer_class": "GPT2Tokenizer", "add_prefix_space": False}
-    tok = subwords.load(folder_of(tmp_path, config))
+    with pytest.warns(subwords.SubwordsWarning, match="add_prefix_space=false"):
+        tok = subwords.load(folder_of(tmp_path, config))
     tok.save(f"{tmp_path}/b/")
     written = json.loads((tmp_path / "b" / "tokenizer_config.json").read_text("utf-8"))
     assert written["tokenizer_class"] == "PreTrainedTokenizerFast"

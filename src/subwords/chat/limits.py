@@ -204,7 +204,7 @@ def sliced(value: Any) -> Any:
     return value
 
 
-def counted(items: Iterable[Any], *, deep: bool = True) -> Iterator[Any]:
+def counted_items(items: Iterable[Any], *, deep: bool = True) -> Iterator[Any]:
     """Yield the items of an iterator, weighed: of one that makes them as it goes, nothing else tells the size.
 
     deep: what is in them too, for what goes through all of it; else only what is made with them.

@@ -390,6 +390,11 @@ def _safe_join(left: str, right: str) -> Safe:
     return mark_safe(join((printed(left), printed(right))))
 
 
+def changed_record(record: Record, key: str, value: object) -> Record:
+    """Return a dict of the caller's with another entry."""
+    return Record({**record, key: value}, record._origin, record._turn)
+
+
 def turn_of(value: object) -> int:
     """Return the number of the message that a value is, or -1.
 

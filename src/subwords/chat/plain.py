@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Any
 
 from subwords.chat.functions import function_schema
-from subwords.chat.owned_text import LITERAL, OUTSIDE, OwnedText, Owner, Record, join, made
+from subwords.chat.owned_text import LITERAL, OUTSIDE, OwnedText, Owner, Record, changed_record, join, made, turn_of
 from subwords.engine.added_tokens import alternation
 from subwords.support.checks import encode_text
 from subwords.support.errors import InputError
@@ -152,17 +152,13 @@ def other_shapes(messages: Sequence[Record]) -> Iterator[tuple[str, list[Record]
             yield told[0], changed
 
 
-def _with(message: Record, key: str, value: object) -> Record:
-    return Record({**message, key: value}, message._origin, message._turn)
-
-
 def _calls(message: Record, change: Callable[[Any, str], Any]) -> Record:
     """Return a message with other tool calls. change: takes one and its place."""
     calls = message.get("tool_calls")
     if not isinstance(calls, list):
         return message
-    where = f'messages[{message._turn}]["tool_calls"]'
-    return _with(message, "tool_calls", [change(call, f"{where}[{at}]") for at, call in enumerate(calls)])
+    where = f'messages[{turn_of(message)}]["tool_calls"]'
+    return changed_record(message, "tool_calls", [change(call, f"{where}[{at}]") for at, call in enumerate(calls)])
 
 
 def _arguments(message: Record, change: Callable[[Any, str], Any]) -> Record:
@@ -213,25 +209,26 @@ def _wrapped(message: Record, told: list[str]) -> Record:
 def _filled(message: Record, told: list[str]) -> Record:
     if "content" in message:
         return message
-    told.append(f'messages[{message._turn}] has no "content", or it is None: pass "content": ""')
-    return _with(message, "content", "")
+    told.append(f'messages[{turn_of(message)}] has no "content", or it is None: pass "content": ""')
+    return changed_record(message, "content", "")
 
 
 def _joined(message: Record, told: list[str]) -> Record:
     content = message.get("content")
     if not isinstance(content, list):
         return message
-    told.append(f'messages[{message._turn}]["content"] is a list of parts, and this template takes text')
-    return _with(message, "content", "".join(str(part.get("text", "")) for part in content if isinstance(part, dict)))
+    told.append(f'messages[{turn_of(message)}]["content"] is a list of parts, and this template takes text')
+    texts = [str(part.get("text", "")) for part in content if isinstance(part, dict)]
+    return changed_record(message, "content", "".join(texts))
 
 
 def _parted(message: Record, told: list[str]) -> Record:
     content = message.get("content")
     if not isinstance(content, str):
         return message
-    where = f'messages[{message._turn}]["content"]'
+    where = f'messages[{turn_of(message)}]["content"]'
     told.append(f'{where} is text, and this template takes a list of parts: {{"type": "text", "text": ...}}')
-    return _with(message, "content", [{"type": "text", "text": content}])
+    return changed_record(message, "content", [{"type": "text", "text": content}])
 
 
 def variables_of(variables: Mapping[str, object], roles: Mapping[str, str]) -> dict[str, Any]:

@@ -440,7 +440,7 @@ class _Loop(LoopContext):
         items = (
             iterable
             if type(iterable) is list or not isinstance(iterable, Iterator)
-            else limits.counted(iterable, deep=False)
+            else limits.counted_items(iterable, deep=False)
         )
         super().__init__(items, *options)
         if type(iterable) is _Rest:
@@ -528,7 +528,7 @@ def _tojson(
     width = limits.check_width(indent) if type(indent) is int else len(indent or "")
     if is_light(separators) and elements * elements * width <= MOST_TEXT:  # at most as deep as there are elements
         return owned_text.owned(encoder.encode(value), value)
-    return owned_text.owned("".join(limits.counted(encoder.iterencode(value))), value)
+    return owned_text.owned("".join(limits.counted_items(encoder.iterencode(value))), value)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -591,7 +591,7 @@ def _ready(name: str, args: Sequence[Any], options: Mapping[str, Any]) -> list[A
     Iterators are weighed as they are read.
     """
     deep = name not in _QUICK
-    found = [limits.counted(value, deep=deep) if isinstance(value, Iterator) else value for value in args]
+    found = [limits.counted_items(value, deep=deep) if isinstance(value, Iterator) else value for value in args]
     text, *others = args
     attribute = options.get("attribute", args[_ATTRIBUTE[name]] if len(args) > _ATTRIBUTE.get(name, 99) else None)
     if isinstance(attribute, str) and len(attribute) > LARGE:

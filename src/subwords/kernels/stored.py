@@ -368,7 +368,7 @@ def tables(*, make: bool = False) -> Folder:
 def _read_table(name: str) -> tuple[object] | None:
     with contextlib.suppress(Exception), tables() as folder:  # whatever damage raises
         raw = memoryview(folder.read(name))
-        if zlib.crc32(raw[SUMMED:]) == HEAD.unpack_from(raw)[1]:
+        if HEAD.unpack_from(raw)[:2] == (MAGIC, zlib.crc32(raw[SUMMED:])):
             table = unpacked(raw)
             folder.used(name)
             return (table,)
@@ -399,14 +399,14 @@ def _make_room(folder: Folder, size: int) -> None:
 
 # All classes whose objects a table may hold. Reading one calls none of their methods, so it runs no code but this.
 CLASSES = {
-    "kernels.layout": "CharacterRuns Kinds Literals NormalForm Replacements Rules WordPieceModel",
+    "kernels.layout": "CharacterRuns Kinds Literal Literals NormalForm Replacements Rules TextEnds WordPieceModel",
     "models.bpe.merges": "MergeTables",
     "models.bpe.model": "BPE",
     "models.unigram.model": "Unigram",
     "models.wordlevel.model": "WordLevel",
     "models.wordpiece.model": "WordPiece",
-    "normalize.sentencepiece": "GraphemeStage RulesStage",
-    "normalize.stages": "ByteStage CharStage FormStage PatternStage Position PrependStage RunStage StripStage",
+    "normalize.sentencepiece": "GraphemeStage RulesStage SpacedStage",
+    "normalize.stages": "ByteStage CharStage EndStage FormStage LiteralStage PatternStage Position RunStage",
     "spec.added_token": "AddedToken",
     "spec.decoder": (
         "BPEDecoder ByteDecoder ByteFallback CTC DecoderSequence Fuse Metaspace Replace ReplaceTokens "
@@ -415,7 +415,7 @@ CLASSES = {
     "spec.normalizer": (
         "Bert ByteLevel Charsmap Form Lowercase Nmt Precompiled Prepend Replace SentencePiece Strip StripAccents"
     ),
-    "spec.padding": "Padding Truncation",
+    "spec.padding": "ModelInputs Padding Truncation",
     "spec.splitter": "ByteChars Prefix Replace SpelledBytes Split",
     "spec.template": "Inserted Slot Template",
     "spec.tokenizer": "Foreign TokenizerSpec",

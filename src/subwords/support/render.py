@@ -225,6 +225,6 @@ def painted(token: str) -> str:
     r"""Return a token as Python writes it, on the background that it has on the local page.
 
     >>> painted("a\n")
-    "\x1b[38;5;16;48;5;195m'a\\n'\x1b[0m"
+    "\x1b[38;5;16;48;5;229m'a\\n'\x1b[0m"
     """
     return f"\x1b[38;5;16;48;5;{ANSI_BACKGROUNDS[color_of(token)]}m{token!r}\x1b[0m"

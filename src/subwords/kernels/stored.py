@@ -368,7 +368,7 @@ def tables(*, make: bool = False) -> Folder:
 def _read_table(name: str) -> tuple[object] | None:
     with contextlib.suppress(Exception), tables() as folder:  # whatever damage raises
         raw = memoryview(folder.read(name))
-        if zlib.crc32(raw[SUMMED:]) == HEAD.unpack_from(raw)[1]:
+        if HEAD.unpack_from(raw)[:2] == (MAGIC, zlib.crc32(raw[SUMMED:])):
             table = unpacked(raw)
             folder.used(name)
             return (table,)

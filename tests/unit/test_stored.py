@@ -87,7 +87,7 @@ def test_the_stamp_of_a_wheel_names_its_sources(tmp_path: Path, monkeypatch: pyt
     assert [kernels for _, kernels in seen].count(seen[0][1]) == 2
 
 
-@pytest.mark.parametrize("length", [0, 5, 32, 40, -1])
+@pytest.mark.parametrize("length", [0, 1, 5, 10, 32, 40, -1])
 def test_a_damaged_file_is_made_anew(folder: Path, length: int) -> None:
     stored("a", b"", lambda: [*range(99)])
     (file,) = folder.iterdir()

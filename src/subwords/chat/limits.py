@@ -218,15 +218,14 @@ def counted(items: Iterable[Any], *, deep: bool = True) -> Iterator[Any]:
     """
     room = unspent = MOST_TEXT
     for number, item in enumerate(items, 1):
-        if isinstance(item, str):
-            room -= NODE + len(item)
-        elif deep:
-            room = _left(item, room - NODE)
-        else:
-            room -= NODE * (1 + len(item) if type(item) in _MADE else 1)
-        if room < 0:
-            limit(MOST_TEXT - room)
+        if deep:
+            room = _left(item, room)
+        elif isinstance(item, str) or type(item) in _MADE:
+            room -= len(item) if isinstance(item, str) else NODE * len(item)
+            if room < 0:
+                limit(MOST_TEXT - room)
         if not number & 63:
+            room -= 64 * NODE
             spend(unspent - room)
             unspent = room
             look()  # whatever it took to make them

@@ -599,10 +599,11 @@ def power(left: Any, right: Any) -> Any:
 
 def modulo(left: Any, right: Any) -> Any:
     """Return `left % right` of a template."""
+    if type(left) is int is type(right) and -_HUGE < left < _HUGE and 0 < right < _HUGE:
+        return left % right
     if isinstance(left, str):
         return (made(left, LOST) if type(left) is str else left) % right
-    if not (type(left) is int is type(right) and -_HUGE < left < _HUGE and -_HUGE < right < _HUGE):
-        weigh(left, right)
+    weigh(left, right)
     return left % right
 
 

@@ -619,7 +619,7 @@ def _compared(plain: Any) -> Callable[[Any, Any], Any]:
 
     @wraps(plain)
     def compared(value: Any, other: Any) -> Any:
-        if not (is_light(other) or is_light(value)):
+        if (type(other) is not OwnedText or len(other) > LARGE) and not (is_light(other) or is_light(value)):
             limits.weigh(value, other)
         return plain(value, other)
 

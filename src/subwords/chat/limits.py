@@ -38,6 +38,7 @@ _FIELD, _DIGITS = re.compile(r"%[^a-zA-Z%]*|\{[^}]*"), re.compile(r"\d+")
 _LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 _SEARCHING = frozenset({"strip", "lstrip", "rstrip", "trim", "rfind", "rindex", "rsplit", "rpartition"})
 _LIGHT = frozenset({int, bool, float, type(None), Macro, Undefined})
+_MADE = frozenset({list, tuple, dict})
 _LOOP = ("_iterable", "_current", "_before", "_after", "_last_changed_value")
 
 
@@ -46,7 +47,11 @@ class LimitError(ValueError):
 
 
 class Weighed(dict[Any, Any]):
-    """A dict that does not change, nor does what is in it: it is weighed once."""
+    """A dict of the caller's: neither it nor what is in it changes, and nothing in it is shared.
+
+    Where it is met for the first time, it weighs nothing: all of them are as long as what the caller gave. Then it is
+    weighed once.
+    """
 
     __slots__ = ("_weight",)
     _weight: int
@@ -126,29 +131,36 @@ def weigh(*values: object) -> int:
     """
     room = MOST_TEXT
     for value in values:
-        room = _left(value, room)
-    spend(MOST_TEXT - room)
-    return MOST_TEXT - room
+        room = room - len(value) if isinstance(value, str) else _left(value, room)
+    weight = MOST_TEXT - room
+    if weight > LARGE:
+        limit(weight)
+        spend(weight)
+    return weight
 
 
-def _left(value: Any, room: int) -> int:
-    """Return what a value leaves of some room."""
+def _left(value: Any, room: int, *, again: bool = False) -> int:
+    """Return what a value leaves of some room; again: it is met again, and so is all that is in it."""
     kind = type(value)
     if isinstance(value, str):
         room -= len(value)
-    elif kind is int:
-        check_bits(value.bit_length())
+    elif kind in _LIGHT:
+        if kind is int:
+            check_bits(value.bit_length())
     elif isinstance(value, Weighed):
-        if not hasattr(value, "_weight"):
-            value._weight = MOST_TEXT - _left({**value}, MOST_TEXT)
+        if not again and not hasattr(value, "_weight"):
+            value._weight = 0
+            return room - NODE
+        if not getattr(value, "_weight", 0):
+            value._weight = MOST_TEXT - _left({**value}, MOST_TEXT, again=True)
         room -= value._weight
-    elif kind not in _LIGHT:
-        parts = _parts(value)
+    else:
+        parts = value if kind is list or kind is tuple else _parts(value)
         room -= NODE * (1 + len(parts))
         for each in () if type(parts) is range else parts:
             if room < 0:
                 break
-            room = _left(each, room)
+            room = room - len(each) if isinstance(each, str) else _left(each, room, again=again)
     if room < 0:
         limit(MOST_TEXT - room)
     return room
@@ -156,8 +168,6 @@ def _left(value: Any, room: int) -> int:
 
 def _parts(value: Any) -> Collection[Any]:
     """Return what an operation on a value may reach."""
-    if isinstance(value, list | tuple):
-        return value
     if isinstance(value, Mapping):
         return (*value, *value.values())
     if isinstance(value, Namespace):
@@ -176,13 +186,6 @@ def is_light(value: object) -> bool:
     return type(value) in _LIGHT or (isinstance(value, str) and len(value) <= LARGE)
 
 
-def is_given(value: object) -> bool:
-    """Whether a value is what the caller gave, or a list of it: nothing in it is there twice."""
-    if type(value) is list:
-        return len({*map(id, value)}) == len(value) and all(isinstance(each, Weighed) for each in value)
-    return isinstance(value, Weighed)
-
-
 def light(value: Any) -> Any:
     """Return a value that is compared or hashed, weighed; what the caller gave shares no parts."""
     if not (type(value) in _LIGHT or (isinstance(value, str) and len(value) <= LARGE) or isinstance(value, Weighed)):
@@ -190,11 +193,15 @@ def light(value: Any) -> Any:
     return value
 
 
-def within(value: Any) -> Any:
-    """Return a value that is searched, weighed: a dict only looks up the hash."""
-    if not (isinstance(value, str) and len(value) <= LARGE) and not isinstance(value, dict):
-        weigh(value)
-    return value
+def inside(value: Any, items: Any) -> bool:
+    """Return `value in items` of a template."""
+    if not is_light(value):
+        weigh(value, () if isinstance(items, dict) else items)
+    elif type(items) in _MADE or isinstance(items, Weighed):
+        spend(len(items))
+    elif not is_light(items):
+        weigh(items)
+    return value in items
 
 
 def sliced(value: Any) -> Any:
@@ -209,23 +216,20 @@ def counted_items(items: Iterable[Any], *, deep: bool = True) -> Iterator[Any]:
 
     deep: what is in them too, for what goes through all of it; else only what is made with them.
     """
-    room, number = MOST_TEXT, 0
+    room = unspent = MOST_TEXT
     for number, item in enumerate(items, 1):
         if deep:
-            left = _left(item, room - NODE)
-        else:
-            left = room - (len(item) if isinstance(item, str) else NODE * (1 + len(_new(item))))
-            if left < 0:
-                limit(MOST_TEXT - left)
-        spend(room - left)
+            room = _left(item, room)
+        elif isinstance(item, str) or type(item) in _MADE:
+            room -= len(item) if isinstance(item, str) else NODE * len(item)
+            if room < 0:
+                limit(MOST_TEXT - room)
         if not number & 63:
+            room -= 64 * NODE
+            spend(unspent - room)
+            unspent = room
             look()  # whatever it took to make them
-        room = left
         yield item
-
-
-def _new(item: object) -> Collection[Any]:
-    return item if type(item) in (list, tuple, dict) else ()  # type: ignore[return-value]
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -33,6 +33,7 @@ RUN = 256  # characters that a change of origin takes as long as
 PART = 1 << 13  # characters that a part of a text counts as: half a million of them
 MOST_RUNS = 1 << 20  # changes of origin in a string: each takes as much memory as 100 characters
 FEW_RUNS = 64  # of two strings that are added without a loop
+_HUGE = 1 << MOST_BITS
 _PLAIN_FIELDS = re.compile(r"%[s%]|%")
 
 TEMPLATE, OUTSIDE = -1, -2  # instead of the number of a message
@@ -537,13 +538,12 @@ def add(left: Any, right: Any) -> Any:
             before = before[:-1]
         found._runs = (*before, *[(size + end, origin) for end, origin in after])
         return found
-    if isinstance(left, str) and isinstance(right, str):
-        limit(len(left) + len(right))
+    if isinstance(left, list | tuple | str) and isinstance(right, list | tuple | str):
+        if (size := len(left) + len(right)) > FEW_RUNS:
+            limit(size if isinstance(left, str) else NODE * size)
+            spend(size)
         if type(left) is str and type(right) is str:
             return made(left + right, LOST)
-    elif isinstance(left, list | tuple) and isinstance(right, list | tuple):
-        limit(NODE * (len(left) + len(right)))
-        spend(len(left) + len(right))
     return left + right
 
 
@@ -656,10 +656,11 @@ def power(left: Any, right: Any) -> Any:
 
 def modulo(left: Any, right: Any) -> Any:
     """Return `left % right` of a template."""
+    if type(left) is int is type(right) and -_HUGE < left < _HUGE and 0 < right < _HUGE:
+        return left % right
     if isinstance(left, str):
         return (made(left, LOST) if type(left) is str else left) % right
-    if not (type(left) is int is type(right)) or left >> MOST_BITS or right >> MOST_BITS:
-        weigh(left, right)
+    weigh(left, right)
     return left % right
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property, lru_cache, wraps
 from itertools import islice
@@ -189,7 +188,7 @@ class _Code(CodeGenerator):
 
     def visit_Template(self, node: nodes.Template, frame: Frame | None = None) -> None:
         super().visit_Template(node, frame)
-        for name in ("add", "at", "light", "literal", "part", "rest", "sliced", "within"):
+        for name in ("add", "at", "inside", "item", "light", "literal", "part", "rest", "sliced"):
             self.writeline(f"_s_{name} = environment._s_{name}")
         for name in ("LoopContext", "escape", "markup_join", "str", "str_join"):
             self.writeline(f"{name} = environment._s_{name.lower()}")
@@ -230,13 +229,21 @@ class _Code(CodeGenerator):
 
     @optimizeconst
     def visit_Compare(self, node: nodes.Compare, frame: Frame) -> None:
-        operands = [node.expr, *(each.expr for each in node.ops)]
-        if len(operands) > 2 or not any(map(_is_bounded, operands)) or node.ops[0].op in ("in", "notin"):
-            if not _is_bounded(node.expr) and not _is_bounded(operands[1]):
-                node.expr = _call("_s_light", node.expr)
-            for each in node.ops:
-                if not _is_bounded(each.expr):
-                    each.expr = _call("_s_within" if each.op in ("in", "notin") else "_s_light", each.expr)
+        first, *others = node.ops
+        if others:
+            weighed: list[Any] = [node, *node.ops]
+        elif first.op not in ("in", "notin"):  # no more of an operand is reached than the other has
+            weighed = [] if _is_bounded(node.expr) or _is_bounded(first.expr) else [node]
+        elif _is_bounded(first.expr):
+            weighed = []
+        else:
+            self.write("(not " if first.op == "notin" else "(")
+            self.visit(_call("_s_inside", node.expr, first.expr), frame)
+            self.write(")")
+            return
+        for each in weighed:
+            if not _is_bounded(each.expr):
+                each.expr = _call("_s_light", each.expr)
         super().visit_Compare(node, frame)
 
     def visit_Dict(self, node: nodes.Dict, frame: Frame) -> None:
@@ -256,7 +263,7 @@ class _Code(CodeGenerator):
     @optimizeconst
     def visit_Getitem(self, node: nodes.Getitem, frame: Frame) -> None:
         if isinstance(node.arg, nodes.Const) and isinstance(node.arg.value, str):
-            self.write("environment.getitem(")
+            self.write("_s_item(")
             self.visit(node.node, frame)
             self.write(f", {str(node.arg.value)!r})")  # a plain string is looked up faster
             return
@@ -500,7 +507,7 @@ class _Namespace(Namespace):
 
     def __setitem__(self, name: str, value: Any) -> None:
         _check_name(name)
-        super().__setitem__(name, value)
+        object.__getattribute__(self, "_Namespace__attrs")[name] = value
 
 
 def _check_name(name: object) -> None:
@@ -517,13 +524,10 @@ def _strftime_now(format: str) -> str:
     return owned_text.made(datetime.now().strftime(format), Owner(OUTSIDE, "strftime_now", False))
 
 
-_USUAL = (None, 2, 4)  # indents
-
-
 def _tojson(
     value: Any, ensure_ascii: bool = False, indent: Any = None, separators: Any = None, sort_keys: bool = False
 ) -> str:
-    elements = 0 if limits.is_given(value) and indent in _USUAL else limits.weigh(value, indent, separators) // NODE + 1
+    elements = limits.weigh(value, indent, separators) // NODE + 1
     encoder = json.JSONEncoder(ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
     width = limits.check_width(indent) if type(indent) is int else len(indent or "")
     if is_light(separators) and elements * elements * width <= MOST_TEXT:  # at most as deep as there are elements
@@ -577,7 +581,8 @@ _COMPARING = (
     "<=",
     "le",
 )
-_KEYS, _LOOKED_UP = frozenset({int, str, OwnedText}), frozenset({Record, list, dict})  # without a call, where there is
+_SCOPES = frozenset({"_loop_vars", "_block_vars"})  # which compiled code gives to what it calls
+_KEYS = frozenset({int, str, OwnedText})  # which are looked up as they are
 _WIDE = frozenset({"batch", "slice", "round", "center", "indent", "wordwrap"})  # by their numbers
 _REPEATING = frozenset({"indent", "wordwrap", "urlize"})  # put a text in for each line or word
 _ATTRIBUTE = {"selectattr": 1, "rejectattr": 1, "groupby": 1, "sum": 1, "unique": 2, "min": 2, "max": 2, "join": 2}
@@ -585,18 +590,18 @@ _ATTRIBUTE |= {"sort": 3}  # where it is among the arguments
 _SLOW = {"pprint": 256, "urlize": 64, "wordwrap": 16, "title": 16, "striptags": 16, "translate": 16, "wordcount": 8}
 
 
-def _ready(name: str, args: Sequence[Any], options: Mapping[str, Any]) -> list[Any]:
+def _ready(name: str, args: Sequence[Any], given: Collection[Any], attribute: object = None) -> list[Any]:
     """Return the arguments of a filter, test or method, weighed; LimitError for what would take or make too much.
 
-    Iterators are weighed as they are read.
+    Iterators are weighed as they are read. given: its other arguments. attribute: that which is among them.
     """
     deep = name not in _QUICK
     found = [limits.counted_items(value, deep=deep) if isinstance(value, Iterator) else value for value in args]
     text, *others = args
-    attribute = options.get("attribute", args[_ATTRIBUTE[name]] if len(args) > _ATTRIBUTE.get(name, 99) else None)
+    attribute = args[_ATTRIBUTE[name]] if len(args) > _ATTRIBUTE.get(name, 99) else attribute
     if isinstance(attribute, str) and len(attribute) > LARGE:
         raise LimitError(f"an attribute has {len(attribute):,} characters, more than {LARGE:,}")
-    others += options.values()
+    others += given
     if name in _WIDE:
         for value in others:
             if type(value) is int:
@@ -604,7 +609,7 @@ def _ready(name: str, args: Sequence[Any], options: Mapping[str, Any]) -> list[A
     if not deep:
         limits.sliced(text)
         return found
-    weight = limits.weigh(*args, *options.values())
+    weight = limits.weigh(*args, *given)
     if name in _SLOW:
         limits.limit(weight * _SLOW[name])
         limits.spend(weight * _SLOW[name])
@@ -617,7 +622,7 @@ def _ready(name: str, args: Sequence[Any], options: Mapping[str, Any]) -> list[A
 
 
 def _heavy(args: Iterable[Any]) -> bool:
-    return not all(map(is_light, args))
+    return any(not is_light(value) for value in args)
 
 
 def _compared(plain: Any) -> Callable[[Any, Any], Any]:
@@ -625,7 +630,7 @@ def _compared(plain: Any) -> Callable[[Any, Any], Any]:
 
     @wraps(plain)
     def compared(value: Any, other: Any) -> Any:
-        if not (is_light(other) or is_light(value)):
+        if (type(other) is not OwnedText or len(other) > LARGE) and not (is_light(other) or is_light(value)):
             limits.weigh(value, other)
         return plain(value, other)
 
@@ -642,7 +647,7 @@ def _bounded(name: str, plain: Any) -> Callable[..., Any]:
         if quick and type(args[skipped]) is list and not options:
             limits.spend(len(args[skipped]))
         elif always or options or not is_light(args[skipped]) or (args[skipped + 1 :] and _heavy(args[skipped + 1 :])):
-            args = (*args[:skipped], *_ready(name, args[skipped:], options))
+            args = (*args[:skipped], *_ready(name, args[skipped:], options.values(), options.get("attribute")))
         found = plain(*args, **options)
         if type(found) is int:
             limits.check_bits(found.bit_length())
@@ -696,8 +701,8 @@ class Environment(ImmutableSandboxedEnvironment):
     concat = staticmethod(lambda pieces: owned_text.join([*map(printed, pieces)]))
     _s_add, _s_at, _s_literal = staticmethod(owned_text.add), staticmethod(_at), staticmethod(owned_text.literal)
     _s_rest, _s_loopcontext, _s_str, _s_str_join = staticmethod(_rest), _Loop, staticmethod(printed), concat
-    _s_light, _s_within, _s_sliced = map(staticmethod, (limits.light, limits.within, limits.sliced))
-    _s_part = staticmethod(owned_text.part_of)
+    _s_light, _s_inside = staticmethod(limits.light), staticmethod(limits.inside)
+    _s_sliced, _s_part = staticmethod(limits.sliced), staticmethod(owned_text.part_of)
     _s_escape = staticmethod(lambda value: escape(limits.light(value)))
     _s_markup_join = staticmethod(lambda pieces: markup_join([*map(limits.light, pieces)]))
 
@@ -729,8 +734,9 @@ class Environment(ImmutableSandboxedEnvironment):
             except KeyError:
                 return self.undefined(obj=obj, name=attribute)
         if kind is _Namespace and attribute[:1] != "_":
-            with suppress(AttributeError):
-                return getattr(obj, attribute)
+            entries = object.__getattribute__(obj, "_Namespace__attrs")
+            if attribute in entries:
+                return entries[attribute]
         if kind is str:
             obj, kind = OwnedText(obj), OwnedText
         if kind is OwnedText and attribute in _TEXT_METHODS:
@@ -750,6 +756,13 @@ class Environment(ImmutableSandboxedEnvironment):
         found = super().getitem(OwnedText(obj) if type(obj) is str else obj, argument)
         return found if type(argument) is not OwnedText else owned_text.looked_up(found, argument)
 
+    def _s_item(self, obj: Any, key: str) -> Any:
+        """Return the entry of a name that the template spells, or the attribute."""
+        kind = type(obj)
+        if (kind is Record or kind is dict) and key in obj:
+            return obj[key]
+        return self.getitem(obj, key)
+
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
         """Whether a template may read an attribute."""
         return attr not in _UNSAFE and super().is_safe_attribute(obj, attr, value)
@@ -759,10 +772,12 @@ class Environment(ImmutableSandboxedEnvironment):
         if type(called) is Macro:
             return context.call(called, *args, **options)
         if type(called) is not _Loop and (args or called is not _Namespace):
-            own = getattr(called, "__self__", None)
-            if not is_light(own) or (args and _heavy(args)) or (options and _heavy(options.values())):
+            own, given = getattr(called, "__self__", None), list[Any]()
+            if not options.keys() <= _SCOPES:
+                given = [value for name, value in options.items() if name not in _SCOPES]
+            if not is_light(own) or (args and _heavy(args)) or (given and _heavy(given)):
                 own = None if isinstance(own, dict) else own  # which is looked up in, or goes through its entries
-                args = (*_ready(called.__name__ if own else "", (own, *args), options)[1:],)
+                args = (*_ready(called.__name__ if own else "", (own, *args), given)[1:],)
         found = super().call(context, called, *args, **options)
         if type(found) is int:
             limits.check_bits(found.bit_length())

@@ -265,8 +265,7 @@ class ProvedCuts:
 
     def _split_places(self, text: str, first: int, stop: int) -> Iterator[int]:
         """Yield the places at which the splitter may cut, last first."""
-        data = np.frombuffer(_bytes(text[first:stop]), np.uint8)
-        at = len(data)
+        at = len(data := np.frombuffer(_bytes(text[first:stop]), np.uint8))
         while (at := self._source.cut(data, at, begins=False)) > 0:
             yield first + len(data[:at].tobytes().decode("utf-8", "surrogateescape"))
 

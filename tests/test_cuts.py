@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from itertools import combinations, pairwise, product
+from itertools import combinations, pairwise, permutations, product
 from pathlib import Path
 
 import numpy as np
@@ -213,6 +213,21 @@ def test_steps_of_all_kinds_start_anew_at_cuts() -> None:
         kinds = (rng.choice(STEPS), rng.choice(SENTENCEPIECES), *rng.sample(REACHING, 3), Precompiled(a_charsmap(rng)))
         count += check_steps(rng, tuple(rng.choices(kinds, k=rng.choice((1, 2, 2, 3, 4)))))
     assert count > 1000
+
+
+@pytest.mark.parametrize(
+    "text", ["The rays of light, and so on.\n", "प्रकाश की किरणें और रंग। ", "빛은 굴절된다. 그리고\n", "光线，会折射。\n"]
+)
+def test_steps_in_sequence_keep_their_cuts(text: str) -> None:
+    """What transformers writes for T5 and others, and what `save` does: cuts are near each other in all scripts."""
+    charsmap = Precompiled(write_charsmap({"\n": " ", "\xa0": " ", "ﬁ": "fi", "e\u0301": "é"}))
+    ends = (Replace(" {2,}", "▁", True), Strip(left=False), Replace("  ", " "), Lowercase(), Prepend("▁"))
+    data = np.frombuffer((text * 6).encode(), np.uint8)
+    for size in (1, 2, 3):
+        for more in permutations(ends, size):
+            engine = NormalizerEngine((charsmap, *more))
+            cuts = sorted({engine.cut(data[:at], at) for at in range(len(data) + 1)})
+            assert np.diff(cuts).max() <= len(text.encode()), (more, cuts)
 
 
 # ------------------------------------------------------------------ tokenizer files

@@ -95,9 +95,9 @@ class ProvedCuts:
         finder = engine.added.finder(special)
         self.fresh = not begins_otherwise(engine.splitter.rule, engine.normalizer)
         self.running = not engine.segmenter.apart
-        self._flags = None if engine.normalizer is None else engine.normalizer.cut_flags.data
-        begins = self._flags is None or min(self._flags[: INVALID + 1]) < UNCUT
-        self.known = begins and not engine.segmenter.joins and not (self.running and finder)
+        flags = np.zeros(INVALID + 1, np.uint8) if engine.normalizer is None else engine.normalizer.cut_flags
+        self._flags = None if engine.normalizer is None else flags.data
+        self.known = not (engine.segmenter.joins or (self.running and finder) or flags[: INVALID + 1].min() >= UNCUT)
         self._literal, self._normalized = Beside.of(finder.literal.tokens), Beside.of(finder.normalized.tokens)
         self._width = 1 if engine.normalizer is None else LOOK  # characters on each side of a place that decide
         self._near: dict[str, bool] = {}  # whether a place is proved by those around it
@@ -111,6 +111,8 @@ class ProvedCuts:
         # The first and last letter of a range within which cuts are rare, beside a to z: ideographs, or none.
         apart = not self.known or self._proved(2 * self._width * "\u4e00")
         self._letters = ("", "") if apart else ("\u4e00", "\u9fff")
+        # With a normalizer, which takes long, pairs of these are tried only if one that stands for all is a cut.
+        self._passes = (False, True) if self._flags is None or self._proved(2 * self._width * "a") else (False,)
 
     def last(self, text: str, start: int, stop: int) -> int:
         """Return the last proved cut c of text[start:stop], start < c < stop, or `start`; whatever follows text[:stop].
@@ -120,9 +122,8 @@ class ProvedCuts:
         if not self.known:
             return start
         near, width, (before, after), (low, high) = self._near, self._width, self._key, self._letters
-        inside = self._inside
         first = max(start, stop - (NEAR if self._normalizer is not None else min(FEW, NEAR)))
-        for in_word in (False, True):  # between such letters cuts are rare: these are tried if there are no others
+        for in_word in self._passes:  # between such letters cuts are rare: these are tried if there are no others
             tried = ""
             for place in range(stop - width, max(start + width, first) - 1, -1):
                 was, now = text[place - 1], text[place]
@@ -130,7 +131,7 @@ class ProvedCuts:
                 if is_rare is not in_word:
                     continue
                 key = text[place - before : place + after]
-                if key == tried or was + now in inside:  # as in a run of one character
+                if key == tried or was + now in self._inside:  # as in a run of one character
                     continue
                 found, tried = near.get(key), key
                 if found is None:
@@ -150,9 +151,7 @@ class ProvedCuts:
             key = text[cut - before : cut + after]
             if key == tried or ("a" <= (now := text[cut]) <= "z" and "a" <= text[cut - 1] <= "z"):
                 continue
-            if text[cut - 1] + now in self._inside:
-                continue
-            if low <= now <= high and low <= text[cut - 1] <= high:
+            if (low <= now <= high and low <= text[cut - 1] <= high) or text[cut - 1] + now in self._inside:
                 continue
             found, tried = near.get(key), key
             if found is None:
@@ -176,30 +175,29 @@ class ProvedCuts:
         if len(near) + len(self._inside) > MOST_KNOWN:
             near.clear()
             self._inside.clear()
-        if self._flags is not None and not self._begins(around[width - 1 : width + 1]):
-            self._inside.add(around[width - 1 : width + 1])
-            return False
-        if self._flags is not None and self._literal.chars.isdisjoint(around[width - 1 : width + 2]):
-            before, after = self._key
-            if all(self._begins(around[at - 1 : at + 1]) for at in range(width - 1, width + 2)):
-                # No other characters matter.
-                pair = around[width - 1 : width + 1]
+        if self._flags is not None:
+            pair, begins = around[width - 1 : width + 1], self._begins
+            if not begins(pair):
+                self._inside.add(pair)
+                return False
+            outer = begins(around[width - 2 : width]) and begins(around[width : width + 2])
+            if outer and self._literal.chars.isdisjoint(around[width - 1 : width + 2]):  # no other characters matter
                 found = near.get(pair)
                 if found is None:
                     found = near[pair] = self._safe(around[:width], around[width:], alone=True)
-                if before > 1 or not self._flags[_code(pair[0])]:
+                before, after = self._key
+                if before > 1 or not self._flags[ord(pair[0])]:
                     near[around[width - before : width + after]] = found
                 return found
-        found = near.get(around)
-        if found is None:
+        if (found := near.get(around)) is None:
             found = near[around] = self._safe(around[:width], around[width:], alone=False)
         return found
 
     def _begins(self, two: str) -> bool:
         """Whether the normalizer starts anew before the second of two characters."""
         assert self._flags is not None, "only asked with a normalizer"
-        needs = self._flags[_code(two[1])]
-        return not needs or (needs < UNCUT and not needs & ~self._flags[INVALID + 1 + _code(two[0])])
+        needs = self._flags[ord(two[1])]
+        return not needs or (needs < UNCUT and not needs & ~self._flags[INVALID + 1 + ord(two[0])])
 
     def _safe(self, before: str, after: str, *, alone: bool) -> bool:
         """Whether a text with these characters before and after a place may be cut there."""
@@ -254,22 +252,38 @@ class ProvedCuts:
     def _far(self, text: str, start: int, stop: int, end: int) -> int:
         """Return the last proved cut of text[start:stop] or `start`; kernels find places that may be one."""
         size, width = FAR, self._width
+        find = self._split_places if self._flags is None else self._new_places
         while True:
             first = max(start, stop - size)
-            data = np.frombuffer(_bytes(text[first:stop]), np.uint8)
-            at, tried = len(data), 0
-            while tried < MOST_TRIED and (at := self._source.cut(data, at, begins=False)) > 0:
-                place = first + len(data[:at].tobytes().decode("utf-8", "surrogateescape"))
+            for tried, place in enumerate(find(text, first, stop), 1):
                 if start + width <= place <= end - width and self._proved(text[place - width : place + width]):
                     return place
-                tried += 1
-            if first == start or tried == MOST_TRIED:
+                if tried == MOST_TRIED:
+                    return start
+            if first == start:
                 return start
             size *= 8
 
+    def _split_places(self, text: str, first: int, stop: int) -> Iterator[int]:
+        """Yield the places at which the splitter may cut, last first."""
+        at = len(data := np.frombuffer(_bytes(text[first:stop]), np.uint8))
+        while (at := self._source.cut(data, at, begins=False)) > 0:
+            yield first + len(data[:at].tobytes().decode("utf-8", "surrogateescape"))
 
-def _code(char: str) -> int:
-    return INVALID if "\ud800" <= char < "\ue000" else ord(char)
+    def _new_places(self, text: str, first: int, stop: int) -> Iterator[int]:
+        """Yield the places before which the normalizer starts anew, but where cuts are rare or known not to be."""
+        codes = np.frombuffer(text[first:stop].encode("utf-32-le", "surrogatepass"), np.uint32)
+        all_needs, gives = np.frombuffer(self._flags or b"", np.uint8).reshape(2, -1)
+        needs, near = all_needs[codes[1:]], self._near
+        anew = (needs < UNCUT) & (needs & ~gives[codes[:-1]] == 0)
+        tried = anew.copy()
+        for low, high in filter(all, (("a", "z"), self._letters)):
+            rare = (codes >= ord(low)) & (codes <= ord(high))
+            tried &= ~(rare[1:] & rare[:-1])
+        for at in np.flatnonzero(tried)[::-1].tolist():
+            whole = 0 < at < len(anew) - 1 and anew[at - 1] and anew[at + 1]
+            if not whole or near.get(text[first + at : first + at + 2]) is not False:
+                yield first + at + 1
 
 
 def begins_otherwise(rule: Rule, normalizer: NormalizerEngine | None) -> bool:

@@ -448,7 +448,9 @@ def _inserted_by(step: Step) -> int | None:
 @lru_cache(maxsize=16)
 def _cuts_in(steps: Steps) -> Bytes:
     # A mark that a fused table drops may first be sorted to either side of a cut: it is dropped in both cases.
-    return np.concatenate(cuts_of(stages_of(steps, fused=True)))
+    flags = np.stack(cuts_of(stages_of(steps, fused=True)))
+    flags[:, 0xD800:0xE000] = flags[:, layout.INVALID, None]  # surrogates stand for invalid bytes
+    return flags.ravel()
 
 
 def _check_normalizer_step(step: Step) -> None:

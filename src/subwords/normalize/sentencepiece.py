@@ -404,7 +404,7 @@ class GraphemeStage(Stage):
     def cuts(self) -> CutNeeds:
         """Allow cuts where a grapheme begins whatever is before the last character: not after `prepend`.
 
-        Consonants and pictographs may join what ends with a mark, Hangul joins Hangul.
+        Consonants and pictographs may join what ends with a mark, Hangul joins Hangul, LF joins CR.
         """
         kinds, text, grapheme = self._kinds, self._map.text, layout.GRAPHEME
         marks = [grapheme.extend, grapheme.linker, grapheme.zwnj, grapheme.zwj, grapheme.spacing]
@@ -413,9 +413,11 @@ class GraphemeStage(Stage):
         needs[np.isin(kinds, [grapheme.other, grapheme.cr, grapheme.control])] = 1
         needs[np.isin(kinds, [grapheme.consonant, grapheme.pictographic])] = 1 | 2
         needs[np.isin(kinds, [grapheme.hangul_l, grapheme.hangul_lv, grapheme.hangul_lvt])] = 1 | 4
+        needs[kinds == grapheme.lf] = 1 | 8
         hollow = self._map.begins(np.array([at for at in self._map.values.tolist() if not replacement(text, at)]))
         needs[: layout.INVALID][hollow] = needs[layout.INVALID] = layout.UNCUT
         gives = (kinds != grapheme.prepend) | 2 * ~np.isin(kinds, marks) | 4 * ~np.isin(kinds, hangul)
+        gives |= 8 * (kinds != grapheme.cr)
         return CutNeeds(needs, gives.astype(np.uint8))
 
     def before(self, after: CutNeeds) -> CutNeeds:

@@ -749,10 +749,6 @@ class Environment(ImmutableSandboxedEnvironment):
         """Return an entry or attribute."""
         if type(argument) not in _KEYS:
             limits.light(argument)
-        elif type(obj) in _LOOKED_UP:
-            with suppress(LookupError, TypeError):  # an attribute, or undefined
-                found = obj[argument]
-                return found if type(argument) is not OwnedText else owned_text.looked_up(found, argument)
         found = super().getitem(OwnedText(obj) if type(obj) is str else obj, argument)
         return found if type(argument) is not OwnedText else owned_text.looked_up(found, argument)
 

@@ -6,10 +6,10 @@ import io
 import json
 import random
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
-from unittest import mock
 from zlib import crc32
 
 from tools.fuzz_inputs import (
@@ -411,12 +411,19 @@ def tokens_seeds() -> Iterator[bytes]:
             path.unlink()
 
 
+@contextmanager
+def _own_cache() -> Iterator[None]:
+    """Make the folder of the inputs the root of tables alone: `machine_code` has imported the function."""
+    from subwords.kernels import stored
+
+    kept, stored.cache_root = stored.cache_root, lambda: str(scratch())
+    try:
+        yield
+    finally:
+        stored.cache_root = kept
+
+
 @cache
-def _own_cache() -> Any:
-    """The folder of the inputs as the root of tables alone: `machine_code` has imported the function."""
-    return mock.patch("subwords.kernels.stored.cache_root", lambda: str(scratch()))
-
-
 def _kept_bytes() -> tuple[bytes, bytes]:
     """A kept file of a tokenizer, and a stored table."""
     from subwords.engine.kept import write_kept

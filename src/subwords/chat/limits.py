@@ -193,7 +193,7 @@ def light(value: Any) -> Any:
     return value
 
 
-def inside(value: Any, items: Any) -> bool:
+def searched(value: Any, items: Any) -> bool:
     """Return `value in items` of a template."""
     if not is_light(value):
         weigh(value, () if isinstance(items, dict) else items)

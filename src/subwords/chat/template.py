@@ -701,7 +701,7 @@ class Environment(ImmutableSandboxedEnvironment):
     concat = staticmethod(lambda pieces: owned_text.join([*map(printed, pieces)]))
     _s_add, _s_at, _s_literal = staticmethod(owned_text.add), staticmethod(_at), staticmethod(owned_text.literal)
     _s_rest, _s_loopcontext, _s_str, _s_str_join = staticmethod(_rest), _Loop, staticmethod(printed), concat
-    _s_light, _s_inside = staticmethod(limits.light), staticmethod(limits.inside)
+    _s_light, _s_inside = staticmethod(limits.light), staticmethod(limits.searched)
     _s_sliced, _s_part = staticmethod(limits.sliced), staticmethod(owned_text.part_of)
     _s_escape = staticmethod(lambda value: escape(limits.light(value)))
     _s_markup_join = staticmethod(lambda pieces: markup_join([*map(limits.light, pieces)]))

@@ -293,7 +293,7 @@ def begins_otherwise(rule: Rule, normalizer: NormalizerEngine | None) -> bool:
     return any(prefixes) or (normalizer is not None and normalizer.sees_ends)
 
 
-def _checked_text(text: str) -> str:
+def exact(text: str) -> str:
     if not isinstance(text, str):
         raise InputError(f"expected text as str, not {type(text).__name__}")
     if not text.isascii():
@@ -626,7 +626,7 @@ class GrowingText:
         """
         was = self._block, self._open, self._ids
         if ids is None:
-            text = self._open + _checked_text(text)
+            text = self._open + exact(text)
             return GrowingText._of(self._grower, self._block, text, self._limit, was)
         if text:
             raise InputError("expected text or ids, not both")
@@ -650,7 +650,7 @@ class GrowingText:
         size = self._block.chars + len(self._open)
         check_integer("start", start, 0, size)
         check_integer("stop", stop, start, size)
-        new = _checked_text(new)
+        new = exact(new)
         after: list[SettledText] = []
         block, end = self._block, self._open
         while block.parent is not None and not block.given and (block.chars + LOOK > start or block.before.word):
@@ -811,7 +811,7 @@ class EncodeStream:
         if self._is_finished:
             raise InputError("expected no text after finish(): tok.encode_stream() returns a new stream")
         if isinstance(part, str):
-            part = _checked_text(part)
+            part = exact(part)
             if self._half:
                 raise InputError(f"expected the rest of a character after {self._half!r}, as bytes, not str")
             text, half = part, b""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from subwords.engine.open_words import OpenWords
 from subwords.kernels.layout import INVALID, UNCUT
 from subwords.normalize.stages import Position
-from subwords.spec.splitter import Prefix, Split
+from subwords.spec.splitter import Prefix, Rule, Split
 from subwords.spec.token_batch import as_ids
 from subwords.spec.unicode import WHITESPACE
 from subwords.support.checks import check_integer, encode_text, exact
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from subwords.engine.engine import Engine
     from subwords.normalize.normalizer import NormalizerEngine
     from subwords.spec.added_token import AddedToken
-    from subwords.spec.splitter import Rule
 
 Ids: TypeAlias = NDArray[np.uint32]
 
@@ -293,7 +292,7 @@ def begins_otherwise(rule: Rule, normalizer: NormalizerEngine | None) -> bool:
     return any(prefixes) or (normalizer is not None and normalizer.sees_ends)
 
 
-def exact(text: str) -> str:
+def _checked_text(text: str) -> str:
     if not isinstance(text, str):
         raise InputError(f"expected text as str, not {type(text).__name__}")
     if not text.isascii():
@@ -626,7 +625,7 @@ class GrowingText:
         """
         was = self._block, self._open, self._ids
         if ids is None:
-            text = self._open + exact(text)
+            text = self._open + _checked_text(text)
             return GrowingText._of(self._grower, self._block, text, self._limit, was)
         if text:
             raise InputError("expected text or ids, not both")
@@ -650,7 +649,7 @@ class GrowingText:
         size = self._block.chars + len(self._open)
         check_integer("start", start, 0, size)
         check_integer("stop", stop, start, size)
-        new = exact(new)
+        new = _checked_text(new)
         after: list[SettledText] = []
         block, end = self._block, self._open
         while block.parent is not None and not block.given and (block.chars + LOOK > start or block.before.word):
@@ -811,7 +810,7 @@ class EncodeStream:
         if self._is_finished:
             raise InputError("expected no text after finish(): tok.encode_stream() returns a new stream")
         if isinstance(part, str):
-            part = exact(part)
+            part = _checked_text(part)
             if self._half:
                 raise InputError(f"expected the rest of a character after {self._half!r}, as bytes, not str")
             text, half = part, b""

@@ -14,6 +14,7 @@ NAMES = {
     "adapt.pruning": "lowest removal_of token_counts",
     "adapt.words": "ids_of_words parts_of_tokens symbol_words_of_ids",
     "chat.functions": "function_schema",
+    "chat.limits": "one_budget",
     "chat.owned_text": "OwnedText Owner Record made owner_runs ranges",
     "chat.plain": "messages_of variables_of",
     "chat.template": "ChatTemplate",

@@ -16,7 +16,8 @@ from time import thread_time
 from types import MethodType
 from typing import Any, SupportsIndex
 
-from jinja2.runtime import LoopContext, Macro, Undefined
+from jinja2 import Undefined
+from jinja2.runtime import LoopContext, Macro
 from jinja2.utils import Cycler, Namespace
 
 from subwords.support.memory import in_use
@@ -198,7 +199,7 @@ def searched(value: Any, items: Any) -> bool:
     if not is_light(value):
         weigh(value, () if isinstance(items, dict) else items)
     elif type(items) in _MADE or isinstance(items, Weighed):
-        spend(len(items))
+        spend(NODE * len(items))
     elif not is_light(items):
         weigh(items)
     return value in items

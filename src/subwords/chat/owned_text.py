@@ -643,7 +643,7 @@ def times(left: Any, right: Any) -> Any:
         if isinstance(many, str | list | tuple) and isinstance(number, int):
             size = len(many) * number * (1 if isinstance(many, str) else NODE)
             limit(size)
-            spend(max(0, size))
+            spend(0 if type(many) is OwnedText else max(0, size))  # which counts itself
     return left * right
 
 

@@ -714,6 +714,7 @@ class Environment(ImmutableSandboxedEnvironment):
         self.filters["string"] = lambda value: value if isinstance(value, str) else OwnedText(printed(value))
         self.tests |= {name: _bounded(name, each) for name, each in DEFAULT_TESTS.items() if name not in _QUICK}
         self.tests |= {name: _compared(DEFAULT_TESTS[name]) for name in _COMPARING}
+        self.tests["in"] = limits.searched
         del self.globals["lipsum"]
         self.globals |= {"raise_exception": _raise_exception, "strftime_now": _strftime_now}
         self.globals |= {"dict": _Dict(), "namespace": _Namespace}

@@ -143,7 +143,7 @@ def test_special_and_added_tokens() -> None:
 
 
 def test_behavior(monkeypatch: pytest.MonkeyPatch) -> None:
-    result = subwords.study.audit(trained(), rules=["cut-grapheme", "cut-emoji"])
+    result = subwords.study.audit(trained(splitter="gpt2"), rules=["cut-grapheme", "cut-emoji"])
     assert {"क्षि", "1️⃣"} <= {one.witness for one in result.findings}
     lower = subwords.study.audit(trained(normalizer="lowercase"), rules=["lossy"])
     assert any(one.witness == "A" and "comes back as 'a'" in one.message for one in lower.findings)
@@ -199,17 +199,18 @@ CHATS = {  # a template, and what is found in it
     "role": (USUAL.replace("'assistant'", "'bot'").replace("m.role", "m.role ~ 's'"), {
         "chat-literal": ["<|assistants|>", "<|systems|>", "<|users|>"]}),
     "brackets": ("{% for m in messages %}[{{ m.role | upper }}]{{ m.content }}[END]{% endfor %}", {
-        "chat-literal": ["[ASSISTANT]", "[END]", "[SYSTEM]", "[USER]"], "chat-end": ["end"],
-        "chat-prompt": ["prompt"]}),
+        "chat-literal": ["[ASSISTANT]", "[END]", "[SYSTEM]", "[USER]"], "chat-prompt": ["prompt"],
+        "chat-end": ["end"]}),
     "refused": ("{% if messages[0].role == 'system' %}{{ raise_exception('no <|system|>') }}{% endif %}" + USUAL, {
         "chat-role": ["system"]}),
     "left out": (USUAL.replace("%}<|{{", "if m.role != 'system' %}<|{{"), {"chat-role": ["system"]}),
     "no tools": ("{{ tools and '' }}" + USUAL.replace("%}<|{{", "if m.role != 'tool' %}<|{{"), {"chat-role": ["tool"]}),
     "syntax": ("{% if %}", {"chat-role": ["every role"]}),
     "no end": ("{% for m in messages %}<|{{ m.role }}|>\n{{ m.content }}\n{% endfor %}", {
-        "chat-end": ["end"], "chat-prompt": ["prompt"]}),
+        "chat-prompt": ["prompt"], "chat-end": ["end"]}),
     "always": (USUAL.replace("{% if add_generation_prompt %}", "").replace("{% endif %}", ""), {
         "chat-prompt": ["prompt"]}),
+    "no prompt": (USUAL.partition("{% if add")[0], {"chat-prompt": ["prompt"]}),
     "last end": (USUAL.replace("<|end|>", "{{ '<|end|>' if not loop.last }}"), {"chat-end": ["end"]}),
     "json": ("{{ messages | tojson }}", {"chat-mask": ["replies"]}),
     "marks": (USUAL.replace("{{ m.content }}", "{% if m.role == 'user' %}{% generation %}{{ m.content }}"
@@ -225,9 +226,10 @@ def test_sound_chat_templates_have_no_findings() -> None:
     parts = USUAL.replace("{{ m.content }}", "{% for c in m.content %}{{ c.text }}{% endfor %}")
     compared = USUAL.replace("m.content", "m.content.replace('<|think_on|>', '').split('<|off|>')[-1]")
     prose = "{{ tools and 'Call <tools></tools> as <function-name>, not [INST].' }}" + USUAL
-    named = [TEMPLATES[name] + "{{ '<|assistant|>' if add_generation_prompt }}" for name in ("generation", "merged")]
-    for template in (USUAL, parts, compared, prose, TEMPLATES["tools"], "{{ bos_token }}" + PLAIN, *named):
+    for template in (USUAL, parts, compared, prose, "{{ bos_token }}" + PLAIN):
         assert found(chatting(template=template), *CHAT_RULES) == {}
+    for name in ("generation", "tools", "merged"):
+        assert found(chatting(template=TEMPLATES[name]), *CHAT_RULES).keys() <= {"chat-prompt"}
     assert found(subwords.load("demo"), *CHAT_RULES) == {}
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import enum
 import pickle
+import re
 import subprocess
 import sys
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
@@ -507,6 +509,83 @@ def test_messages_that_are_refused(messages: Any, told: str) -> None:
 def test_options_that_are_refused(options: dict[str, Any], told: str) -> None:
     with pytest.raises(InputError, match=told):
         TOK.chat(said("x"), **options)
+
+
+@pytest.mark.parametrize(
+    ("message", "written", "told"),
+    [
+        (
+            {"content": "", "tool_calls": [{"function": {"name": "f", "arguments": '{"a": 1}'}}]},
+            "{% for c in m.tool_calls or [] %}{{ c.function.arguments.items() | list }}{% endfor %}",
+            'no attribute \'items\'; messages[1]["tool_calls"][0]["function"]["arguments"] is text, and this template '
+            "takes a dict: use json.loads",
+        ),
+        (
+            {"content": "", "tool_calls": [{"function": {"name": "f", "arguments": {"a": 1}}}]},
+            "{% for c in m.tool_calls or [] %}{{ 'x' + c.function.arguments }}{% endfor %}",
+            '["function"]["arguments"] is a dict, and this template takes text: use json.dumps',
+        ),
+        (
+            {"content": "", "tool_calls": [{"name": "f", "arguments": {}}]},
+            "{% for c in m.tool_calls or [] %}{{ c.function.name }}{% endfor %}",
+            'messages[1]["tool_calls"][0] has no "function"',
+        ),
+        (
+            {"content": None},
+            "{{ m.content.strip() }}",
+            'messages[1] has no "content", or it is None: pass "content": ""',
+        ),
+        (
+            {"content": [{"type": "text", "text": "x"}]},
+            "{{ m.content.strip() }}",
+            'messages[1]["content"] is a list of parts, and this template takes text',
+        ),
+        (
+            {"content": "x"},
+            "{% for p in m.content if m.role == 'assistant' %}{{ p.text + '' }}{% endfor %}",
+            '["content"] is text, and this template takes a list of parts: {"type": "text", "text": ...}',
+        ),
+    ],
+)
+def test_another_shape_of_messages_is_advised(message: Any, written: str, told: str) -> None:
+    template = f"{{% for m in messages %}}{written}{{% endfor %}}{{{{ add_generation_prompt }}}}"
+    talk = [*said("x"), {"role": "assistant", **message}]
+    with pytest.raises(InputError, match=re.escape(told)):
+        TOK.chat(talk, template=template)
+
+
+def test_an_error_that_no_other_shape_mends_has_no_advice() -> None:
+    for template in ("{{ messages[0].content.x.y }}", "{{ raise_exception('no') }}", "{{ 'a' * 999999999 }}"):
+        with pytest.raises(InputError) as caught:
+            TOK.chat(said("x"), template=template)
+        assert "takes" not in str(caught.value) and "pass" not in str(caught.value)
+
+
+@pytest.mark.parametrize("end", ["", "<|assistant|>\n"])
+def test_a_prompt_that_the_template_ignores_is_told(end: str) -> None:
+    template = USUAL.partition("{% if")[0] + end
+    for prompt in (None, True, False):
+        if prompt is False if end else prompt is not False:
+            with pytest.warns(subwords.SubwordsWarning, match="the chat template does not read add_generation_prompt"):
+                TOK.chat(FOUR, prompt=prompt, template=template)
+        else:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                TOK.chat(FOUR, prompt=prompt, template=template)
+    with warnings.catch_warnings():  # no text comes before a reply: there is no prompt to miss
+        warnings.simplefilter("error")
+        whole = "{% for m in messages %}{{ m.content + ('<|end|>' if m.role != 'assistant' else '</s>') }}{% endfor %}"
+        TOK.chat(FOUR, template=whole)
+
+
+def test_messages_are_counted_with_the_options_of_chat() -> None:
+    tok = chatting(template=TEMPLATES["tools"])
+    tools = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}]
+    for options in ({}, {"tools": tools}, {"documents": [{"title": "a", "text": "b"}]}, {"x": 1}, {"prompt": False}):
+        assert tok.count_tokens(FOUR, **options) == len(tok.chat(FOUR, **options))
+    for text in ("ab", ["ab"]):
+        with pytest.raises(InputError, match="tools is an option of `chat`: expected a list of messages"):
+            tok.count_tokens(text, tools=tools)
 
 
 # Each would make 10 GB or more: no memory is taken for what is too large.

@@ -637,8 +637,7 @@ class GrowingText:
             block = block.then(self._open, self._open_ids, INSIDE)
         stream = self._grower.decoder.stream(self.ids[-DECODED:], None, False)
         given = as_ids(ids).copy()
-        text = stream.step(given) + stream.finish()
-        return block.then(text, given.astype(np.uint32), INSIDE, given=True)
+        return block.then(stream.step(given) + stream.finish(), given.astype(np.uint32), INSIDE, given=True)
 
     def edit(self, start: int, stop: int, new: str) -> GrowingText:
         """Return the version in which the characters from `start` to `stop` are replaced.

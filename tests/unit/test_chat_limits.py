@@ -103,6 +103,16 @@ def test_random_programs_end() -> None:
     run([program(data) for data in (*shared, *long, *any_of_them)])
 
 
+def test_reading_a_source_is_counted() -> None:
+    macros = [f"{{% macro m{k}() %}}{{{{ m{k + 1}() }}}}{{% endmacro %}}" for k in range(2000)]
+    last = "{% macro m2000() %}{% set n.x = 1 %}{% endmacro %}"  # so each macro changes what comes after it
+    source = "{% set n = namespace() %}" + "".join(macros) + last
+    with pytest.raises(InputError, match="invalid chat template: it makes or reads more than"):
+        chatting().chat(said("x"), template=source)
+    with pytest.raises(InputError, match="invalid chat template: 140,000 characters, more than 131,072"):
+        chatting().chat(said("x"), template="{{ x }}" * 20_000)
+
+
 def test_values_of_usual_templates_are_not_refused() -> None:
     template = (
         "{% set ns = namespace(a=[]) %}{% for m in messages %}{% set ns.a = ns.a + [{'m': m}] %}{% endfor %}"

@@ -26,6 +26,7 @@ from subwords import Tokenizer
 pytest.importorskip("selenium", reason="the group `browser` is not installed")
 
 from selenium import webdriver
+from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver import ActionChains, Keys
 from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
@@ -100,8 +101,14 @@ class Page:
         return self.browser.execute_script(script, *arguments)
 
     def wait(self, condition: Callable[[], object]) -> None:
+        def met() -> object:
+            try:
+                return condition()
+            except StaleElementReferenceException:  # the page was drawn anew between finding and reading
+                return False
+
         stop = time.monotonic() + 10
-        while not condition():
+        while not met():
             assert time.monotonic() < stop, "waited ten seconds"
             time.sleep(0.01)
 
@@ -110,6 +117,12 @@ class Page:
 
     def one(self, selector: str) -> WebElement:
         return self.browser.find_element(By.CSS_SELECTOR, selector)
+
+    def said(self, selector: str) -> str:
+        """Return the text that is seen, in one step: the page may draw it anew."""
+        text = self.run("return document.querySelector(arguments[0]).innerText.trim()", selector)
+        assert isinstance(text, str)
+        return text.replace("\t", " ").replace("\n\n", "\n")  # between cells of a table; between paragraphs
 
     def chips(self, column: int) -> list[WebElement]:
         return self.all(f".column:nth-child({column + 1}) button.chip")
@@ -126,7 +139,7 @@ class Page:
         """Replace the text by keys, and wait for the tokens of the whole text."""
         self.one("#text").clear()
         self.one("#text").send_keys(text)
-        self.wait(lambda: f"{len(text):,} characters" in self.one("#figures-title").text)
+        self.wait(lambda: f"{len(text):,} characters" in self.said("#figures-title"))
 
     def put(self, text: str) -> None:
         """Replace the text at once, and wait for its tokens."""
@@ -136,10 +149,10 @@ class Page:
         )
         size = len(text.encode("utf-16-le", "surrogatepass")) // 2
         self.wait(lambda: self.run("return document.getElementById('text').value.length") == size)
-        self.wait(lambda: f": {len(text):,} characters" in self.one("#figures-title").text)
+        self.wait(lambda: f": {len(text):,} characters" in self.said("#figures-title"))
 
     def fact(self, name: str) -> str:
-        return self.one(f'#detail [data-fact="{name}"]').text
+        return self.said(f'#detail [data-fact="{name}"]')
 
     def select(self, column: int, place: int) -> None:
         self.chips(column)[place].click()
@@ -211,7 +224,7 @@ def test_chips_follow_what_is_typed(page: Page) -> None:
     page.type("x")
     page.one("#text").send_keys(Keys.BACKSPACE)
     page.wait(lambda: page.texts(BPE) == [])
-    assert "No tokens" in page.one(".chips").text
+    assert "No tokens" in page.said(".chips")
 
 
 def test_chips_follow_changes_in_the_middle_of_a_text(page: Page) -> None:
@@ -225,7 +238,7 @@ def test_chips_follow_changes_in_the_middle_of_a_text(page: Page) -> None:
 
 
 def test_counts_are_those_of_the_text(page: Page) -> None:
-    counts = page.one(".column .counts").text.replace("\n", " ")
+    counts = page.said(".column .counts").replace("\n", " ")
     tok = TOKENIZERS["bpe"]
     size = len(tok.encode(TEXT))
     assert f"tokens {size}" in counts
@@ -284,7 +297,7 @@ def test_long_texts_show_more_on_demand(page: Page) -> None:
 
 def test_merges_are_replayed_by_slider_and_buttons(page: Page) -> None:
     page.select(BPE, 1)
-    title = page.one("#steps-title").text
+    title = page.said("#steps-title")
     assert title.startswith("How")
     assert "␣lower" in title
     symbols = "return [...document.querySelectorAll('.state .chip')].map((chip) => chip.textContent)"
@@ -294,8 +307,8 @@ def test_merges_are_replayed_by_slider_and_buttons(page: Page) -> None:
     assert last > 2
     slider.send_keys(Keys.ARROW_RIGHT)
     page.wait(lambda: len(page.run(symbols)) == 5)
-    assert page.one("#steps output").text == f"1 of {last} merges"
-    assert "rank" in page.one("#steps .say").text
+    assert page.said("#steps output") == f"1 of {last} merges"
+    assert "rank" in page.said("#steps .say")
     page.one("#steps .slider button:last-of-type").click()
     page.wait(lambda: len(page.run(symbols)) == 4)
     page.one("#steps .slider button").click()
@@ -324,7 +337,7 @@ def test_matches_of_wordpiece_are_listed(page: Page) -> None:
     tokens = [chip.text for chip in page.all(f".column:nth-child({WORDPIECE + 1}) .chip.selected")]
     assert [item.find_element(By.CSS_SELECTOR, ".chip").text for item in items] == tokens
     page.select(WORDPIECE, 1)
-    page.wait(lambda: "the whole word is unknown" in page.one("#steps-body").text)
+    page.wait(lambda: "the whole word is unknown" in page.said("#steps-body"))
 
 
 def test_another_text_closes_the_steps(page: Page) -> None:
@@ -510,9 +523,9 @@ def test_a_lone_surrogate_is_reported(page: Page) -> None:
     page.run(
         "const t = document.getElementById('text'); t.value = 'a\\ud800'; t.dispatchEvent(new Event('input'))",
     )
-    page.wait(lambda: "lone surrogate U+D800" in page.one("#status").text)
+    page.wait(lambda: "lone surrogate U+D800" in page.said("#status"))
     page.put("low")
-    page.wait(lambda: page.one("#status").text == "")
+    page.wait(lambda: page.said("#status") == "")
     page.browser.get_log("browser")  # Chromium reports the answer 400
 
 
@@ -524,10 +537,10 @@ def test_a_text_of_10_mb_is_cut_and_the_page_stays_quick(page: Page) -> None:
     assert page.browser.execute_async_script(written) == "yes"
     started = time.monotonic()
     page.one("#text").send_keys(Keys.CONTROL, "v")
-    page.wait(lambda: "200,000 characters" in page.one("#figures-title").text)
+    page.wait(lambda: "200,000 characters" in page.said("#figures-title"))
     assert time.monotonic() - started < 5
-    assert "9,800,000 characters are left out" in page.one("#notice").text
-    assert "a reload loses this one" in page.one("#notice").text
+    assert "9,800,000 characters are left out" in page.said("#notice")
+    assert "a reload loses this one" in page.said("#notice")
     assert len(page.run("return document.getElementById('text').value")) == 200_000
     assert len(page.all("button.chip")) == 8000
     assert "low" not in page.browser.current_url
@@ -547,12 +560,12 @@ def test_files_that_change_are_shown_anew(browser: webdriver.Chrome, tmp_path: P
         page.wait(lambda: page.texts(0) == shown(TOKENIZERS["small"], TEXT))
         path.write_text("{")
         page.wait(lambda: page.one(".problem").is_displayed())
-        assert "cannot be read now; this is the tokenizer from before" in page.one(".problem").text
+        assert "cannot be read now; this is the tokenizer from before" in page.said(".problem")
         assert page.texts(0) == shown(TOKENIZERS["small"], TEXT)
         TOKENIZERS["wordpiece"].save(path)
         page.wait(lambda: page.texts(0) == shown(TOKENIZERS["wordpiece"], TEXT))
         assert not page.one(".problem").is_displayed()
-    page.wait(lambda: "The server does not answer" in page.one("#status").text)
+    page.wait(lambda: "The server does not answer" in page.said("#status"))
     browser.get("about:blank")
     browser.get_log("browser")
 
@@ -597,14 +610,14 @@ def test_panels_that_exist_are_shown(browser: webdriver.Chrome, folder: Path) ->
         page.one("#special").click()
         page.one("#evaluate").send_keys(Keys.ENTER)
         page.wait(lambda: page.all("#evaluation-body p.soft") and page.all("#evaluation-body table"))
-        assert "are read as text here" in page.one("#evaluation-body p").text
+        assert "are read as text here" in page.said("#evaluation-body p")
         page.one("#special").click()
         page.all("#audit button")[1].send_keys(Keys.ENTER)
         page.wait(lambda: page.all("#audit li"))
         size = TOKENIZERS["unigram"].vocab_size
-        assert page.one("#audit section").text == f"error unreachable (1)\nWhy <i>.\n<b>1 of {size}</b>"
+        assert page.said("#audit section") == f"error unreachable (1)\nWhy <i>.\n<b>1 of {size}</b>"
         page.select(0, 1)
-        assert page.one("#steps .before").text == "<i> lower"
+        assert page.said("#steps .before") == "<i> lower"
     browser.get("about:blank")
     browser.get_log("browser")
 
@@ -629,7 +642,7 @@ def test_a_conversation_is_shown_by_owner(browser: webdriver.Chrome, tmp_path: P
             "t.value = arguments[1]; t.dispatchEvent(new Event('input'))"
         )
         page.run(put, "conversation", json.dumps(row))
-        page.wait(lambda: "0 system" in page.one("table.conversation").text)
+        page.wait(lambda: "0 system" in page.said("table.conversation"))
         assert [each.text for each in page.all(".conversation th")] == ["0 system", "1 user", "2 assistant", "template"]
         made = tok.chat(row)
         names = [tok.model.vocab[index].decode().replace(" ", "␣").replace("\n", "↵") for index in made.ids.tolist()]
@@ -640,15 +653,15 @@ def test_a_conversation_is_shown_by_owner(browser: webdriver.Chrome, tmp_path: P
             assert [kind in classes.split() for _, classes in shown] == marks.tolist()
         assert page.run(CONTRAST)[0][0] >= 4.5
         assert page.run("return document.querySelectorAll('#chat b').length") == 0
-        assert "a </s><b><|end|>↵" in page.one("#chat pre").text
+        assert "a </s><b><|end|>↵" in page.said("#chat pre")
 
         page.run(put, "template", USUAL.replace("<|end|>\n", "</s>\n"))
         page.wait(lambda: page.all("table.changes"))
-        assert f"− <|end|> {tok.token_to_id('<|end|>')}" in page.one(".changes").text
-        assert f"+ </s> {tok.token_to_id('</s>')}" in page.one(".changes").text
+        assert f"− <|end|> {tok.token_to_id('<|end|>')}" in page.said(".changes")
+        assert f"+ </s> {tok.token_to_id('</s>')}" in page.said(".changes")
         page.run(put, "template", "a\n{{ raise_exception('no <b>') }}")
         page.wait(lambda: page.one("#chat-error").is_displayed())
-        assert page.one("#chat-error").text.splitlines() == [
+        assert page.said("#chat-error").splitlines() == [
             "the chat template, line 2, refuses this conversation: no <b>",
             "2: {{ raise_exception('no <b>') }}",
         ]
@@ -673,12 +686,12 @@ def test_a_file_that_is_dropped_is_the_text(page: Page) -> None:
     page.wait(lambda: page.run("return document.getElementById('text').value") == "low\nlowest <b>é</b>")
     page.wait(lambda: page.texts(SMALL)[:1] == shown(TOKENIZERS["small"], "low")[:1])
     page.run(DROP, "a\0b", "<i>.bin")
-    page.wait(lambda: page.one("#status").text == "<i>.bin is not a text: it has NUL characters.")
+    page.wait(lambda: page.said("#status") == "<i>.bin is not a text: it has NUL characters.")
     page.run(DROP.replace("[content]", "[new Uint8Array(content)]"), [*"caf\xe9".encode("latin-1")], "old.txt")
-    page.wait(lambda: page.one("#status").text == "old.txt is not UTF-8: what cannot be read is shown as \ufffd.")
+    page.wait(lambda: page.said("#status") == "old.txt is not UTF-8: what cannot be read is shown as \ufffd.")
     assert page.run("return document.getElementById('text').value") == "caf\ufffd"
     page.run(DROP, "low " * 300_000, "long.txt")
-    page.wait(lambda: "left out" in page.one("#notice").text)
+    page.wait(lambda: "left out" in page.said("#notice"))
 
 
 def test_the_first_view_takes_at_most_a_second(page: Page) -> None:
@@ -710,12 +723,12 @@ def test_a_link_with_the_text_is_copied(page: Page) -> None:
     page.browser.execute_cdp_cmd("Browser.grantPermissions", rights)
     page.put("hugs & low")
     page.one("#copy").click()
-    page.wait(lambda: page.one("#status").text == "The link is copied.")
+    page.wait(lambda: page.said("#status") == "The link is copied.")
     link = page.browser.execute_async_script("navigator.clipboard.readText().then(arguments[0])")
     assert link == f"{page.address}#text=hugs+%26+low"
     page.put("low " * 3000)
     page.one("#copy").click()
-    page.wait(lambda: "A link holds a text of up to 10,000 characters" in page.one("#status").text)
+    page.wait(lambda: "A link holds a text of up to 10,000 characters" in page.said("#status"))
 
 
 def test_no_result_of_an_old_text_stays(browser: webdriver.Chrome, folder: Path) -> None:
@@ -752,7 +765,7 @@ def test_one_text_has_one_number_of_tokens(browser: webdriver.Chrome, folder: Pa
             for row in page.all("#evaluation-body tbody tr")
         }
         assert rows["tokens"] == [row.text.split()[1] for row in page.all("#figures-body tr")]
-        assert f"{rows['bytes'][0]} bytes" in page.one("#figures-title").text
+        assert f"{rows['bytes'][0]} bytes" in page.said("#figures-title")
     browser.get("about:blank")
     browser.get_log("browser")
 

@@ -132,7 +132,7 @@ class Chatter:
         return {*([] if self.tok.model.unk_id is None else [self.tok.model.unk_id]), *self.tok.model.byte_ids.tolist()}
 
     def _told(self) -> Iterator[AddedToken]:
-        """Yield what is told of where a caller spells it: added tokens and user-defined pieces, but blank ones."""
+        """Yield the added tokens and user-defined pieces that make an id `typed` where a caller spells them (H3)."""
         model = self.tok.model
         pieces = (AddedToken(model.vocab[i].decode(), i, special=False) for i in model.user_ids)
         for token in (*pieces, *self.tok.added_tokens):

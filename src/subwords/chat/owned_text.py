@@ -472,7 +472,7 @@ def part(text: OwnedText, start: int, stop: int) -> OwnedText:
 
 
 def _split_texts(text: str) -> frozenset[tuple[int, str]]:
-    """Return the texts, by message and field, of which a string has parts; what is of no known text is of one."""
+    """Return the message and field of each text that a string has parts of; parts of unknown texts count as one."""
     owners = [origin for _, origin in owner_runs(text)]
     return frozenset([(each.message, each.field) for each in owners if each.split or each == LOST])
 

@@ -6,6 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from jinja2 import nodes
 
+from subwords.chat.limits import spend
+
+STEP = 1 << 13  # characters that a look at a node of the source counts as: blocks in blocks are gone through again
 _LAZY = frozenset(  # filters that return iterators, which a pass would use up
     ("map", "select", "selectattr", "reject", "rejectattr", "batch", "slice", "unique", "reverse", "items")
 )
@@ -41,6 +44,7 @@ class Effects:
 
     def _changes(self, node: nodes.Node, own: frozenset[str] = frozenset()) -> bool:
         """Whether a statement or expression changes a namespace that is not `own`."""
+        spend(STEP)
         if isinstance(node, nodes.NSRef):
             return node.name not in own
         if isinstance(node, nodes.Call) and self._is_changing(node):

@@ -173,7 +173,7 @@ class Rendering:
 
     @cached_property
     def _of_callers(self) -> NDArray[np.bool_]:
-        """Which characters are not trusted; there is none at the end."""
+        """Which characters are not trusted, and False for the place after the last one."""
         trusted = np.array([run.origin.trusted for run in self.runs], np.bool_)
         return np.append(np.repeat(~trusted, np.diff(self.stops, prepend=0)), False)
 

@@ -33,7 +33,7 @@ MOST_STEPS = 4_000_000  # passes of loops in one rendering
 LOOK = 64  # of them between two looks at the clock
 CALL = 10  # steps that a call of a macro counts as
 MOST_KEPT = 256  # compiled templates
-MOST_SOURCE = 1 << 20  # characters of one
+MOST_SOURCE = 1 << 17  # characters of one
 MOST_TOLD = 2000  # characters of what a template raises
 _WRITING = frozenset({"join", "default", "d", "format", "append", "map", "center", "indent"})  # their arguments too
 _DICT_NAMES = frozenset(dir(dict))
@@ -582,7 +582,7 @@ _COMPARING = (
     "le",
 )
 _SCOPES = frozenset({"_loop_vars", "_block_vars"})  # which compiled code gives to what it calls
-_KEYS = frozenset({int, str, OwnedText})  # which are looked up as they are
+_KEYS = frozenset({int, str, OwnedText})  # types of keys that need not be weighed
 _WIDE = frozenset({"batch", "slice", "round", "center", "indent", "wordwrap"})  # by their numbers
 _REPEATING = frozenset({"indent", "wordwrap", "urlize"})  # put a text in for each line or word
 _ATTRIBUTE = {"selectattr": 1, "rejectattr": 1, "groupby": 1, "sum": 1, "unique": 2, "min": 2, "max": 2, "join": 2}
@@ -593,7 +593,7 @@ _SLOW = {"pprint": 256, "urlize": 64, "wordwrap": 16, "title": 16, "striptags": 
 def _ready(name: str, args: Sequence[Any], given: Collection[Any], attribute: object = None) -> list[Any]:
     """Return the arguments of a filter, test or method, weighed; LimitError for what would take or make too much.
 
-    Iterators are weighed as they are read. given: its other arguments. attribute: that which is among them.
+    Iterators are weighed as they are read. given: the values of named arguments. attribute: that named so.
     """
     deep = name not in _QUICK
     found = [limits.counted_items(value, deep=deep) if isinstance(value, Iterator) else value for value in args]

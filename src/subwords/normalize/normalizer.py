@@ -420,7 +420,7 @@ class NormalizerEngine(Normalizer):
         """Return the last known position in text[:at] where a cut changes nothing, whatever follows, or 0.
 
         The text before and after the cut can then be normalized separately, as parts of a text. Always 0 if a step
-        reads the whole text: a Replace with a regex.
+        is a Replace with a regex that reads more than its matches, or may match nothing.
         """
         return last_safe(text, at, self.cut_flags)
 

@@ -452,7 +452,7 @@ def train(
         memory=most,
         threads=threads,
         progress=progress,
-        on_block=lambda data: [look(data) for look in looks],
+        on_block=(lambda data: [look(data) for look in looks]) if looks else None,
     )
     if counts is not source:
         _warn_of_whitespace(counts)

@@ -401,11 +401,11 @@ class Chunker:
                 places = [*reversed([*self._borders(start, last)])]
                 return next((place for place in places if self._fits(start, place, filled)), start)
             return next((place for place in reversed(places) if self._fits(start, place, filled)), start)
-        text, before, most, counts = self._text, filled.before, self._size - filled.total, self._grower.counts_after
+        text, before, most = self._text, filled.before, self._size - filled.total
         return first + self._greatest(
             first,
             last - first,
-            lambda sizes: [count <= most for count in counts(before, [text[first : first + size] for size in sizes])],
+            lambda sizes: self._grower.last_within(before, [text[first : first + size] for size in sizes], most),
             filled.likely - first,
         )
 
@@ -418,13 +418,16 @@ class Chunker:
             found.append(match.end())
         return found
 
-    def _greatest(self, first: int, most: int, fit: Callable[[Sequence[int]], list[bool]], likely: int) -> int:
-        """Return the greatest number of characters after `first` that fits, up to `most`; 0 does, `likely` may."""
-        low = likely if 0 < likely < most and fit((likely,))[0] else 0
+    def _greatest(self, first: int, most: int, last_fit: Callable[[Sequence[int]], int], likely: int) -> int:
+        """Return the greatest number of characters after `first` that fits, up to `most`; 0 does, `likely` may.
+
+        last_fit: of some numbers in order, the index of the last one that fits, or -1.
+        """
+        low = likely if 0 < likely < most and last_fit((likely,)) == 0 else 0
         high, step = (low + 1 if low or most <= FEW else most + 1), FEW // 2
         while low + 1 < high:  # low fits, high does not
             at = min(low + step, most) if high > most else (low + high) // 2
-            if fit((at,))[0]:
+            if last_fit((at,)) == 0:
                 low, step = at, 2 * step
             else:
                 high = at
@@ -433,9 +436,8 @@ class Chunker:
             stop = min(most, low + self._grower.reach(self._text[first + low])) if low or most > FEW else most
             if at >= stop:
                 break
-            sizes = range(at + 1, stop + 1)
-            low = max((size for size, fits in zip(sizes, fit(sizes), strict=True) if fits), default=low)
-            at = stop
+            found = last_fit(range(at + 1, stop + 1))
+            low, at = at + 1 + found if found >= 0 else low, stop
         return low
 
     # ------------------------------------------------------------------ ends

@@ -281,7 +281,7 @@ class ProvedCuts:
             tried &= ~(rare[1:] & rare[:-1])
         for at in np.flatnonzero(tried)[::-1].tolist():
             whole = 0 < at < len(anew) - 1 and anew[at - 1] and anew[at + 1]
-            if not whole or near.get(text[first + at : first + at + 2]) is not False:
+            if not (whole and near.get(text[first + at : first + at + 2]) is False):
                 yield first + at + 1
 
 
@@ -407,14 +407,15 @@ class Grower:
             return len(self.after(before, text))
         return self.count(before.text + text) - before.skip
 
-    def counts_after(self, before: Before, texts: list[str]) -> list[int]:
-        """Return how many ids texts that continue another have."""
-        if len(texts) > 1 and before.total is None and not before.word and not before.inside:
-            found = self._fast.rows([before.text + text for text in texts] if before.text else texts)
-            if found is not None:
-                skip = before.skip
-                return [stop - start - skip for start, stop in pairwise(found[1].tolist())]
-        return [self.count_after(before, text) for text in texts]
+    def last_within(self, before: Before, texts: list[str], most: int) -> int:
+        """Return the last of some texts that continue another and have at most `most` ids; -1 if none has."""
+        numbers = range(len(texts) - 1, -1, -1)
+        batched = len(texts) > 1 and before.total is None and not (before.word or before.inside)
+        joined = [before.text + text for text in texts] if batched and before.text else texts
+        if batched and (found := self._fast.rows(joined)) is not None:
+            ends, more = found[1].tolist(), most + before.skip
+            return next((number for number in numbers if ends[number + 1] - ends[number] <= more), -1)
+        return next((number for number in numbers if self.count_after(before, texts[number]) <= most), -1)
 
     def count_upto(self, before: Before, text: str, start: int, place: int) -> tuple[int, Before]:
         """Return the same as `upto`, but how many ids there are."""
@@ -447,8 +448,7 @@ class Grower:
         normalizer, model = self._engine.normalizer, self._engine.model
         if model.max_chars or (normalizer is not None and normalizer.inserted is None):
             return LOOK + int(np.diff(model.vocab.offsets).max()) + (model.max_chars or 0)
-        seen = char if normalizer is None else self.cuts.inside(char)
-        return LOOK + int(self._longest[_bytes(seen)[0]])
+        return LOOK + int(self._longest[_bytes(char if normalizer is None else self.cuts.inside(char))[0]])
 
     @cached_property
     def _longest(self) -> NDArray[np.int64]:

@@ -198,6 +198,45 @@ def test_memory_is_given_back_in_any_order(data: Path) -> None:
     gc.collect()
 
 
+def many_words(tok: subwords.Tokenizer) -> list[str]:
+    """Texts with most tokens, each as a word, and words of several tokens, short and long: more than a table has."""
+    random, tokens = Random(3), [bytes(token).decode("utf-8", "ignore") for token in tok.model.vocab]
+    made = ["".join(random.choices("aeionrstlcd", k=random.randrange(3, 24))) for _ in range(9000)]
+    words = [*tokens[:20_000], *made]
+    random.shuffle(words)
+    return [" ".join(words[at : at + 500]) for at in range(0, len(words), 500)]
+
+
+@pytest.mark.parametrize("name", [*FILES[:3], "demo"])
+def test_a_table_that_begins_with_the_vocabulary_changes_no_id(
+    data: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    path: Any = name if name == "demo" else file_of(data, name)
+    monkeypatch.setenv(store.SWITCH, "off")
+    plain = subwords.load(path)
+    texts = [*many_words(plain), "a b " * 300_000, LINE]
+    expected = plain.encode_batch(texts, threads=1).to_lists()
+    assert not vars(plain._engine.quick[0].segmenter).get("first_words")
+    del plain
+    gc.collect()  # with the model's segmenter, which knows its table
+    monkeypatch.setenv(store.SWITCH, "on")
+    twice(path)
+    gc.collect()
+    for damaged in (False, True):
+        again = subwords.load(path)
+        if damaged and (files := [*folder.glob("words-*")]):
+            files[0].write_bytes(files[0].read_bytes()[:-9] + bytes(9))
+        assert [again.encode(text) for text in texts] == expected
+        assert again.encode_batch(texts, threads=2).to_lists() == expected
+        assert [len(again(text, template=False).ids) for text in texts] == [again.count_tokens(text) for text in texts]
+        known = len(again.model.vocab) >= 4096
+        assert bool(vars(again._engine.quick[0].segmenter).get("first_words")) == (known and not damaged)
+        if known and not damaged:
+            assert again._engine.quick[0].take().begins_full
+        del again
+        gc.collect()
+
+
 TEMPLATE = "{% for m in messages %}{{ m.content }}{% endfor %}"
 FOLDERS: dict[str, dict[str, str]] = {
     "alone": {},

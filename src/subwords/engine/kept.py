@@ -160,18 +160,24 @@ def _files_in(folder: str) -> list[str]:
 def read_kept(name: str) -> Kept | None:
     """Return the content of a kept file; None if it is missing or damaged, or if others may have written it."""
     try:
-        with tables() as folder:
-            opened = folder.open(name)
-            if opened is None:
-                return None
-            with opened as file:
-                data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
-            if data[:HEAD_SUM] != MAGIC + checksum(data, HEAD_SUM).to_bytes(8, "little"):
-                return None
-            folder.used(name)
-        return Kept(data)
+        data = mapped_table(name)
+        return None if data is None else Kept(data)
     except Exception:  # whatever damaged content raises
         return None
+
+
+def mapped_table(name: str) -> mmap.mmap | None:
+    """Return a table with a `checksum`, mapped and copied on write; None as `read_kept`. Raises OSError, ValueError."""
+    with tables() as folder:
+        opened = folder.open(name)
+        if opened is None:
+            return None
+        with opened as file:
+            data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+        if data[:HEAD_SUM] != MAGIC + checksum(data, HEAD_SUM).to_bytes(8, "little"):
+            return None
+        folder.used(name)
+    return data
 
 
 def checksum(content: bytearray | mmap.mmap, start: int) -> int:
@@ -185,17 +191,26 @@ def checksum(content: bytearray | mmap.mmap, start: int) -> int:
     return (total + len(content)) % (1 << 64)
 
 
+def summed(content: bytearray) -> bytearray:
+    """Return the content of a file for `mapped_table`: MAGIC and a checksum replace the first HEAD_SUM bytes."""
+    content += bytes(-len(content) % 4)
+    content[:HEAD_SUM] = MAGIC + checksum(content, HEAD_SUM).to_bytes(8, "little")
+    return content
+
+
 # ------------------------------------------------------------------ making one
 
 
 def write_kept(name: str, engine: Engine, spec: TokenizerSpec) -> None:
     """Write the kept file of a tokenizer, if its short texts take nothing but a plan, and there is no sound one."""
-    from subwords.engine.encoder import EncoderState
+    from subwords.engine.encoder import EncoderState, keep_first_words
     from subwords.kernels import layout
     from subwords.kernels.plan_layout import FIELDS, stage_row
     from subwords.kernels.stored import packed
 
-    if (found := engine.quick) is None or read_kept(name) is not None:
+    found = engine.quick
+    keep_first_words(engine.encoder if found is None else found[0])
+    if found is None or read_kept(name) is not None:
         return
     encoder, strings, pattern = found
     state, other = (EncoderState(encoder.segmenter) for _ in range(2))
@@ -262,9 +277,7 @@ class _Image:
         parts = [described, bytes(first - HEAD - len(described)), array("q", self._words).tobytes()]
         parts += [bytes(padded(size) - size), *self._data, spec]
         content = array("q", (len(listed), first + padded(size) + self._size)).tobytes() + b"".join(parts)
-        made = bytearray(HEAD_SUM) + content + bytes(-len(content) % 4)
-        made[:HEAD_SUM] = MAGIC + checksum(made, HEAD_SUM).to_bytes(8, "little")
-        return made
+        return summed(bytearray(HEAD_SUM) + content)
 
     def _object(self, size: int) -> int:
         self._words += [0] * (size // 8)

@@ -309,9 +309,11 @@ HEAD = struct.Struct("<8sIIQ")
 SUMMED = len(MAGIC) + 4  # bytes before those that the sum is of
 SIZE = struct.Struct("<Q")  # of each array; then come the tree and the arrays, each from a multiple of ALIGNED on
 ALIGNED = 64
-LARGEST_FOLDER = 1 << 30  # of all files: those of about 70 tokenizers; of one with 200,000 tokens they have 45 MB
+LARGEST_FOLDER = 1 << 30  # of all files: those of about 70 tokenizers; of one with 200,000 tokens they have 49 MB
 LARGEST = 1 << 26
-KINDS = "class kept kernels links machine merges plain route scanner spaces spec stages trie whole-words wordpiece"
+KINDS = (
+    "class kept kernels links machine merges plain route scanner spaces spec stages trie whole-words wordpiece words"
+)
 
 
 def stored(kind: str, source: bytes, make: Callable[[], Table]) -> Table:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from subwords.kernels import layout
 from subwords.kernels.layout import Children, SafeCuts, TrieNodes, WordTable
-from subwords.kernels.stored import stored
+from subwords.kernels.stored import stored, table_name
 from subwords.spec.splitter import Rule
 from subwords.spec.token_batch import TokenBatch
 from subwords.spec.vocab import Vocab
@@ -217,6 +218,13 @@ class Segmenter(ABC):
     unk_id: int | None = None  # the id of unknown symbols
     shows_unknown = False  # whether an unknown token is shown as its text, as SentencePiece does
     id_sizes: IdSizes | None = None  # for `kernels/text/locate.py`; None if ids are not in the order of their bytes
+
+    @cached_property
+    def words_name(self) -> str | None:
+        """The name of the table on disk that has all tokens that are words; None: there is none."""
+        if len(self.model.vocab) < LARGE or not self.apart:
+            return None
+        return table_name("words", f"{type(self).__name__} {self.model.digest}".encode())
 
     @property
     @abstractmethod

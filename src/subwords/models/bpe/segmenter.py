@@ -316,7 +316,7 @@ class BPESegmenter(Segmenter):
 
     def _lost(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
         merging = copy(self)
-        vars(merging).update(arrays=self.arrays, whole_words=None)
+        vars(merging).update(arrays=self.arrays, whole_words=None, first_words=None)  # neither from a table on disk
         return lost_words(merging, self.model.vocab, ids)
 
     def scratch(self, length: int, before: BPEScratch | None) -> BPEScratch:

@@ -333,7 +333,7 @@ class Tokenizer(metaclass=WithHints):
             if (found := fast.encode(text)) is not None or (found := fast.in_pieces(text)) is not None:
                 return found
         check_flag("template", template)
-        ids: list[int] = self.encode_to_numpy(text, special=special).tolist()
+        ids = self._fast_paths[TEXT].listed(self.encode_to_numpy(text, special=special))
         return self.template.apply(ids) if template and self.template else ids
 
     def encode_to_numpy(
@@ -343,7 +343,7 @@ class Tokenizer(metaclass=WithHints):
 
         threads: for a text of several megabytes; None uses one per processor. Their number changes no id.
         """
-        if threads is None and isinstance(special, str):
+        if isinstance(special, str) and (threads is None or (type(threads) is int and threads > 0)):
             fast = self._fast_paths[special]
             if (found := fast.array(text)) is not None or (found := fast.array_in_pieces(text)) is not None:
                 return found

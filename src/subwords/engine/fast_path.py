@@ -26,6 +26,7 @@ from subwords.kernels.plan_layout import (
     StagePlan,
     stage_row,
 )
+from subwords.spec.token_batch import list_functions
 from subwords.split.routes import CHUNK_TEXTS, CHUNK_WORDS, SplitBuffers, SplitCall, StageCall
 from subwords.support.errors import InputError
 
@@ -48,6 +49,7 @@ class Cuts(Protocol):
 Around: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]  # the ids before and after those of a text
 Pieces: TypeAlias = Callable[[object], "list[int] | None"]
 NOTHING_AROUND: Around = ((), ())
+FEW_IDS = 256  # that are as fast made anew
 
 
 class FastPath:
@@ -113,6 +115,16 @@ class FastPath:
         kinds = map(np.dtype, (np.uint32, np.int64))
         # The last item is there for its end, which is that of the last function.
         return built_in(kernel, (api(), held, *self._arrays, ints.array, np.empty, *kinds, ints))
+
+    def listed(self, ids: NDArray[np.uint32]) -> list[int]:
+        """Return ids as a list of ints that are made once: 5 ns an id instead of 15."""
+        found: list[int]
+        if self._slot is None or len(ids) < FEW_IDS:
+            found = ids.tolist()
+        else:
+            make, _ = list_functions()
+            (found,) = make((ids, np.array([0, len(ids)]), np.array([0, 1]), self._slot.ints.array))
+        return found
 
     def count(self, text: object) -> int | None:
         """Return how many ids a text has."""

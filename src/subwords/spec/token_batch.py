@@ -64,7 +64,7 @@ def lists_of(ids: NDArray[np.uint32], offsets: NDArray[np.int64]) -> list[list[i
     if SHARED * most > len(ids) or most > MOST_IDS or not _available():
         flat = ids.tolist()
         return [flat[a:b] for a, b in pairwise(offsets.tolist())]
-    make, release = _functions()
+    make, release = list_functions()
     ids, offsets = np.ascontiguousarray(ids, np.uint32), np.ascontiguousarray(offsets, np.int64)
     ints, lists, count = np.zeros(most + 1, np.int64), list[list[int]](), len(offsets) - 1
     ints[0] = most
@@ -86,7 +86,8 @@ def _available() -> bool:
 
 
 @cache
-def _functions() -> tuple[Callable[..., Any], Callable[..., Any]]:
+def list_functions() -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Return the functions that make lists, and that release the ints made for them; see `make_lists`."""
     from subwords.kernels.entry import api, built_in
     from subwords.kernels.named import make_lists, release_ints
 

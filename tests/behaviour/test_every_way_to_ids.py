@@ -26,11 +26,13 @@ pytestmark = pytest.mark.filterwarnings("ignore::subwords.SubwordsWarning")
 
 # ------------------------------------------------------------------ tokenizers and texts
 
-WORDS = "low lower lowest it's 2024 newer, widest (naïve) café 文字 かな龜 héé 🙂 über ﬁne ½ e\u0301t don't END Él <s low> x.y"
+WORDS = "low lower lowest it's 2024 newer, widest (naïve) don't END <s low> "
+WORDS += "café 文字 かな龜 héé 🙂 über ﬁne ½ e\u0301t Él"
 LINES = [f"A line of some words: {WORDS}", "naïve 文字 文字の龜 ĳ", "  spaces\tand\n lines "] * 9
 UNKNOWN = {"special_tokens": ["<s>", "<unk>"], "unk_token": "<unk>"}
 SPACED: dict[str, Any] = {"byte_level": False, "normalizer": "sentencepiece-unchanged", "splitter": "▁[^▁]*|[^▁]+"}
-ORDINARY = ["low", "lowe", "lo", "文", "ïv"]
+ORDINARY = ["low", "lowe", "lo", "owe", "文", "ïv"]
+MANY = [*ORDINARY, *(f"w{k:x}" for k in range(0, 3000, 10))]  # more than fit one regex
 
 
 def trained(**options: Any) -> Tokenizer:
@@ -41,6 +43,7 @@ MADE: dict[str, Callable[[], Tokenizer]] = {
     "bpe": trained,
     "bpe, gpt2": lambda: trained(splitter="gpt2").with_tokens(["<s>é", "<s><s>"]),
     "bpe, ordinary tokens": lambda: trained().with_tokens(ORDINARY, special=False),
+    "bpe, many tokens": lambda: trained().with_tokens(MANY, special=False),
     "bpe, tokens after nfkc": lambda: trained(normalizer="nfkc").with_tokens(
         [*ORDINARY, "fi"], special=False, normalized=True
     ),

@@ -37,11 +37,13 @@ def test_bpe_learns_what_the_textbook_learns_and_encodes_with_it(seed: int, tie_
 def test_wordpiece_takes_the_longest_piece(longest: int, tmp_path: Path) -> None:
     for seed in range(20):
         rng = Random(f"{seed} {longest}")
-        pieces = [*words_of(rng, "abc", 8, longest), *("##" + piece for piece in words_of(rng, "abc", 12, longest))]
-        vocab = list(dict.fromkeys(["[UNK]", "a", "b", "##a", "##b", "##c", *pieces]))
+        pieces = [*words_of(rng, "abя", 8, longest), *("##" + piece for piece in words_of(rng, "abя", 12, longest))]
+        vocab = list(dict.fromkeys(["[UNK]", "a", "я", "##a", "##b", "##я", *pieces]))
         (tmp_path / "vocab.txt").write_text("\n".join(vocab))
         tok = subwords.load(tmp_path / "vocab.txt")
-        text = " ".join([*words_of(rng, "abc", 60, 20), *words_of(rng, "abcd", 9), "b" * 100, "b" * 101])
+        text = " ".join(
+            [*words_of(rng, "abя", 60, 20), *words_of(rng, "abяd", 9), *(c * n for c in "aя" for n in (99, 100, 101))]
+        )
         assert tok.encode(text) == wordpiece.encode(text, vocab, special_tokens=["[UNK]"])
 
 

@@ -171,6 +171,18 @@ def test_every_setting_of_a_normalizer_comes_back(
         tok = again
 
 
+@pytest.mark.parametrize("flag", ["special", "single_word", "lstrip", "rstrip", "normalized"])
+@pytest.mark.parametrize("value", [False, True])
+@pytest.mark.parametrize("name", ["x.json", "folder/"])
+def test_every_flag_of_an_added_token_comes_back(name: str, flag: str, value: bool, tmp_path: Path) -> None:
+    tok = chatty(normalizer="lowercase").with_tokens(["<x>", "<Y>"], **{flag: value})
+    said(tok.save, f"{tmp_path}/{name}")
+    again = subwords.load(tmp_path / name)
+    assert again.spec.added_tokens == tok.spec.added_tokens
+    for text in ("a <x> b", "a<x>b", "<Y> <y>"):
+        assert again.encode(text, special="allow") == tok.encode(text, special="allow")
+
+
 def test_a_rank_file_says_how_to_load_it(tmp_path: Path, corpus: Path) -> None:
     tok = subwords.train([TEXT], vocab_size=262, special_tokens=["<|endoftext|>"], splitter="llama3")
     (message,) = said(tok.save, tmp_path / "x.tiktoken")

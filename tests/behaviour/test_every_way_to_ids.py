@@ -19,7 +19,7 @@ import pytest
 from numpy.typing import NDArray
 
 import subwords
-from subwords import Padding, Text, Tokenizer, Truncation
+from subwords import InputError, Padding, Text, Tokenizer, Truncation
 from subwords.reference import bpe, normalize, pattern, unigram, wordpiece
 
 pytestmark = pytest.mark.filterwarnings("ignore::subwords.SubwordsWarning")
@@ -277,23 +277,24 @@ def check_spans(text: str, found: subwords.Encoding, ref: Entries) -> None:
     assert (begins < firsts[starts + 1])[filled].all() and (ends > firsts[stops - 1])[filled].all()
 
 
-SHORT = (0, 1, 3, 17, 256, 257, 1 << 14, (1 << 14) + 1, 1 << 15, (1 << 15) + 1)
+SHORT = (0, 1, 3, 17, 256, 257)
+LIMITS = {"ascii": 1 << 15, "wide": 1 << 14}  # bytes of a text that the built-in functions take
 FAR = 1 << 17  # from here on, spans of texts with unknown characters or many tokens take seconds
 QUICK = ("bpe", "bpe, gpt2", "wordpiece", "unigram", "wordlevel")
-LONG = (60_000, 1 << 16, 1 << 18, 1 << 19, 1 << 20, 1 << 21, 3 << 20, 1 << 22)
+LONG = (1 << 14, 1 << 15, 60_000, 1 << 16, 1 << 18, 1 << 19, 1 << 20, 1 << 21, 3 << 20, 1 << 22)
 
 
 @pytest.mark.parametrize("kind", OWN)
 @pytest.mark.parametrize("name", MADE)
 def test_short_texts(name: str, kind: str) -> None:
-    for size in SHORT:
+    for size in (*SHORT, LIMITS[kind], LIMITS[kind] + 1):
         check_one(name, text_of(kind, size, size % 61))
     if kind == "wide":  # some limits are in characters
         check_one(name, text_of(kind, 1 << 17)[: 1 << 15])
         check_one(name, text_of(kind, 1 << 17)[: (1 << 15) + 1])
 
 
-@pytest.mark.rotating(90)
+@pytest.mark.rotating(150)
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("more", [0, 1])
 @pytest.mark.parametrize("size", LONG)
@@ -360,7 +361,7 @@ def check_many(name: str, kind: str, sizes: list[int], containers: Iterable[str]
             check_spans(text, each, ref)
 
 
-@pytest.mark.rotating(80)
+@pytest.mark.rotating(130)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("kind", OWN)
@@ -374,6 +375,31 @@ def test_many_texts(name: str, kind: str, policy: str, shape: str) -> None:
 def test_a_few_texts(name: str, kind: str) -> None:
     for shape, policy in (("few", "text"), ("more than few", "allow"), ("around the limits of short ones", "set")):
         check_many(name, kind, SHAPES[shape], ("list", "bytes", "generator", "arrow"), policy)
+
+
+@pytest.mark.parametrize("policy", ["text", "allow"])
+@pytest.mark.parametrize("name", MADE)
+def test_files_of_ids(name: str, policy: Any, tmp_path: Path) -> None:
+    """A corpus in blocks, and a document that is cut: blocks have 4 MB."""
+    texts = [text_of("wide", size, size) for size in (9, 1, 300, 70_000, 20)]
+    texts += [text_of("ascii", (1 << 22) + 9)] if name in ("bpe, gpt2", "unigram") and policy == "text" else []
+    tok, refs = tokenizer_of(name), [textbook(name, text, POLICIES[policy][1]) for text in texts]
+    for threads in (1, 2):
+        tok.encode_files(texts, tmp_path / "ids.npy", special=policy, threads=threads, progress=False)
+        found = subwords.files.open(tmp_path / "ids.npy")
+        assert len(found) == len(refs)
+        assert all(np.array_equal(ids, ref.ids) for ids, ref in zip(found, refs, strict=True))
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_special_tokens_that_are_an_error(name: str) -> None:
+    tok = tokenizer_of(name)
+    for size in (0, 30, 40_000):
+        text = text_of("wide", size).replace("<", "(")
+        for way, ids in ONE.items():
+            assert np.array_equal(ids(tok, text, "error"), textbook(name, text).ids), way
+            with pytest.raises(InputError, match="special"):
+                ids(tok, text + "low<s>é", "error")
 
 
 # ------------------------------------------------------------------ all fields of an encoding

@@ -281,6 +281,7 @@ SHORT = (0, 1, 3, 17, 256, 257)
 LIMITS = {"ascii": 1 << 15, "wide": 1 << 14}  # bytes of a text that the built-in functions take
 FAR = 1 << 17  # from here on, spans of texts with unknown characters or many tokens take seconds
 QUICK = ("bpe", "bpe, gpt2", "wordpiece", "unigram", "wordlevel")
+ALWAYS = ("bpe, spaces-ascii-524288-1-text", "wordlevel-ascii-1048576-1-text", "[unigram-ascii-4194304-1-text")
 LONG = (1 << 14, 1 << 15, 60_000, 1 << 16, 1 << 18, 1 << 19, 1 << 20, 1 << 21, 3 << 20, 1 << 22)
 
 
@@ -294,7 +295,7 @@ def test_short_texts(name: str, kind: str) -> None:
         check_one(name, text_of(kind, 1 << 17)[: (1 << 15) + 1])
 
 
-@pytest.mark.rotating(150)
+@pytest.mark.rotating(150, always=ALWAYS)
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("more", [0, 1])
 @pytest.mark.parametrize("size", LONG)
@@ -302,6 +303,20 @@ def test_short_texts(name: str, kind: str) -> None:
 @pytest.mark.parametrize("name", MADE)
 def test_long_texts(name: str, kind: str, size: int, more: int, policy: str) -> None:
     check_one(name, text_of(kind, size + more, size % 61), [policy])
+
+
+@pytest.mark.parametrize("name", ["bpe, gpt2", "bpe, spaces", "unigram, tokens", "wordpiece"])
+def test_a_text_with_few_tokens_that_threads_share(name: str) -> None:
+    """Threads cut inside the long text between two tokens."""
+    tok, plain = tokenizer_of(name), text_of("ascii", (1 << 22) + (1 << 18)).replace("<s>", "lower")
+    places = [0, 9, 1 << 19, 3 << 20, len(plain)]
+    text = "<s>".join(["", *(plain[start:stop] for start, stop in pairwise(places)), "", "low"])
+    ref = textbook(name, text, None)
+    for threads in (1, 2, 3):
+        for given in (text, text.encode()):
+            assert np.array_equal(tok.encode_to_numpy(given, special="allow", threads=threads), ref.ids)
+            batch = tok.encode_batch(["low<s>", given, "<s>"], special="allow", threads=threads)
+            assert np.array_equal(batch[1], ref.ids)
 
 
 # ------------------------------------------------------------------ many texts
@@ -361,7 +376,7 @@ def check_many(name: str, kind: str, sizes: list[int], containers: Iterable[str]
             check_spans(text, each, ref)
 
 
-@pytest.mark.rotating(130)
+@pytest.mark.rotating(130, always=("bpe, many tokens-wide-allow-parts for threads",))
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("kind", OWN)

@@ -319,6 +319,16 @@ def test_a_text_with_few_tokens_that_threads_share(name: str) -> None:
             assert np.array_equal(batch[1], ref.ids)
 
 
+@pytest.mark.parametrize("name", ["bpe, spaces", "unigram"])
+def test_texts_with_the_sign_for_a_space(name: str) -> None:
+    """These need the normalizer, which inserts a space before the text and no part of it."""
+    for size in (0, 9, LIMITS["wide"]):
+        check_one(name, text_of("wide", size) + " ▁low x▁ ▁▁")
+    tok, text = tokenizer_of(name), text_of("ascii", 1 << 22) + " ▁low"
+    for threads in (1, 2):
+        assert np.array_equal(tok.encode_to_numpy(text, threads=threads), textbook(name, text).ids)
+
+
 # ------------------------------------------------------------------ many texts
 
 SHAPES: dict[str, list[int]] = {  # bytes

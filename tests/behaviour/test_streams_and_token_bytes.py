@@ -98,6 +98,28 @@ def test_the_space_after_a_prompt() -> None:
     assert tok.decode(ids[:1]) + "".join(stream.feed(ids[1:])) == "Hello world"
 
 
+SUFFIX = {"type": "BPEDecoder", "suffix": "o"}
+DECODERS: list[Any] = [
+    *("fuse", "spaces", "wordpiece", "metaspace", SUFFIX),
+    {"type": "WordPiece", "prefix": "o", "cleanup": False},
+    {"type": "CTC", "pad_token": "l", "word_delimiter_token": "o", "cleanup": True},
+    {"type": "Strip", "content": "H", "start": 1, "stop": 0},
+    {"type": "Strip", "content": "o", "start": 0, "stop": 1},
+    {"type": "Replace", "pattern": {"String": "o"}, "content": " "},
+    *({"type": kind} for kind in ("Fuse", "ByteFallback", "ByteLevel")),
+    {"type": "Sequence", "decoders": [SUFFIX, {"type": "Fuse"}]},
+    {"type": "Sequence", "decoders": [{"type": "ByteFallback"}, {"type": "Fuse"}, SUFFIX]},
+]
+
+
+@pytest.mark.parametrize("decoder", DECODERS, ids=str)
+def test_streams_of_every_decoder(decoder: Any) -> None:
+    """The last ids too, whose text depends on that nothing follows."""
+    tok = subwords.train(WORDS, vocab_size=300, byte_level=False, byte_fallback=True).with_(decoder=decoder)
+    for text in ("o", "Hello", "Hello 你 hello", "to  do"):
+        check_streams(tok, tok.encode(text))
+
+
 def test_byte_tokens_and_special_tokens() -> None:
     tok = subwords.train(WORDS, vocab_size=320, byte_level=False, byte_fallback=True, special_tokens=["<end>"])
     newline, end = tok.token_to_id("<0x0A>"), tok.token_to_id("<end>")

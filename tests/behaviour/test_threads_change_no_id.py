@@ -81,3 +81,19 @@ def test_normalizers_and_splitters(normalizer: object, splitter: str, small_part
     lines = ["".join(random.Random(k).choices(PIECES, k=20)) for k in range(100)]
     tok = subwords.train(lines, vocab_size=280, normalizer=normalizer, splitter=splitter)
     check(tok, random.Random(3), 40)
+
+
+@pytest.mark.parametrize("char", ["\ufdfa", "\u2026", "\xbd"])
+@pytest.mark.parametrize("normalizer", ["nfkc", "nfkd"])
+@pytest.mark.parametrize("splitter", ["gpt2", "whitespace"])
+def test_characters_that_become_several(char: str, normalizer: str, splitter: str) -> None:
+    """U+FDFA becomes four words, the first of which is one with the letter before it."""
+    line = f"و{char}"
+    tok = subwords.train([line * 3] * 9, vocab_size=290, normalizer=normalizer, splitter=splitter)
+    size = -(-(1 << 22) // len(line.encode())) + 9
+    three, five = (tok.encode(line * count) for count in (3, 5))
+    period = (len(five) - len(three)) // 2
+    whole = tok.encode_to_numpy(line * size, threads=1)
+    assert len(whole) == len(five) + (size - 5) * period
+    assert np.array_equal(tok.encode_to_numpy(line * size, threads=2), whole)
+    assert tok.encode_batch([line * size, "x"], threads=2)[0].tolist() == whole.tolist()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -138,6 +139,48 @@ def test_what_a_format_loses_is_said(kind: str, tmp_path: Path) -> None:
     assert said(tok.save, f"{tmp_path}/folder/") == []
     again = subwords.load(tmp_path / "folder")
     assert (again.encode(TEXT), again.roles, again.spec.chat_template) == (tok.encode(TEXT), tok.roles, CHAT)
+
+
+SPACES = ["low", " low", "  low  lower ", "low\tlow", "low ▁lower", "\u3000low\u3000 low", "", " "]
+
+
+@pytest.mark.parametrize(
+    "field", ["add_dummy_prefix", "remove_extra_whitespaces", "escape_whitespaces", "whitespace_suffix"]
+)
+@pytest.mark.parametrize("value", [False, True])
+@pytest.mark.parametrize("algorithm", ["unigram", "bpe"])
+@pytest.mark.parametrize("name", ["x.model", "x.json"])
+def test_every_setting_of_a_normalizer_comes_back(
+    name: str, algorithm: Any, field: str, value: bool, tmp_path: Path
+) -> None:
+    """A tokenizer that was not read from a file, with each setting on and off; or HF has no such normalizer."""
+    options: dict[str, Any] = {"splitter": "none", "unk_token": "<unk>", "special_tokens": ["<unk>"]}
+    options |= {"byte_level": False, "fuse_unk": True} if algorithm == "bpe" else {}
+    first = subwords.train([TEXT], algorithm=algorithm, vocab_size=30, normalizer="sentencepiece", **options)
+    (step,) = first.spec.normalizer
+    tok = first.with_(normalizer=[replace(step, **{field: value})])
+    if name == "x.json" and (field, value) in (("escape_whitespaces", False), ("whitespace_suffix", True)):
+        with pytest.raises(FormatError, match=r"write a \.model file"):
+            tok.save(tmp_path / name)
+        return
+    for _ in range(2):
+        tok.save(tmp_path / name)
+        again = subwords.load(tmp_path / name)
+        assert again.spec.normalizer == tok.spec.normalizer or name == "x.json"
+        assert [again.encode(text) for text in SPACES] == [tok.encode(text) for text in SPACES]
+        tok = again
+
+
+@pytest.mark.parametrize("flag", ["special", "single_word", "lstrip", "rstrip", "normalized"])
+@pytest.mark.parametrize("value", [False, True])
+@pytest.mark.parametrize("name", ["x.json", "folder/"])
+def test_every_flag_of_an_added_token_comes_back(name: str, flag: str, value: bool, tmp_path: Path) -> None:
+    tok = chatty(normalizer="lowercase").with_tokens(["<x>", "<Y>"], **{flag: value})
+    said(tok.save, f"{tmp_path}/{name}")
+    again = subwords.load(tmp_path / name)
+    assert again.spec.added_tokens == tok.spec.added_tokens
+    for text in ("a <x> b", "a<x>b", "<Y> <y>"):
+        assert again.encode(text, special="allow") == tok.encode(text, special="allow")
 
 
 def test_a_rank_file_says_how_to_load_it(tmp_path: Path, corpus: Path) -> None:

@@ -4,7 +4,8 @@ An engine's `calls` gives those that it has, by these names:
 
 - encode: a str to a list of ids. count: a str to the number of its tokens. text: bytes to an array of ids.
 - spans, spans_batch: a str, or a list of str, to (ids, where each token starts, in characters), as the engine has them.
-- array: a str to an array of ids. template: a str to a list of ids with the tokens of the template.
+- array: a str to an array of ids. array_one: with `threads=1` written out. tok: the array of ids of an object that has
+  spans too. template: a str to a list of ids with the tokens of the template.
 - allow, allow_array, allow_text: as encode, array and text, but special tokens in a text are taken as such.
 - hf: a str to a list of ids, by the methods of HF tokenizers with their defaults.
 - padded: a list of str to the arrays that a model takes, each of int64: at most 256 ids a text, padded to the longest.

@@ -317,6 +317,12 @@ def _chat(engine: Engine, job: Answer) -> Answer:
     return run(engine, job)
 
 
+def _requests(engine: Engine, job: Answer) -> Answer:
+    from benchmarks.engines.requests import run
+
+    return run(engine, job)
+
+
 def _startup(engine: Engine, job: Answer) -> Answer:
     if job["what"] == "train":
         answer = timed_training(engine, job)
@@ -372,4 +378,5 @@ _TASKS: dict[str, Callable[[Engine, Answer], Answer]] = {
     "split": _split,
     "growing": _growing,
     "limits": _limits,
+    "requests": _requests,
 }

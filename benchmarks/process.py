@@ -41,7 +41,7 @@ class Launcher:
         with tempfile.TemporaryDirectory(prefix="subwords-cache-") as empty:
             environment = _environment(job, empty)
             command = [self.pythons.get(engine, sys.executable), "-m", f"benchmarks.engines.{engine.replace('-', '_')}"]
-            if job["task"] in ("encode", "calls", "requests"):
+            if job["task"] in ("encode", "calls"):
                 subprocess.run([sys.executable, "-c", _TOUCH, str(TOUCHED)], check=True)
             begin = time.perf_counter()
             text = json.dumps({**job, "started": begin})

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.engines.calls import flat
-from benchmarks.engines.protocol import Engine, NoSuchCallError, digest_and_save, other_text, timed
+from benchmarks.engines.protocol import ASCII_WORDS, Engine, NoSuchCallError, digest_and_save, other_text, timed
 
 __all__ = ["blocks_of", "run"]
 
@@ -26,9 +26,9 @@ def run(engine: Engine, job: Answer) -> Answer:
     """Return for each size the seconds a GB, of all processors and on the wall."""
     blocks = [*blocks_of(Path(job["file"]).read_bytes(), job["sizes"], job["least"], job["texts"])]
     call = _new_call(engine, job)
-    invented = other_text()
-    for size in job["sizes"]:  # code comes into memory
-        call((invented * (size // len(invented) + 1))[:size])
+    for invented in (other_text()[: 13 * ASCII_WORDS], other_text()[::-1]):
+        for size in job["sizes"]:  # code comes into memory
+            call((invented * (size // len(invented) + 1))[:size])
     results: dict[int, Any] = {}
     costs = {size: [0.0, 0.0, 0] for size in job["sizes"]}
     for sizes in [[size] for size in job["sizes"]] if job.get("new") else [job["sizes"]]:

@@ -153,7 +153,7 @@ def _limits(result: Result) -> str:
 
 
 def _requests(result: Result) -> str:
-    """The cost of each size that was measured; a second on all processors or on the wall for a GB is a ns for a byte."""
+    """The cost of each size that was measured; a second for a GB is a nanosecond for a byte."""
     rows = [row for case in result["cases"] for row in case["engines"]]
     names = [name for name in SHOWN["requests"] if any(summary_of(row, "requests", name) for row in rows)]
     return _table(result, {name: _shown(seconds("requests", name)) for name in names}, verified="ids or counts")

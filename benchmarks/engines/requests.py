@@ -1,6 +1,6 @@
 """Requests as servers get them: texts of many sizes, each met once, by an object that has met others or by a new one.
 
-A job has "sizes" in bytes, and the "call" of `engines.calls` that is timed; an engine without it has another of INSTEAD.
+A job has "sizes" in bytes, and the "call" of `engines.calls` that is timed, or one of INSTEAD if an engine lacks it.
 Each size gets `least` bytes in all, and at least `texts` texts. Sizes take turns, so all of them find as many words
 known. With "new" each size has a new object, otherwise one object has them all and the first sixth is not timed.
 """
@@ -40,7 +40,8 @@ def run(engine: Engine, job: Answer) -> Answer:
                 wall, processors, found = timed(lambda call=call, texts=texts: [call(text) for text in texts])
                 results[place] = flat([engine.plain(job["call"], one) for one in found])
                 if job.get("new") or when > MET:
-                    costs[size] = [a + b for a, b in zip(costs[size], (processors, wall, sum(map(len, parts))), strict=True)]
+                    spent = (processors, wall, sum(map(len, parts)))
+                    costs[size] = [*map(sum, zip(costs[size], spent, strict=True))]
     import numpy as np
 
     seconds = {f"{size}": _per_gb(used, length) for size, (used, _, length) in costs.items()}
@@ -50,7 +51,7 @@ def run(engine: Engine, job: Answer) -> Answer:
 
 
 def blocks_of(data: bytes, sizes: list[int], least: int, texts: int) -> Iterator[tuple[int, float, list[bytes]]]:
-    """Cut a text into blocks of texts of one size, whole characters; yield the size, when from 0 to 1, and the texts."""
+    """Cut a text into blocks of texts of one size, whole characters; yield size, when it is (0 to 1), and the texts."""
     turns = []
     for size in sizes:
         each = max(1, BLOCK // size)

@@ -223,7 +223,7 @@ TABLES: dict[str, tuple[Callable[[dict[str, Record]], str], tuple[str, ...]]] = 
     "adversarial": (_adversarial, ("adversarial",)),
     "growing": (lambda records: growing_table(records["growing"]), ("growing",)),
     "limits": (lambda records: limits_table(records["limits"]), ("limits",)),
-    "requests": (lambda records: requests_table([records[name] for name in REQUESTS]), REQUESTS),
+    "requests": (lambda records: requests_table([records.get(name, {"cases": []}) for name in REQUESTS]), REQUESTS),
     "requests_lengths": (lambda records: lengths_table(records["requests_lengths"]), ("requests_lengths",)),
     "requests_options": (lambda records: options_table(records["requests_options"]), ("requests_options",)),
     "provenance": (_provenance, ()),

@@ -23,7 +23,7 @@ def requests_table(records: Sequence[Record]) -> str:
     found = [{case["name"]: _ratios(record, case) for case in record["cases"]} for record in records]
     costs = [{case["name"]: _costs(case) for case in record["cases"]} for record in records]
     names = [*dict.fromkeys(name for one in found for name in one)]
-    sizes = records[0]["parameters"]["sizes"]
+    sizes = next(record["parameters"]["sizes"] for record in records if record["cases"])
     every = [
         [name, *(" / ".join(_shown(one.get(name, {}).get(size)) for one in found) for size in sizes)] for name in names
     ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from statistics import median
 from typing import Any
 
@@ -15,13 +14,12 @@ __all__ = ["lengths_table", "options_table", "requests_table"]
 
 Record = dict[str, Any]
 MOST = 1.1  # times the time a byte of a shorter text
-LENGTHS = (300, 1_000, 10_000, 100_000, 1_000_000, 3_000_000)  # those shown
+LENGTHS = (300, 1_000, 10_000, 100_000, 3_000_000)  # those shown
 
 
 def requests_table(records: Sequence[Record]) -> str:
     """Return what all cells of each tokenizer come to, and every cell: arrays / lists."""
     found = [{case["name"]: _ratios(record, case) for case in record["cases"]} for record in records]
-    costs = [{case["name"]: _costs(case) for case in record["cases"]} for record in records]
     names = [*dict.fromkeys(name for one in found for name in one)]
     sizes = next(record["parameters"]["sizes"] for record in records if record["cases"])
     every = [
@@ -31,9 +29,9 @@ def requests_table(records: Sequence[Record]) -> str:
     for group in [*dict.fromkeys(_tokenizer(name) for name in names), "all"]:
         chosen = [name for name in names if group in ("all", _tokenizer(name))]
         cells = [_least(one, chosen) for one in found]
-        rows.append([group, *(cell for part in cells for cell in part), _over(costs, chosen)])
+        rows.append([group, *(cell for part in cells for cell in part)])
     kinds = [f"{kind}: {what}" for kind in ("arrays", "lists") for what in ("least", "median", "under 1")]
-    return f"{table(['', *kinds, 'list, times own array'], rows)}\n\n{table(['', *map(_size, sizes)], every)}"
+    return f"{table(['', *kinds], rows)}\n\n{table(['', *map(_size, sizes)], every)}"
 
 
 def options_table(record: Record) -> str:
@@ -51,16 +49,16 @@ def options_table(record: Record) -> str:
 
 
 def lengths_table(record: Record) -> str:
-    """Return ns a byte to an array by length, and the most over a shorter text, of all lengths: arrays / lists."""
-    found: dict[str, dict[str, dict[int, float]]] = {}
+    """Return ns a byte to an array by length, the most over a shorter text, arrays / lists, and lists over arrays."""
+    rows, every = [], list[float]()
     for case in record["cases"]:
-        tokenizer, kind, text = case["name"].split(", ")
-        found.setdefault(f"{tokenizer}, {text}", {})[kind] = _costs(case)
-    rows = []
-    for name, kinds in found.items():
-        cells = [number(kinds["array"][size]) if size in kinds["array"] else "n/a" for size in LENGTHS]
-        rows.append([name, *cells, " / ".join(_worst(kinds[kind]) for kind in ("array", "list"))])
-    return table(["ns a byte", *map(_size, LENGTHS), "most over a shorter one"], rows)
+        arrays, lists = _costs(case), _costs(case, " encode")
+        cells = [number(arrays[size]) if size in arrays else "n/a" for size in LENGTHS]
+        over = [lists[size] / cost for size, cost in arrays.items() if size in lists]
+        every += over
+        rows.append([case["name"], *cells, f"{_worst(arrays)} / {_worst(lists)}", _middle(over)])
+    rows.append(["all", *[""] * (len(LENGTHS) + 1), _middle(every)])
+    return table(["ns a byte", *map(_size, LENGTHS), "most over a shorter one", "list, times array"], rows)
 
 
 def _ratios(record: Record, case: Record) -> dict[int, tuple[float, str]]:
@@ -73,9 +71,9 @@ def _ratios(record: Record, case: Record) -> dict[int, tuple[float, str]]:
     return {size: (float(text.lstrip("≈").replace(",", "")), text) for size, text in shown.items()}
 
 
-def _costs(case: Record) -> dict[int, float]:
+def _costs(case: Record, kind: str = "") -> dict[int, float]:
     """The nanoseconds a byte of the first engine by size."""
-    found = {size: summary_of(case["engines"][0], "requests", str(size)) for size in SIZES}
+    found = {size: summary_of(case["engines"][0], "requests", f"{size}{kind}") for size in SIZES}
     return {size: cost.median for size, cost in found.items() if cost is not None}
 
 
@@ -89,15 +87,7 @@ def _least(ratios: dict[str, dict[int, tuple[float, str]]], names: Sequence[str]
     return [where, _bold(number(middle), middle < 1), f"{sum(value < 1 for value, _, _ in values)} of {len(values)}"]
 
 
-def _over(costs: Sequence[dict[str, dict[int, float]]], names: Sequence[str]) -> str:
-    """How much longer than the first kind of record the second takes: the median and the most."""
-    values = [
-        other[name][size] / cost
-        for first, other in pairwise(costs)
-        for name in names
-        for size, cost in first.get(name, {}).items()
-        if size in other.get(name, {})
-    ]
+def _middle(values: Sequence[float]) -> str:
     return f"{number(median(values))}, at most {number(max(values))}" if values else "n/a"
 
 

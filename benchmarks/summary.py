@@ -37,7 +37,7 @@ SHOWN = {
         *("open_median", "open_99", "open_most", "needed_median", "needed_99", "needed_most", "tight", "over"),
         *("wrong", "checked_wrong", "encoded_again", *TOTALS),
     ),
-    "requests": (*map(str, SIZES), *(f"{size} wall" for size in SIZES)),
+    "requests": (*map(str, SIZES), *(f"{size} {kind}" for kind in ("wall", "encode") for size in SIZES)),
 }
 DIGITS = 8  # significant ones; a table shows three
 USUAL = {"note": "", "whole": True, "compare": True, "status": "ok"}  # left out of a record

@@ -28,7 +28,7 @@ from benchmarks.engines.protocol import Engine, NoSuchCallError, digest_and_save
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["flat", "run"]
+__all__ = ["check_same", "flat", "run"]
 
 Answer = dict[str, Any]
 LINE = "Every call of a new process pays for what it is the first to need."
@@ -62,7 +62,7 @@ def run(engine: Engine, job: Answer) -> Answer:
         del again  # a result is not given back while the next is timed
         one, _, again = timed(once)
         seconds["again"].append(one / len(arguments))
-    _check_same(ids, flat([engine.plain(job["call"], one) for one in again]))
+    check_same(ids, flat([engine.plain(job["call"], one) for one in again]))
     return {"seconds": seconds, **digest_and_save(ids, job.get("output"))}
 
 
@@ -121,7 +121,7 @@ def _answer(seconds: Answer, ids: Any, job: Answer) -> Answer:
     return {"seconds": seconds, **digest_and_save(np.asarray(ids, np.uint32), job.get("output"))}
 
 
-def _check_same(first: NDArray[Any], again: NDArray[Any]) -> None:
+def check_same(first: NDArray[Any], again: NDArray[Any]) -> None:
     import numpy as np
 
     if not np.array_equal(first, again):

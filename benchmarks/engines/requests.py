@@ -2,7 +2,8 @@
 
 A job has "sizes" in bytes, and the "call" of `engines.calls` that is timed, or one of INSTEAD if an engine lacks it.
 Each size gets `least` bytes in all, and at least `texts` texts. Sizes take turns, so all of them find as many words
-known. With "new" each size has a new object, otherwise one object has them all and the first sixth is not timed.
+known. With "new" each size has a new object, otherwise one object has them all and the first sixth is not timed. "also"
+is a second call, whose results must be the same: its object meets the same texts right afterwards.
 """
 
 from __future__ import annotations
@@ -11,12 +12,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks.engines.calls import flat
+from benchmarks.engines.calls import check_same, flat
 from benchmarks.engines.protocol import ASCII_WORDS, Engine, NoSuchCallError, digest_and_save, other_text, timed, touch
 
 __all__ = ["blocks_of", "run"]
 
 Answer = dict[str, Any]
+Block = tuple[int, float, list[bytes]]  # size, when it is, texts
 MET = 1 / 6  # of the texts, before any is timed
 TOUCHED = 128 << 20  # bytes; more than what an engine learns of these texts
 BLOCK = 20_000  # bytes of small texts that are timed together: a look at the clock costs as much as ten characters
@@ -24,8 +26,17 @@ INSTEAD = {"array_one": "array", "tok": "array"}
 
 
 def run(engine: Engine, job: Answer) -> Answer:
-    """Return for each size the seconds a GB, of all processors and on the wall."""
+    """Return for each size the seconds a GB, of all processors and on the wall; and those of the call "also"."""
     blocks = [*blocks_of(Path(job["file"]).read_bytes(), job["sizes"], job["least"], job["texts"])]
+    seconds, ids = _costs(engine, job, blocks)
+    if "also" in job:
+        others, found = _costs(engine, job | {"call": job["also"]}, blocks)
+        seconds |= {f"{size} {job['also']}": others[f"{size}"] for size in job["sizes"]}
+        check_same(ids, found)
+    return {"seconds": seconds, **digest_and_save(ids, job.get("output"))}
+
+
+def _costs(engine: Engine, job: Answer, blocks: list[Block]) -> tuple[Answer, Any]:
     call = _new_call(engine, job)
     for invented in (other_text()[: 13 * ASCII_WORDS], other_text()[::-1]):
         for size in job["sizes"]:  # code comes into memory
@@ -48,11 +59,10 @@ def run(engine: Engine, job: Answer) -> Answer:
 
     seconds = {f"{size}": _per_gb(used, length) for size, (used, _, length) in costs.items()}
     seconds |= {f"{size} wall": _per_gb(wall, length) for size, (_, wall, length) in costs.items()}
-    ids = np.concatenate([results[place] for place in range(len(blocks))])
-    return {"seconds": seconds, **digest_and_save(ids, job.get("output"))}
+    return seconds, np.concatenate([results[place] for place in range(len(blocks))])
 
 
-def blocks_of(data: bytes, sizes: list[int], least: int, texts: int) -> Iterator[tuple[int, float, list[bytes]]]:
+def blocks_of(data: bytes, sizes: list[int], least: int, texts: int) -> Iterator[Block]:
     """Cut a text into blocks of texts of one size, whole characters; yield size, when it is (0 to 1), and the texts."""
     turns = []
     for size in sizes:

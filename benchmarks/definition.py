@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 __all__ = ["ENGINES", "FASTEST", "TASKS", "Case", "Definition", "EngineUse", "parse", "read_folder"]
 
-TASKS = ("train", "encode", "calls", "startup", "adversarial", "split", "growing", "limits", "chat")
+TASKS = ("train", "encode", "calls", "startup", "adversarial", "split", "growing", "limits", "chat", "requests")
 ENGINES = (
     "subwords",
     "gigatoken",
@@ -30,6 +30,7 @@ ENGINES = (
     "transformers-sanitized",
     "renderers",
     "mistral-common",
+    "toktok-rs",
 )
 FASTEST = "fastest"  # as a peer: the fastest of the others, for each case and each column anew
 
@@ -41,7 +42,8 @@ class Case:
     """One input: a corpus by name, cut to `bytes`, and what differs from the definition.
 
     "english" is corpora/english.txt in the data folder, "fresh/zh" is fresh/zh.txt, "english+code" both in one file,
-    "opticks" the example text of this repository, "adversarial/*" one case for every file of that folder.
+    "opticks" the example text of this repository, "adversarial/*" one case for every file of that folder. A list of
+    corpora is a case for each.
     """
 
     name: str
@@ -89,7 +91,7 @@ def parse(text: str, where: str) -> Definition:
             raise ValueError(f"{where}: expected at least one [[{key}]]")
     for case in data["cases"]:
         case["engines"] = tuple(case.get("engines", ()))
-    data["cases"] = tuple(_build(Case, case, where) for case in data["cases"])
+    data["cases"] = tuple(_build(Case, one, where) for case in data["cases"] for one in _of_each_corpus(case))
     data["engines"] = tuple(_build(EngineUse, engine, where) for engine in data["engines"])
     data["oracle"] = tuple(data.get("oracle", ()))
     definition = _build(Definition, data, where)
@@ -103,6 +105,13 @@ def read_folder(folder: Path) -> list[Definition]:
     if not found:
         raise ValueError(f"expected .toml files in {folder.name}/")
     return found
+
+
+def _of_each_corpus(case: dict[str, Any]) -> list[dict[str, Any]]:
+    """The cases of a list of corpora, whose names end in that of the corpus."""
+    if not isinstance(case.get("corpus"), list):
+        return [case]
+    return [case | {"corpus": one, "name": f"{case.get('name')}, {one.rpartition('/')[2]}"} for one in case["corpus"]]
 
 
 def _build(kind: type[T], data: dict[str, Any], where: str) -> T:

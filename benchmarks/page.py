@@ -15,6 +15,7 @@ from benchmarks.inputs import ROOT
 from benchmarks.picture import picture
 from benchmarks.record import caption, latest, versions_of
 from benchmarks.report import engine_label, notes, peers_of, per_byte, rate, report, seconds, versus
+from benchmarks.requests import lengths_table, options_table, requests_table
 from benchmarks.summary import SHOWN
 from benchmarks.tables import number, spread, table
 from benchmarks.wide import brief_table, calls_table, encode_table, memory_table, startup_table
@@ -33,6 +34,7 @@ TEMPLATE = ROOT / "benchmarks" / "page.md"
 DEFINITIONS = ROOT / "benchmarks" / "definitions"
 SPECIAL = ("calls_special",)
 CALLS = ("calls", "calls_batch", "calls_load", "calls_cold")
+REQUESTS = ("requests", "requests_lists")
 PASSES = (("fresh", "fresh"), ("remembered", "warm"))
 TRAINED = {
     "train": "BPE, 32,000 tokens, {}",
@@ -221,6 +223,9 @@ TABLES: dict[str, tuple[Callable[[dict[str, Record]], str], tuple[str, ...]]] = 
     "adversarial": (_adversarial, ("adversarial",)),
     "growing": (lambda records: growing_table(records["growing"]), ("growing",)),
     "limits": (lambda records: limits_table(records["limits"]), ("limits",)),
+    "requests": (lambda records: requests_table([records.get(name, {"cases": []}) for name in REQUESTS]), REQUESTS),
+    "requests_lengths": (lambda records: lengths_table(records["requests_lengths"]), ("requests_lengths",)),
+    "requests_options": (lambda records: options_table(records["requests_options"]), ("requests_options",)),
     "provenance": (_provenance, ()),
 }
 

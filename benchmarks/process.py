@@ -42,7 +42,8 @@ class Launcher:
             environment = _environment(job, empty)
             command = [self.pythons.get(engine, sys.executable), "-m", f"benchmarks.engines.{engine.replace('-', '_')}"]
             if job["task"] in ("encode", "calls"):
-                subprocess.run([sys.executable, "-c", _TOUCH, str(TOUCHED)], check=True)
+                code = f"from benchmarks.engines.protocol import touch; touch({TOUCHED})"
+                subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
             begin = time.perf_counter()
             text = json.dumps({**job, "started": begin})
             try:
@@ -62,19 +63,6 @@ class Launcher:
         if "message" in answer:
             answer["message"] = without_folders(answer["message"])
         return answer
-
-
-# The host of a virtual machine takes back what is free: using it again costs up to 20 times as much as on a machine of
-# its own, or nothing, by chance. So the system gets it back just before a measurement, the same for every engine.
-_TOUCH = """
-import mmap, sys
-private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
-pages = mmap.mmap(-1, int(sys.argv[1]), **private)
-if hasattr(mmap, "MADV_HUGEPAGE"):
-    pages.madvise(mmap.MADV_HUGEPAGE)  # the memory that engines get in large pieces
-for page in range(0, len(pages), 4096):
-    pages[page] = 1
-"""
 
 
 def without_folders(message: str) -> str:

@@ -9,7 +9,7 @@ from benchmarks.adversarial import adversarial_report
 from benchmarks.chat import chat_report
 from benchmarks.definition import FASTEST
 from benchmarks.stats import Summary, ratio
-from benchmarks.summary import TOTALS, summary_of
+from benchmarks.summary import SHOWN, TOTALS, summary_of
 from benchmarks.tables import spread, table, times
 
 __all__ = ["OVERLAP", "engine_label", "notes", "peers_of", "per_byte", "rate", "report", "seconds", "versus"]
@@ -152,6 +152,13 @@ def _limits(result: Result) -> str:
     return "\n\n".join(parts)
 
 
+def _requests(result: Result) -> str:
+    """The cost of each size that was measured; a second for a GB is a nanosecond for a byte."""
+    rows = [row for case in result["cases"] for row in case["engines"]]
+    names = [name for name in SHOWN["requests"] if any(summary_of(row, "requests", name) for row in rows)]
+    return _table(result, {name: _shown(seconds("requests", name)) for name in names}, verified="ids or counts")
+
+
 def _shown(function: Times) -> Column:
     return lambda row, peers: spread(function(row))
 
@@ -173,6 +180,7 @@ _TASKS = {
     "growing": _growing,
     "limits": _limits,
     "chat": chat_report,
+    "requests": _requests,
 }
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.stats import Summary
 
-__all__ = ["CHAT_COUNTS", "HARD", "SHOWN", "TOTALS", "USUAL", "summarized", "summary_of"]
+__all__ = ["CHAT_COUNTS", "HARD", "SHOWN", "SIZES", "TOTALS", "USUAL", "summarized", "summary_of"]
 
 Row = dict[str, Any]
 
@@ -18,8 +18,9 @@ CHAT_COUNTS = (
 )
 HARD = ("letter", "no_cuts", "marks", "half_special")  # texts of the totals of `engines.limits`
 TOTALS = tuple(f"{text}_{reading}_{size}" for reading in ("end", "each") for text in HARD for size in (8_192, 16_384))
+SIZES = (300, 1_000, 4_000, 10_000, 32_000, 100_000, 200_000, 1_000_000, 3_000_000)  # bytes of requests
 # What the tables of a task show: times in seconds, memory in MB, of adversarial files the costs of `_costs`, of texts
-# that grow those of `_growth`, and counts.
+# that grow those of `_growth`, of requests seconds a GB, and counts.
 SHOWN = {
     "train": ("import", "call", "process", "peak_mb"),
     "encode": ("load", "fresh", "warm", "new_mb", "after_mb", "peak_mb"),
@@ -36,6 +37,7 @@ SHOWN = {
         *("open_median", "open_99", "open_most", "needed_median", "needed_99", "needed_most", "tight", "over"),
         *("wrong", "checked_wrong", "encoded_again", *TOTALS),
     ),
+    "requests": (*map(str, SIZES), *(f"{size} {kind}" for kind in ("wall", "encode") for size in SIZES)),
 }
 DIGITS = 8  # significant ones; a table shows three
 USUAL = {"note": "", "whole": True, "compare": True, "status": "ok"}  # left out of a record

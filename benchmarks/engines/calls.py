@@ -4,7 +4,8 @@ An engine's `calls` gives those that it has, by these names:
 
 - encode: a str to a list of ids. count: a str to the number of its tokens. text: bytes to an array of ids.
 - spans, spans_batch: a str, or a list of str, to (ids, where each token starts, in characters), as the engine has them.
-- array: a str to an array of ids. template: a str to a list of ids with the tokens of the template.
+- array: a str to an array of ids. array_one: with `threads=1` written out. tok: the array of ids of an object that has
+  spans too. template: a str to a list of ids with the tokens of the template.
 - allow, allow_array, allow_text: as encode, array and text, but special tokens in a text are taken as such.
 - hf: a str to a list of ids, by the methods of HF tokenizers with their defaults.
 - padded: a list of str to the arrays that a model takes, each of int64: at most 256 ids a text, padded to the longest.
@@ -27,7 +28,7 @@ from benchmarks.engines.protocol import Engine, NoSuchCallError, digest_and_save
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["flat", "run"]
+__all__ = ["check_same", "flat", "run"]
 
 Answer = dict[str, Any]
 LINE = "Every call of a new process pays for what it is the first to need."
@@ -61,7 +62,7 @@ def run(engine: Engine, job: Answer) -> Answer:
         del again  # a result is not given back while the next is timed
         one, _, again = timed(once)
         seconds["again"].append(one / len(arguments))
-    _check_same(ids, flat([engine.plain(job["call"], one) for one in again]))
+    check_same(ids, flat([engine.plain(job["call"], one) for one in again]))
     return {"seconds": seconds, **digest_and_save(ids, job.get("output"))}
 
 
@@ -120,7 +121,7 @@ def _answer(seconds: Answer, ids: Any, job: Answer) -> Answer:
     return {"seconds": seconds, **digest_and_save(np.asarray(ids, np.uint32), job.get("output"))}
 
 
-def _check_same(first: NDArray[Any], again: NDArray[Any]) -> None:
+def check_same(first: NDArray[Any], again: NDArray[Any]) -> None:
     import numpy as np
 
     if not np.array_equal(first, again):

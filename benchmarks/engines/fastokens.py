@@ -39,6 +39,7 @@ class Fastokens(Engine):
         return {
             "encode": lambda text: tokenizer.encode_ordinary(text).ids,
             "count": lambda text: len(tokenizer.encode_ordinary(text)),
+            "array": lambda text: np.frombuffer(tokenizer.encode_batch_flat([text])[0], np.uint32),
             "text": lambda data: self.encode(tokenizer, data),
             "arrays": arrays,
             "lists": lambda texts: [one.ids for one in tokenizer.encode_batch(texts)],

@@ -34,6 +34,7 @@ __all__ = [
     "strings_of",
     "timed",
     "timed_training",
+    "touch",
 ]
 
 Answer = dict[str, Any]
@@ -174,6 +175,23 @@ def other_text() -> str:
 ASCII_WORDS = 6000
 # Armenian, Georgian, Lao, Yi, rare Han.
 _SCRIPTS = ((0x561, 0x587), (0x10D0, 0x10F1), (0xE94, 0xEA0), (0xA000, 0xA400), (0x3400, 0x4D00))
+
+
+def touch(size: int) -> None:
+    """Use memory and give it back: at once before a measurement, the same for every engine.
+
+    The host of a virtual machine takes back what is free: using it again costs up to 20 times as much as on a machine
+    of its own, or nothing, by chance.
+    """
+    import mmap
+
+    private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
+    pages = mmap.mmap(-1, size, **private)
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        pages.madvise(mmap.MADV_HUGEPAGE)  # the memory that engines get in large pieces
+    for page in range(0, size, 4096):
+        pages[page] = 1
+    pages.close()
 
 
 def timed(function: Callable[..., Any], *arguments: Any, **options: Any) -> tuple[float, float, Any]:
@@ -317,6 +335,12 @@ def _chat(engine: Engine, job: Answer) -> Answer:
     return run(engine, job)
 
 
+def _requests(engine: Engine, job: Answer) -> Answer:
+    from benchmarks.engines.requests import run
+
+    return run(engine, job)
+
+
 def _startup(engine: Engine, job: Answer) -> Answer:
     if job["what"] == "train":
         answer = timed_training(engine, job)
@@ -372,4 +396,5 @@ _TASKS: dict[str, Callable[[Engine, Answer], Answer]] = {
     "split": _split,
     "growing": _growing,
     "limits": _limits,
+    "requests": _requests,
 }

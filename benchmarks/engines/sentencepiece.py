@@ -30,6 +30,7 @@ class Sentencepiece(Engine):
         return {
             "encode": tokenizer.encode,
             "count": lambda text: len(tokenizer.encode(text)),
+            "array": lambda text: tokenizer.encode(text, return_type="numpy"),
             "text": lambda data: self.encode(tokenizer, data),
             "lists": lambda texts: tokenizer.encode(texts, num_threads=threads),
             "decode": tokenizer.decode,

@@ -49,6 +49,8 @@ class Subwords(Engine):
         shape = cache(tokenizer.as_hf)
         found |= {
             "array": tokenizer.encode_to_numpy,
+            "array_one": lambda text: tokenizer.encode_to_numpy(text, threads=1),
+            "tok": lambda text: tokenizer(text).ids,
             "template": lambda text: tokenizer.encode(text, template=True),
             "allow": lambda text: tokenizer.encode(text, special="allow"),
             "allow_array": lambda text: tokenizer.encode_to_numpy(text, special="allow", **shared),

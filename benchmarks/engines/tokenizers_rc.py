@@ -34,6 +34,9 @@ class TokenizersRc(Engine):
 
         return {
             "encode": lambda text: tokenizer.encode(text, add_special_tokens=False).ids,
+            "array": lambda text: tokenizer.encode(text, add_special_tokens=False).ids_array,
+            # Added tokens are always taken.
+            "allow": lambda text: tokenizer.encode(text, add_special_tokens=False).ids,
             "count": lambda text: len(tokenizer.encode(text, add_special_tokens=False)),
             "text": lambda data: self.encode(tokenizer, data),
             "arrays": lambda texts: [one.ids_array for one in all_of(texts)],

@@ -20,17 +20,19 @@ def words_of(rng: Random, letters: str, count: int, longest: int = 12) -> list[s
     return ["".join(rng.choices(letters, k=rng.randint(1, longest))) for _ in range(count)]
 
 
+@pytest.mark.parametrize("byte_level", [True, False])
 @pytest.mark.parametrize("tie_break", ["ids", "first", "bytes"])
 @pytest.mark.parametrize("seed", range(6))
-def test_bpe_learns_what_the_textbook_learns_and_encodes_with_it(seed: int, tie_break: Any) -> None:
+def test_bpe_learns_what_the_textbook_learns_and_encodes_with_it(seed: int, tie_break: Any, byte_level: bool) -> None:
     """Words of few letters: most pairs have a count that others have too, and most words a pair twice."""
-    rng = Random(seed)
-    texts = [" ".join(words_of(rng, "abc", 30)) for _ in range(3)]
-    vocab, merges = bpe.train(bpe.count_words(texts, bpe.GPT2_PATTERN), 256 + 40, tie_break=tie_break)
-    tok = subwords.train(texts, vocab_size=256 + 40, splitter="gpt2", tie_break=tie_break)
+    rng, options = Random(seed), {"tie_break": tie_break, "byte_level": byte_level}
+    texts = [*(" ".join(words_of(rng, "abc", 30)) for _ in range(3)), "я "]
+    size = 40 + (256 if byte_level else 5)
+    vocab, merges = bpe.train(bpe.count_words(texts, bpe.GPT2_PATTERN), size, **options)
+    tok = subwords.train(texts, vocab_size=size, splitter="gpt2", **options)
     assert (list(tok.vocab), list(tok.merges)) == (vocab, merges)
-    for text in [*texts, *words_of(rng, "abcd ", 60, 150)]:
-        assert tok.encode(text) == bpe.encode(text, vocab, merges)
+    for text in [*texts, *words_of(rng, "abcя ", 60, 150)]:
+        assert tok.encode(text) == bpe.encode(text, vocab, merges, byte_level=byte_level)
 
 
 @pytest.mark.parametrize("longest", [1, 3, 5])

@@ -24,6 +24,8 @@ from subwords.support.checks import as_list, exact, is_column
 from subwords.support.errors import InputError
 from subwords.support.threads import thread_count
 
+_TEXT = frozenset({str})
+
 
 def is_one_text(text: object) -> TypeGuard[Input]:
     """Whether an argument is one text, not several: also a list of Text and Special."""
@@ -38,7 +40,8 @@ def is_one_text(text: object) -> TypeGuard[Input]:
 
 def _list_of(texts: Any) -> list[Any]:
     if not is_column(texts):
-        return [*map(exact, as_list(texts, "texts"))]
+        found = as_list(texts, "texts")
+        return found if _TEXT.issuperset(map(type, found)) else [*map(exact, found)]
     from subwords.engine.batch import arrow_places, arrow_texts
 
     with arrow_places(texts) as places:

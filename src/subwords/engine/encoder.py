@@ -191,13 +191,13 @@ def first_words(segmenter: Segmenter) -> FirstWords | None:
     from subwords.engine.kept import HEAD_SUM, mapped_table
     from subwords.kernels.stored import padded, unpacked
 
-    if "first_words" not in vars(segmenter):
-        found = None
+    found: FirstWords | None = vars(segmenter).get("first_words")
+    if found is None and "first_words" not in vars(segmenter):
         with suppress(Exception):  # whatever damaged content raises
             if (name := segmenter.words_name) is not None and (data := mapped_table(name)) is not None:
                 found = FirstWords(*unpacked(memoryview(data).toreadonly()[padded(HEAD_SUM) :]))  # type: ignore[misc]
         vars(segmenter)["first_words"] = found
-    return vars(segmenter)["first_words"]  # type: ignore[no-any-return]
+    return found
 
 
 def keep_first_words(encoder: Encoder) -> None:
@@ -224,7 +224,7 @@ def keep_first_words(encoder: Encoder) -> None:
     rest = np.append(state.ids[: used[1]], room.view(np.int32)), np.append(state.arena[: used[2]], room)
     content = packed((state.slots, state.seeds, *rest, used))
     write_table(name, summed(bytearray(padded(HEAD_SUM)) + content))
-    del vars(segmenter)["first_words"]
+    vars(segmenter).pop("first_words", None)  # another thread may have done so
 
 
 def _random_seeds() -> list[int]:
@@ -425,7 +425,7 @@ class Encoder:
         """Return the ids of each word of one text, text[words[i]:words[i + 1]]; no word is empty.
 
         neighbours: whether any token has two bytes side by side, 256 x 256; long words are then cut elsewhere (E9).
-        distinct: the words differ, so the table of words is not used.
+        distinct: the words differ, so the table of words is not used. state: the one to use, which is given back.
         """
         from subwords.kernels.named import cut_words
 

@@ -221,7 +221,7 @@ class Segmenter(ABC):
 
     @cached_property
     def words_name(self) -> str | None:
-        """The name of the table on disk that has all tokens that are words; None: there is none."""
+        """The name of the table on disk that has most tokens that are words; None for small or running models."""
         if len(self.model.vocab) < LARGE or not self.apart:
             return None
         return table_name("words", f"{type(self).__name__} {self.model.digest}".encode())

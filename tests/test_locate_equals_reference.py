@@ -275,7 +275,7 @@ def test_rows_of_ids_are_those_of_the_twin(
     given = ints(number for piece in pieces for number in piece)
     assert fill_rows(given, ids, 2, kept, length, out) == sum(map(len, expected))
     assert out.bounds.tolist() == [*accumulate(map(len, expected), initial=0)]
-    columns = [(entry[0], *entry[5:]) for each in expected for entry in each]
+    columns = [(entry[0], entry[5], entry[7], entry[6]) for each in expected for entry in each]
     assert [*zip(*(column.tolist() for column in out[:4]), strict=True)] == columns
 
 

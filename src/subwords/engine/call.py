@@ -24,8 +24,6 @@ from subwords.support.checks import as_list, exact, is_column
 from subwords.support.errors import InputError
 from subwords.support.threads import thread_count
 
-_TEXT = frozenset({str})
-
 
 def is_one_text(text: object) -> TypeGuard[Input]:
     """Whether an argument is one text, not several: also a list of Text and Special."""
@@ -39,9 +37,10 @@ def is_one_text(text: object) -> TypeGuard[Input]:
 
 
 def _list_of(texts: Any) -> list[Any]:
+    if type(texts) is list:
+        return texts[:]
     if not is_column(texts):
-        found = as_list(texts, "texts")
-        return found if _TEXT.issuperset(map(type, found)) else [*map(exact, found)]
+        return as_list(texts, "texts")
     from subwords.engine.batch import arrow_places, arrow_texts
 
     with arrow_places(texts) as places:
@@ -241,10 +240,10 @@ def _found(
     pair: bool,
 ) -> Rows | IdRows:
     """Return the rows of texts: their ids, and the rest when it is asked for; all at once if that might fail."""
-    frame, kept = framing.pair if pair else framing.single, tuple(texts)
+    frame = framing.pair if pair else framing.single
 
     def whole() -> Rows:
-        return _rows(engine, framing, kept, special, threads, pair=pair)
+        return _rows(engine, framing, [*map(exact, texts)], special, threads, pair=pair)
 
     quick = engine.fast_paths[special].rows(texts) if isinstance(special, str) else None
     if quick is None and {*map(type, texts)} == {str}:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import FrozenInstanceError
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, SupportsIndex, overload
@@ -24,6 +25,7 @@ _KINDS = (np.uint32, np.int64, np.int64, np.int32, np.int32, np.uint32, np.uint8
 NO_ROW = Row(*(np.zeros(0, kind) for kind in _KINDS))
 
 SHORT = 1 << 10  # tokens
+FEW_ROWS = 64  # whose extent is found sooner as ints
 
 
 def _constant(value: int, kind: type) -> NDArray[Any]:
@@ -71,15 +73,16 @@ class Rows:
         start, stop = int(self.bounds[index]), int(self.bounds[index + 1])
         return self._tokens(index, start, min(stop, start + most))
 
-    def columns(self, count: int) -> tuple[list[NDArray[np.int64]], NDArray[np.int64]]:
-        """Return ids, types and masks of the first rows, and where each of them begins and the last one ends."""
-        stop = int(self.bounds[count])
-        names = ("ids", "types", "special", "attention")
-        parts = [
-            _part(getattr(self.row, name), 0, stop, constant)
-            for name, constant in zip(names, (_TYPES, _TYPES, _SPECIAL, _ATTENTION), strict=True)
-        ]
-        return [part.astype(np.int64) for part in parts], self.bounds[: count + 1]
+    def columns(self, names: AbstractSet[str], count: int) -> tuple[dict[str, NDArray[np.int64]], NDArray[np.int64]]:
+        """Return the named columns of the first rows, and where each of them begins and the last one ends."""
+        stop, row = int(self.bounds[count]), self.row
+        arrays = (row.ids, _TYPES), (row.types, _TYPES), (row.attention, _ATTENTION), (row.special, _SPECIAL)
+        columns = {
+            name: _part(array, 0, stop, constant).astype(np.int64)
+            for name, (array, constant) in zip(COLUMNS, arrays, strict=True)
+            if name in names
+        }
+        return columns, self.bounds[: count + 1]
 
     # ------------------------------------------------------------------ fields
 
@@ -137,7 +140,10 @@ class Rows:
 def extent(bounds: NDArray[np.int64]) -> tuple[int, int]:
     """Return the lengths of the shortest and of the longest row."""
     lengths = bounds[1:] - bounds[:-1]
-    return (int(lengths.min()), int(lengths.max())) if len(lengths) else (0, 0)
+    if len(lengths) <= FEW_ROWS:
+        few = lengths.tolist()
+        return min(few, default=0), max(few, default=0)
+    return int(lengths.min()), int(lengths.max())
 
 
 def _part(array: NDArray[Any], start: int, stop: int, constant: NDArray[Any]) -> NDArray[Any]:
@@ -183,8 +189,13 @@ FIELDS: dict[str, Callable[[Rows, int, int, int], Any]] = {
 
 
 _MOST_SHOWN = 1000  # tokens
-_COLUMNS = ("input_ids", "token_type_ids", "attention_mask", "special_tokens_mask")
-_FIELDS_OF_COLUMNS = ("ids", "type_ids", "special_tokens_mask", "attention_mask")  # in the order of `columns`
+COLUMNS = {  # that a model may take, and the fields that they are of
+    "input_ids": "ids",
+    "token_type_ids": "type_ids",
+    "attention_mask": "attention_mask",
+    "special_tokens_mask": "special_tokens_mask",
+}
+OF_MODELS = frozenset(COLUMNS) - {"special_tokens_mask"}  # that models take
 
 
 class _Rows(Protocol):
@@ -200,8 +211,8 @@ class _Rows(Protocol):
 class _ManyRows(_Rows, Protocol):
     """The same of many texts."""
 
-    def columns(self, count: int) -> tuple[list[NDArray[np.int64]], NDArray[np.int64]]:
-        """Return ids, types and masks of the first rows, and where each of them begins and the last one ends."""
+    def columns(self, names: AbstractSet[str], count: int) -> tuple[dict[str, NDArray[np.int64]], NDArray[np.int64]]:
+        """Return the named columns of the first rows, and where each of them begins and the last one ends."""
 
 
 class Encoding(Value):
@@ -398,11 +409,11 @@ class EncodingBatch(Value, Sequence[Encoding]):
     """
 
     def __init__(
-        self, found: _ManyRows | Iterable[Encoding], texts: Sequence[int], *, names: Sequence[str] = _COLUMNS
+        self, found: _ManyRows | Iterable[Encoding], texts: Sequence[int], *, names: AbstractSet[str] = OF_MODELS
     ) -> None:
         """View the first rows, one for each text, or join encodings; tokenizers make batches.
 
-        names: the arrays of `to_numpy`.
+        names: the arrays of `to_numpy`, of `COLUMNS`.
         """
         own = self.__dict__
         own["_found"], own["_texts"] = tuple(found) if isinstance(found, Iterable) else found, texts
@@ -471,18 +482,19 @@ class EncodingBatch(Value, Sequence[Encoding]):
         out. special_tokens_mask: True for 1 at tokens of the template and of padding. Raises InputError if the lengths
         differ: pad with `padding=True`.
         """
-        names = {*self.__dict__["_names"], "input_ids"} - {"special_tokens_mask"}
+        names: AbstractSet[str] = self.__dict__["_names"]
         if not (token_type_ids is None and attention_mask is None and special_tokens_mask is False):
-            asked = zip(_COLUMNS[1:], (token_type_ids, attention_mask, special_tokens_mask), strict=True)
+            asked = zip([*COLUMNS][1:], (token_type_ids, attention_mask, special_tokens_mask), strict=True)
             for name, value in asked:
                 if value is not None:
                     check_flag(name, value)
-                    (names.add if value else names.discard)(name)
-        columns, bounds = columns_of(self)
+                    names = names | {name} if value else names - {name}
+        columns, bounds = columns_of(self, names)
         least, most = extent(bounds)
         if least < most:
             raise InputError(f"expected encodings of one length, not of {least} to {most} tokens: padding=True")
-        return {name: column.reshape(len(self), most) for name, column in columns.items() if name in names}
+        shape = len(bounds) - 1, most
+        return {name: column.reshape(shape) for name, column in columns.items()}
 
     def __repr__(self) -> str:
         return f"EncodingBatch({len(self)} encodings, {sum(map(len, self.encodings))} tokens)"
@@ -492,14 +504,16 @@ def _batch(*values: Any) -> EncodingBatch:
     return EncodingBatch(*values[:2], names=values[2])
 
 
-def columns_of(batch: EncodingBatch) -> tuple[dict[str, NDArray[np.int64]], NDArray[np.int64]]:
-    """Return the columns of `EncodingBatch.to_numpy` for rows of any lengths, flat, and the bounds of the rows."""
+def columns_of(
+    batch: EncodingBatch, names: AbstractSet[str]
+) -> tuple[dict[str, NDArray[np.int64]], NDArray[np.int64]]:
+    """Return columns of `EncodingBatch.to_numpy` for rows of any lengths, flat, and the bounds of the rows."""
     found: _ManyRows | tuple[Encoding, ...] = batch.__dict__["_found"]
-    if isinstance(found, tuple):
-        parts = [[getattr(each, name) for each in found] for name in _FIELDS_OF_COLUMNS]
-        columns = [np.concatenate([np.zeros(0, np.int64), *column], dtype=np.int64) for column in parts]
-        bounds = np.cumsum([0, *map(len, found)], dtype=np.int64)
-    else:
-        columns, bounds = found.columns(len(batch))
-    ids, types, special, attention = columns
-    return dict(zip(_COLUMNS, (ids, types, attention, special), strict=True)), bounds
+    if not isinstance(found, tuple):
+        return found.columns(names, len(batch))
+    columns = {
+        name: np.concatenate([np.zeros(0, np.int64), *(getattr(each, field) for each in found)], dtype=np.int64)
+        for name, field in COLUMNS.items()
+        if name in names
+    }
+    return columns, np.cumsum([0, *map(len, found)], dtype=np.int64)

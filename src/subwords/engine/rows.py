@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -10,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.engine.encoding import NO_ROW, Rows
+from subwords.engine.encoding import COLUMNS, NO_ROW, OF_MODELS, Rows
 from subwords.engine.spans import Entries, Spelling
 from subwords.kernels import layout
 from subwords.kernels.layout import Filled, Frame, Row
@@ -107,7 +108,7 @@ class Framing:
     template: Template
     truncation: Truncation | None
     padding: Padding | None
-    names: tuple[str, ...] = ("input_ids", "attention_mask")  # of the arrays that a model takes
+    names: AbstractSet[str] = OF_MODELS  # of the arrays that a model takes
 
     @cached_property
     def only_adds(self) -> bool:
@@ -140,9 +141,8 @@ def framing_of(
     cut, filled = truncation_of(truncation, spec.truncation, inputs), padding_of(padding, spec.padding, inputs)
     if filled is not None and padding is not None and not isinstance(padding, Padding) and "pad" in dict(spec.roles):
         filled = replace(filled, pad_id=None, pad_token=None)  # as in transformers, the role that a folder names
-    return Framing(
-        own if template else own.bare, cut, filled and spec.filled(filled), inputs.names or spec.model.input_names
-    )
+    names = OF_MODELS & {"input_ids", *(inputs.names or spec.model.input_names)}
+    return Framing(own if template else own.bare, cut, filled and spec.filled(filled), names)
 
 
 class RowFrame:
@@ -337,16 +337,17 @@ class IdRows:
         """Return the first tokens of a row, at most so many."""
         return self._all.first_tokens(index, most)
 
-    def columns(self, count: int) -> tuple[list[NDArray[np.int64]], NDArray[np.int64]]:
-        """Return ids, types and masks of the rows, and where each of them begins and the last one ends."""
-        made = self._filled()
-        return [*made[:4]], made.bounds
+    def columns(self, names: AbstractSet[str], count: int) -> tuple[dict[str, NDArray[np.int64]], NDArray[np.int64]]:
+        """Return the named columns of the rows, and where each of them begins and the last one ends."""
+        made = self._filled(names)
+        return {name: column for name, column in zip(COLUMNS, made, strict=False) if name in names}, made.bounds
 
-    def _filled(self) -> Filled:
-        # Four arrays: as rows of one, who keeps the ids would keep all four.
-        ids, types, special, attention = (np.empty(self._size, np.int64) for _ in range(4))
-        made = Filled(ids, types, special, attention, np.empty(self._count + 1, np.int64))
-        fill_rows.by_size(self._size)(*self._filling, made)
+    def _filled(self, names: AbstractSet[str]) -> Filled:
+        # Arrays of their own: as rows of one, who keeps the ids would keep all of it.
+        size = self._size
+        columns = [np.empty(size, np.int64) if name in names else NO_OFFSETS for name in COLUMNS]
+        made = Filled(*columns, np.empty(self._count + 1, np.int64))
+        fill_rows.by_size(size)(*self._filling, made)
         return made
 
     @property
@@ -359,7 +360,7 @@ class IdRows:
     def _of_ids(self) -> Rows:
         """Rows without places, for `OF_IDS`."""
         if self._fields is None:
-            *columns, bounds = self._filled()
+            *columns, bounds = self._filled(_ALL_COLUMNS)
             ids, types, special, attention = (column.astype(kind) for column, kind in zip(columns, _KINDS, strict=True))
             self._fields = Rows(Row(ids, *NO_ROW[1:5], types, special, attention), bounds, {}, {})
         return self._fields
@@ -367,6 +368,7 @@ class IdRows:
 
 OF_IDS = ("ids", "type_ids", "special_tokens_mask", "attention_mask")
 _KINDS = (np.uint32, np.uint32, np.uint8, np.uint8)
+_ALL_COLUMNS = frozenset(COLUMNS)
 
 _NONE, _NO_TEXT = np.zeros(0, np.int32), np.zeros(0, np.uint8)
 NOTHING = _NO_TEXT, _NONE, _NONE, _NONE, _NO_TEXT

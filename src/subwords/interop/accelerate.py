@@ -423,18 +423,21 @@ def _of_one(engine: ComparedEngine, text: str, asked: _Asked) -> dict[str, Any] 
 def _of_many(encodings: _Encodings, asked: _Asked) -> dict[str, Any] | None:
     """Return the lists or arrays of a call; None for arrays of rows of different lengths."""
     batch = encodings.batch
-    columns, bounds = columns_of(batch)
+    wanted = {
+        "input_ids": True,
+        "token_type_ids": asked.types,
+        "attention_mask": asked.attention,
+        "special_tokens_mask": asked.special,
+    }
+    columns, bounds = columns_of(batch, {name for name, is_wanted in wanted.items() if is_wanted})
     least, most = extent(bounds)
     count = len(bounds) - 1
     if asked.tensors is not None and least < most:
         return None
-    data: dict[str, Any] = {}
-    wanted = ("input_ids", True), ("token_type_ids", asked.types), ("attention_mask", asked.attention)
-    for name, is_wanted in (*wanted, ("special_tokens_mask", asked.special)):
-        if is_wanted and least == most:
-            data[name] = columns[name].reshape(count, most)
-        elif is_wanted:
-            data[name] = lists_of(columns[name].astype(np.uint32), bounds)
+    data: dict[str, Any] = {
+        name: column.reshape(count, most) if least == most else lists_of(column.astype(np.uint32), bounds)
+        for name, column in columns.items()
+    }
     if asked.offsets:
         data["offset_mapping"] = [each.offsets if asked.tensors is None else each.spans for each in batch]
     if asked.length:

@@ -565,8 +565,8 @@ class Filled(NamedTuple):
 
     ids: I64s
     types: I64s
-    special: I64s
     attention: I64s
+    special: I64s
     bounds: I64s
 
 

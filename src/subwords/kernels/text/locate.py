@@ -472,11 +472,12 @@ def fill_with(p, start, size, value):
 def fill_rows(pieces: I64s, ids: U32s, texts: Int, kept: I64s, length: Int, out: Filled) -> Int:
     """Write the entries of rows, whose slots are filled by the ids that `keep_ids` kept; their number.
 
-    pieces, length: as in `frame_rows`.
+    pieces, length: as in `frame_rows`. Of out, an empty `types`, `special` or `attention` is not written.
     """
     p, i, k = pointer(pieces), pointer(ids), pointer(kept)
     to, types, special, attention = pointer(out.ids), pointer(out.types), pointer(out.special), pointer(out.attention)
     b, n, rows, of_row = pointer(out.bounds), I64(0), len(out.bounds) - 1, texts * layout.KEPT.width
+    typed, noted, attended = min(len(out.types), 1), min(len(out.special), 1), min(len(out.attention), 1)
     b[0] = 0
     for r in range(rows):
         missing = length
@@ -498,9 +499,9 @@ def fill_rows(pieces: I64s, ids: U32s, texts: Int, kept: I64s, length: Int, out:
                     size = max(missing, I64(0))
                 fill_with(to, n, size, p[m + layout.PIECE.id])
             flags = p[m + layout.PIECE.flags]
-            fill_with(types, n, size, p[m + layout.PIECE.type])
-            fill_with(special, n, size, flags & layout.SPECIAL)
-            fill_with(attention, n, size, flags >> 1 & 1)
+            fill_with(types, n, size * typed, p[m + layout.PIECE.type])
+            fill_with(special, n, size * noted, flags & layout.SPECIAL)
+            fill_with(attention, n, size * attended, flags >> 1 & 1)
             n += size
         b[r + 1] = n
     return n

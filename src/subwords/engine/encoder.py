@@ -17,7 +17,7 @@ from subwords.kernels import layout
 from subwords.kernels.layout import SafeCuts, WordTable
 from subwords.kernels.plan_layout import BUFFER, FIELDS, MOST_AROUND, MOST_WIDE, CallPlan
 from subwords.models.families import encoder_of
-from subwords.models.segmenter import Segmenter, TokenWords, UnknownSymbolError, WordSource
+from subwords.models.segmenter import Segmenter, TokenWords, UnknownSymbolError, WordSource, tokens_of_ids
 from subwords.spec.model import Model
 from subwords.spec.token_batch import TokenBatch, batch_of
 from subwords.spec.vocab import Vocab
@@ -38,8 +38,9 @@ if TYPE_CHECKING:
 # The state of one encoding thread: the table of words, buffers and counters.
 
 FIRST_SLOTS = 1 << 10  # 32 KB: a first short text costs microseconds
-MOST_WORDS = 50_000  # that a table begins with: 4 MB. All 200,000 of o200k take 16 MB, whose pages alone cost 3 ms
-FULL_SLOTS = 1 << 13  # of a table that is replaced by one with these: the words in it have cost as much as the copy
+MOST_WORDS = 50_000  # tokens that enter a table at once: 1 ms. All 200,000 of o200k take 16 MB, whose pages cost 3 ms
+FULL_SLOTS = 1 << 13  # of a table that they enter when it is full: the words in it have cost as much
+FULLER_SLOTS = 1 << 18  # of the table then: 8 MB
 MOST_SLOTS = 1 << 20  # 32 MB; when half full, the table is emptied
 MOST_ARENA = 1 << 23  # entries of each arena, 40 MB in all
 
@@ -51,8 +52,8 @@ class EncoderState:
         self.segmenter = segmenter
         self.whole_words = segmenter.whole_words
         self.buffers = SplitBuffers()
-        found = first_words(segmenter)
-        self.seeds = np.array([*_random_seeds(), *layout.KEY_MASKS], np.uint64) if found is None else found.seeds
+        random = [random_bits(64) | 1 for _ in range(layout.SEEDS)]
+        self.seeds = np.array([*random, *layout.KEY_MASKS], np.uint64)
         self.counters = np.zeros(layout.COUNTER.width, np.int64)
         self.counters[layout.COUNTER.begin] = 1
         self.scratch: Any = None
@@ -74,33 +75,6 @@ class EncoderState:
             self.add_whole_words(self.whole_words)
         if self.scratch is not None:
             self.set_workspace()
-
-    def begin_full(self, count: int = 0) -> bool:
-        """Replace the table by one of `count` slots or more that has most tokens that are words, if it is on disk.
-
-        A first meeting with such a word takes 500 ns otherwise. The table is copied, 1 ms for 50,000 tokens: mapped, on
-        pages of 4 KB, it gave requests 0.6 to 1.1 of the rate of a table that begins empty; copied, 1.3 to 1.7.
-        """
-        from subwords.kernels.named import rehash
-
-        found = None if self.begins_full else first_words(self.segmenter)
-        if found is None:
-            return False
-        width, before = layout.SLOT.width, self.slots.reshape(-1, layout.SLOT.width)
-        slots, seeds, ids, arena, used = found
-        self.slots, self.begins_full = zeros(max(len(slots), width * count), np.uint64, random=True), True
-        if len(self.slots) == len(slots):
-            self.slots[:] = slots
-        else:
-            rehash(slots, self.slots, seeds)
-        # Words of two to four ids, which lie in their slots, are kept: those of one id are there, with few exceptions.
-        counts, lengths = before[:, layout.SLOT.key_high] >> 60, before[:, layout.SLOT.key_high] >> 56 & 15
-        kept = before[(counts > 1) & (counts < 15) & (lengths > 0)] if np.array_equal(seeds, self.seeds) else before[:0]
-        rehash(kept.reshape(-1), self.slots, seeds)
-        self.seeds, self.ids, self.arena = seeds, ids.copy(), arena.copy()
-        self.counters[[layout.COUNTER.slots_used, layout.COUNTER.ids_used, layout.COUNTER.bytes_used]] = used
-        self.counters[layout.COUNTER.slots_used] += len(kept)
-        return True
 
     def add_whole_words(self, words: TokenWords) -> None:
         """Store every token as a word, so that a word that is a token is found in the cache, not segmented (E2)."""
@@ -133,10 +107,7 @@ class EncoderState:
         distinct = 3.4 * size**0.62  # Heaps' law for English
         slots = min(MOST_SLOTS, 1 << int(2 * distinct).bit_length())
         if self.counters[layout.COUNTER.slots_used] < FIRST_SLOTS and slots > len(self.slots) // layout.SLOT.width:
-            if self.begin_full(slots):
-                self.set_workspace()
-            else:
-                self.move_slots(slots)
+            self.move_slots(slots)
 
     def fit_word(self, length: int) -> None:
         """Make room to segment a word of this many bytes."""
@@ -145,10 +116,9 @@ class EncoderState:
         self.set_workspace()
 
     def grow_slots(self) -> None:
-        """Double the table, or begin with the vocabulary, or empty it if it has its maximum size."""
+        """Double the table, or let the tokens enter it, or empty it if it has its maximum size."""
         count = len(self.slots) // layout.SLOT.width
-        if count >= FULL_SLOTS and self.begin_full():
-            self.set_workspace()
+        if FULL_SLOTS <= count < FULLER_SLOTS and self.begin_full():
             return
         if count >= max(MOST_SLOTS, 4 * len(self.whole_words.ends) if self.whole_words else 0):
             self.clear()
@@ -164,6 +134,23 @@ class EncoderState:
         self.slots = slots
         self.set_workspace()
 
+    def begin_full(self) -> bool:
+        """Let most tokens that are words enter the table, if they are on disk.
+
+        A first meeting with such a word takes 500 ns otherwise, 20 here. Words that were met are found first: behind
+        the tokens, known text is 7 to 16 % slower. Mapped as a table, on pages of 4 KB, it gave requests 0.6 to 1.1 of
+        the rate of a table that begins empty. Asked for each new word instead, before that is segmented: 0.8 to 1.0.
+        """
+        from subwords.kernels.named import rehash
+
+        found = NO_SLOTS if self.begins_full else first_words(self.segmenter)
+        if not len(found):
+            return False
+        self.move_slots(FULLER_SLOTS)
+        self.counters[layout.COUNTER.slots_used] += rehash(found, self.slots, self.seeds)
+        self.begins_full = True
+        return True
+
     def grow_arena(self, length: int) -> None:
         """Make room for a word of this many bytes, or empty the table if the arenas have their maximum size."""
         if len(self.ids) >= max(MOST_ARENA, 8 * len(self.whole_words.data) if self.whole_words else 0):
@@ -176,59 +163,47 @@ class EncoderState:
         self.set_workspace()
 
 
-class FirstWords(NamedTuple):
-    """A table that has most tokens that are words; `used`: how many slots, ids and bytes."""
-
-    slots: NDArray[np.uint64]
-    seeds: NDArray[np.uint64]
-    ids: NDArray[np.int32]
-    arena: NDArray[np.uint8]
-    used: NDArray[np.int64]
+NO_SLOTS = np.zeros(0, np.uint64)
 
 
-def first_words(segmenter: Segmenter) -> FirstWords | None:
-    """Return the table of a tokenizer that was loaded before: what `keep_first_words` has written, mapped."""
+def first_words(segmenter: Segmenter) -> NDArray[np.uint64]:
+    """Return the slots that `keep_first_words` has written for a tokenizer, or none."""
     from subwords.engine.kept import HEAD_SUM, mapped_table
     from subwords.kernels.stored import padded, unpacked
 
-    found: FirstWords | None = vars(segmenter).get("first_words")
-    if found is None and "first_words" not in vars(segmenter):
+    if "first_words" not in vars(segmenter):
+        found: Any = NO_SLOTS
         with suppress(Exception):  # whatever damaged content raises
             if (name := segmenter.words_name) is not None and (data := mapped_table(name)) is not None:
-                found = FirstWords(*unpacked(memoryview(data).toreadonly()[padded(HEAD_SUM) :]))  # type: ignore[misc]
+                found = unpacked(memoryview(data).toreadonly()[padded(HEAD_SUM) :])
         vars(segmenter)["first_words"] = found
-    return found
+    return vars(segmenter)["first_words"]  # type: ignore[no-any-return]
 
 
 def keep_first_words(encoder: Encoder) -> None:
-    """Write the table of `first_words`, if it is not there: what encoding gives each token's text as a word."""
+    """Write a slot for each token that is a word of one id, the first ones of a vocabulary, if they are not there."""
     from subwords.engine.kept import HEAD_SUM, summed
+    from subwords.kernels.named import add_tokens
     from subwords.kernels.stored import packed, padded, write_table
 
     segmenter, vocab = encoder.segmenter, encoder.segmenter.model.vocab
-    if (name := segmenter.words_name) is None or first_words(segmenter) is not None:
+    if (name := segmenter.words_name) is None or len(first_words(segmenter)):
         return
-    ids = np.flatnonzero(np.diff(vocab.offsets))[:MOST_WORDS]  # the most frequent ones: trainers number them first
-    size = vocab.offsets[ids[-1] + 1]
+    sizes = np.diff(vocab.offsets)
+    ids = np.flatnonzero((sizes > 0) & (sizes <= layout.INLINE))[:MOST_WORDS]  # trainers number frequent ones first
     try:
-        batch = encoder.encode_words(vocab.data[:size], np.append(vocab.offsets[ids], size), distinct=True)
+        words = tokens_of_ids(vocab, np.setdiff1d(ids, lost_words(segmenter, vocab, ids), assume_unique=True))
     except InputError:  # a token whose symbols have no ids
         return
-    alone = np.diff(batch.offsets) == 1
-    chosen = ids[alone][batch.ids[batch.offsets[:-1][alone]] == ids[alone]]
-    words, state = Vocab([vocab[index] for index in chosen.tolist()]), EncoderState(segmenter)
-    state.move_slots(max(1 << (5 * len(chosen) // 2).bit_length(), 2 * len(state.slots) // layout.SLOT.width))
-    encoder.encode_words(words.data, words.offsets, state=state)
-    used = state.counters[[layout.COUNTER.slots_used, layout.COUNTER.ids_used, layout.COUNTER.bytes_used]]
-    room = np.zeros(layout.SHORT_TEXT, np.uint8)  # for words that are met later
-    rest = np.append(state.ids[: used[1]], room.view(np.int32)), np.append(state.arena[: used[2]], room)
-    content = packed((state.slots, state.seeds, *rest, used))
+    if words is None:
+        return
+    state = EncoderState(segmenter)
+    state.slots = np.zeros(layout.SLOT.width << (2 * len(words.ends)).bit_length(), np.uint64)
+    add_tokens(words.data, words.ends, words.ids, state.table, np.empty(layout.KEYS, np.uint64), state.counters)
+    rows = state.slots.reshape(-1, layout.SLOT.width)
+    content = packed(rows[rows[:, layout.SLOT.key_high] != 0].ravel())
     write_table(name, summed(bytearray(padded(HEAD_SUM)) + content))
     vars(segmenter).pop("first_words", None)  # another thread may have done so
-
-
-def _random_seeds() -> list[int]:
-    return [random_bits(64) | 1 for _ in range(layout.SEEDS)]
 
 
 LONGEST_SCRATCH = 1 << 16  # bytes of a word; buffers for a longer word are freed after the text
@@ -242,6 +217,19 @@ CUT_TEXT = 1 << 14  # bytes of text for which the table of safe cuts is made
 
 def _is_short(data: bytes) -> bool:
     return len(data) <= (layout.SHORT_TEXT if data.isascii() else MOST_WIDE)
+
+
+def lost_words(segmenter: Segmenter, vocab: Vocab, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return those of some ascending ids whose token, as a word, has other ids than itself alone."""
+    words = tokens_of_ids(vocab, ids)
+    if words is None:
+        return ids
+    bounds = np.concatenate([np.zeros(1, np.int64), words.ends])
+    made = Encoder(segmenter, SplitterEngine(())).encode_words(words.data, bounds)
+    alone = np.diff(made.offsets) == 1
+    alone[alone] = made.ids[made.offsets[:-1][alone]] == ids[alone]
+    lost: NDArray[np.int64] = ids[~alone]
+    return lost
 
 
 SPARE = Spare()  # of all encoders, whose results are alike
@@ -420,16 +408,15 @@ class Encoder:
         neighbours: NDArray[np.uint8] | None = None,
         *,
         distinct: bool = False,
-        state: EncoderState | None = None,
     ) -> TokenBatch:
         """Return the ids of each word of one text, text[words[i]:words[i + 1]]; no word is empty.
 
         neighbours: whether any token has two bytes side by side, 256 x 256; long words are then cut elsewhere (E9).
-        distinct: the words differ, so the table of words is not used. state: the one to use, which is given back.
+        distinct: the words differ, so the table of words is not used.
         """
         from subwords.kernels.named import cut_words
 
-        state = self.take() if state is None else state
+        state = self.take()
         state.counters[layout.COUNTER.joined] = 1
         # 198,000 words, 32,000 tokens: 0.09 s instead of 0.16. Unigram changes `alone` itself: it uses the table.
         # What is looked up as a whole word (E2) is only in the table.

@@ -504,9 +504,7 @@ def _batch(*values: Any) -> EncodingBatch:
     return EncodingBatch(*values[:2], names=values[2])
 
 
-def columns_of(
-    batch: EncodingBatch, names: AbstractSet[str]
-) -> tuple[dict[str, NDArray[np.int64]], NDArray[np.int64]]:
+def columns_of(batch: EncodingBatch, names: AbstractSet[str]) -> tuple[dict[str, NDArray[np.int64]], NDArray[np.int64]]:
     """Return columns of `EncodingBatch.to_numpy` for rows of any lengths, flat, and the bounds of the rows."""
     found: _ManyRows | tuple[Encoding, ...] = batch.__dict__["_found"]
     if not isinstance(found, tuple):

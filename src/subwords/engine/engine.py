@@ -304,9 +304,10 @@ class Engine:
         return InputError(str(error))
 
     def _encode_batch(self, texts: Sequence[Input], special: str | AbstractSet[str], threads: int | None) -> TokenBatch:
+        parts, whole = False, self._reads_all(special)
         if not _PLAIN.issuperset(map(type, texts)):
             texts = [*map(exact, texts)]
-        parts, whole = has_parts(texts), self._reads_all(special)
+            parts = not all(isinstance(text, str | bytes) for text in texts)  # a text is a list of parts
         if not parts and not whole:
             size = sum(map(len, texts))
             whole = size <= LITTLE and self._all_whole(texts, special)
@@ -443,11 +444,6 @@ def _source(splitter: SplitterEngine, normalizer: NormalizerEngine | None) -> Wo
     from subwords.normalize.normalizer import Pipeline
 
     return Pipeline(normalizer, splitter)
-
-
-def has_parts(texts: Sequence[Input]) -> bool:
-    """Whether a text is a list of parts."""
-    return not _PLAIN.issuperset(map(type, texts)) and any(not isinstance(text, str | bytes) for text in texts)
 
 
 def all_plain(texts: Sequence[Input]) -> TypeGuard[Sequence[str]]:

@@ -346,7 +346,8 @@ class IdRows:
         # Arrays of their own: as rows of one, who keeps the ids would keep all of it.
         size = self._size
         columns = [np.empty(size, np.int64) if name in names else NO_OFFSETS for name in COLUMNS]
-        made = Filled(*columns, np.empty(self._count + 1, np.int64))
+        ids, types, attention, special = columns
+        made = Filled(ids, types, attention, special, np.empty(self._count + 1, np.int64))
         fill_rows.by_size(size)(*self._filling, made)
         return made
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from subwords.engine.encoder import lost_words
 from subwords.models.bpe.model import BPE, LARGEST_ID
-from subwords.models.bpe.segmenter import lost_words
 from subwords.models.families import segmenter_of
 from subwords.spec.added_token import AddedToken, check_added_tokens
 from subwords.spec.vocab import has_gaps

@@ -159,6 +159,17 @@ class TokenWords(NamedTuple):
     ids: NDArray[np.int32]
 
 
+def tokens_of_ids(vocab: Vocab, ids: NDArray[np.int64]) -> TokenWords | None:
+    """Return the tokens of ascending ids; None if there are none."""
+    if not len(ids):
+        return None
+    kept = np.zeros(len(vocab), np.bool_)
+    kept[ids] = True
+    lengths = np.diff(vocab.offsets)
+    data = vocab.data[: vocab.offsets[-1]][np.repeat(kept, lengths)]
+    return TokenWords(data, np.cumsum(lengths[ids]), ids.astype(np.int32))
+
+
 class WordSource(Protocol):
     """Splits text into words: a splitter, with or without a normalizer before it."""
 

@@ -179,18 +179,23 @@ def make_odd_key(slots, mask, seeds, text, start, ends, w, first, keys):
 
 @kernel
 def rehash(old: U64s, new: U64s, seeds: U64s) -> Int:
-    """Move every slot of table `old` into the larger, zeroed table `new`; both hold a power of two of slots."""
+    """Copy every slot of `old`, whose keys differ, into the table `new`, unless it has the word; how many were copied.
+
+    A long word counts as new: its bytes are not compared. new: a power of two of slots, of which as many are free.
+    """
     source, target, seed = pointer(old), pointer(new), pointer(seeds)
-    mask = U64(len(new) // layout.SLOT.width - 1)
+    mask, count = U64(len(new) // layout.SLOT.width - 1), I64(0)
     for slot in range(len(old) // layout.SLOT.width):
         at = slot * layout.SLOT.width
         if source[at + layout.SLOT.key_high] != ZERO:
             # Without the owner's bits, which are not part of the key.
-            free = home(
-                source[at + layout.SLOT.key_low], source[at + layout.SLOT.key_high] << OWNED >> OWNED, seed, mask
-            )
-            while target[free * layout.SLOT.width + layout.SLOT.key_high] != ZERO:
+            low, high = source[at + layout.SLOT.key_low], source[at + layout.SLOT.key_high] << OWNED >> OWNED
+            free, known = home(low, high, seed, mask), False
+            while target[free * layout.SLOT.width + layout.SLOT.key_high] != ZERO and not known:
+                known = high & LENGTH != ZERO and differs(target, free * layout.SLOT.width, low, high) == ZERO
                 free = I64(U64(free + 1) & mask)
-            for k in range(layout.SLOT.width):
-                target[free * layout.SLOT.width + k] = source[at + k]
-    return 0
+            if not known:
+                for k in range(layout.SLOT.width):
+                    target[free * layout.SLOT.width + k] = source[at + k]
+                count += 1
+    return count

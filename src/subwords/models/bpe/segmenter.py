@@ -26,10 +26,9 @@ from subwords.models.bpe.merges import (
     without_repeats,
 )
 from subwords.models.bpe.model import BPE
-from subwords.models.segmenter import NO_KINDS, Encode, Segmenter, TokenWords, UnknownSymbolError
+from subwords.models.segmenter import NO_KINDS, Encode, Segmenter, TokenWords, UnknownSymbolError, tokens_of_ids
 from subwords.spec.splitter import Rule
 from subwords.spec.token_batch import TokenBatch, batch_of
-from subwords.spec.vocab import Vocab
 from subwords.split.splitter import SplitterEngine
 from subwords.support.names import distinct, random_bits
 
@@ -38,36 +37,6 @@ if TYPE_CHECKING:
     from subwords.kernels.entry import Kernel
     from subwords.models.bpe.plain import Pairs
     from subwords.split.word_spans import WordSpans
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Tokens as whole words (E2): those that merges do not make, and so must be looked up.
-
-
-def lost_words(segmenter: Segmenter, vocab: Vocab, ids: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return those of some ascending ids whose token, as a word, has other ids than itself alone."""
-    from subwords.engine.encoder import Encoder
-
-    words = tokens_of_ids(vocab, ids)
-    if words is None:
-        return ids
-    bounds = np.concatenate([np.zeros(1, np.int64), words.ends])
-    made = Encoder(segmenter, SplitterEngine(())).encode_words(words.data, bounds)
-    alone = np.diff(made.offsets) == 1
-    alone[alone] = made.ids[made.offsets[:-1][alone]] == ids[alone]
-    lost: NDArray[np.int64] = ids[~alone]
-    return lost
-
-
-def tokens_of_ids(vocab: Vocab, ids: NDArray[np.int64]) -> TokenWords | None:
-    """Return the tokens of ascending ids; None if there are none."""
-    if not len(ids):
-        return None
-    kept = np.zeros(len(vocab), np.bool_)
-    kept[ids] = True
-    lengths = np.diff(vocab.offsets)
-    data = vocab.data[: vocab.offsets[-1]][np.repeat(kept, lengths)]
-    return TokenWords(data, np.cumsum(lengths[ids]), ids.astype(np.int32))
 
 
 NONE: NDArray[np.int64] = np.zeros(0, np.int64)
@@ -315,8 +284,10 @@ class BPESegmenter(Segmenter):
         return tokens_of_ids(model.vocab, ids)
 
     def _lost(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        from subwords.engine.encoder import NO_SLOTS, lost_words
+
         merging = copy(self)
-        vars(merging).update(arrays=self.arrays, whole_words=None, first_words=None)  # neither from a table on disk
+        vars(merging).update(arrays=self.arrays, whole_words=None, first_words=NO_SLOTS)  # neither from a table on disk
         return lost_words(merging, self.model.vocab, ids)
 
     def scratch(self, length: int, before: BPEScratch | None) -> BPEScratch:

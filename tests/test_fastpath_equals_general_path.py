@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -12,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import subwords
-from inside import MODE, MOST_WIDE, engine_of
+from inside import FIELDS, MODE, MOST_WIDE, engine_of
 from inside import kernels_layout as layout
+from seeds import seed_of_run
 from strategies import byte_texts, texts
 from subwords import InputError
 
@@ -158,6 +160,35 @@ def test_the_fast_path_is_taken(family: str) -> None:
     fast = engine_of(tok).fast_paths["text"]
     assert (fast.in_pieces if family == "normalized" else fast.encode)(text) == expected
     assert fast.count_ids(text) == (None if family == "normalized" else len(expected))
+
+
+def check_cut_short(tok: subwords.Tokenizer, other: subwords.Tokenizer) -> None:
+    random = Random(seed_of_run())
+    sizes = [100, 300, 700, 2000, 4500, 300] * 4
+    many = [
+        "".join(random.choices(["文字", "ไทย", "ก็วันนี้", "한글", "漢", "the ", "low", "é", "\n", "ー、。"], k=k))
+        for k in sizes
+    ]
+    rows = [(text, by_python(other, text)) for text in many]
+    for text, ids in [*rows, *random.sample(rows, len(rows)), *rows[::-1]]:
+        assert tok.encode(text) == tok.encode_to_numpy(text).tolist() == ids
+        assert tok.count_tokens(text) == len(ids or ())
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_short_texts_with_safe_cuts(family: str) -> None:
+    tok = MADE[family]()
+    check_cut_short(tok, MADE[family]())
+    encoder = engine_of(tok).encoder
+    if MODE == "compiled" and family in ("masks", "machine"):
+        held = encoder.slot.held[0]
+        assert held[0].numbers[FIELDS.cut_plan] == id(held[1].plans[True])
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_short_texts_of_files_with_safe_cuts(shared_data: Path, name: str) -> None:
+    path = shared_data / "tokenizers" / FILES[name]
+    check_cut_short(subwords.load(path), subwords.load(path))
 
 
 @pytest.mark.parametrize("family", FAMILIES)

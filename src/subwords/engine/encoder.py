@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from subwords.engine.fast_path import FastPath, has_fast_path, new_plan, new_slot
 from subwords.kernels import layout
 from subwords.kernels.layout import SafeCuts, WordTable
-from subwords.kernels.plan_layout import BUFFER, FIELDS, MOST_AROUND, MOST_WIDE, CallPlan
+from subwords.kernels.plan_layout import BUFFER, CUT_TEXT, FIELDS, MOST_AROUND, MOST_WIDE, CallPlan
 from subwords.models.families import encoder_of
 from subwords.models.segmenter import Segmenter, TokenWords, UnknownSymbolError, WordSource, tokens_of_ids
 from subwords.spec.model import Model
@@ -212,7 +212,6 @@ LARGE_TEXT = 1 << 20  # bytes for which the table is sized ahead
 THREAD_TEXT = 1 << 21  # bytes of one text that are worth a thread
 CREWS = 2  # groups of states for such texts that are kept
 CUT_WORDS = 1 << 12  # long words cut at once
-CUT_TEXT = 1 << 14  # bytes of text for which the table of safe cuts is made
 
 
 def _is_short(data: bytes) -> bool:
@@ -622,7 +621,13 @@ class Encoder:
             state.fit_word(layout.SHORT_WORD)
         if self._slot is not None:
             plan = self.plan(state)
-            plan.numbers[FIELDS.out], plan.numbers[FIELDS.workspace] = id(state.out), id(state.workspace)
+            plans = [plan]
+            if plan.numbers[FIELDS.wide] >= CUT_TEXT:
+                state.use_cuts()
+                plans.append(self.plan(state, cuts=True))
+                plan.numbers[FIELDS.cut_plan] = id(plans[1])
+            for each in plans:
+                each.numbers[FIELDS.out], each.numbers[FIELDS.workspace] = id(state.out), id(state.workspace)
             # A plan has its state only in the slot: otherwise the two would keep each other.
             if self._slot.put((plan, state)):
                 return

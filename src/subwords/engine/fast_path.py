@@ -20,6 +20,7 @@ from subwords.kernels.plan_layout import (
     FIELDS,
     MOST_AROUND,
     MOST_STAGES,
+    NEVER,
     PLAN_FIELDS,
     SPARE,
     CallPlan,
@@ -269,6 +270,7 @@ def new_plan(state: EncoderState, call: SplitCall, *, prefixed: bool, marked: bo
     for field, kernel in ((FIELDS.split, call.kernel), (FIELDS.keep, call.keep)):
         fields[field] = 0 if kernel is None else address_of(kernel)
     fields[FIELDS.encode] = address_of(state.segmenter.kernel)
+    fields[FIELDS.wide] = 0 if state.segmenter.has_cuts else NEVER
     fields[FIELDS.two_tables], fields[FIELDS.stages] = len(call.tables) == 2, len(call.stages)
     fields[FIELDS.prefixed], fields[FIELDS.marked] = prefixed, marked
     for number, stage in enumerate(call.stages):

@@ -58,12 +58,15 @@ from subwords.kernels.jit import I64, Int, declare, helper, inlined, primitive, 
 from subwords.kernels.plan_layout import (
     BOUNDS_ARRAY,
     BUFFER,
+    CUT_TEXT,
     ENDS_ARRAY,
     FIELDS,
     FIRST_STAGE,
     HEADER,
+    LEAST_CUT,
     MOST_TEXTS,
     MOST_WIDE,
+    NEVER,
     PLAN,
     SPARE,
     STAGE,
@@ -297,6 +300,7 @@ def every_address_kernel() -> list[Kernel]:
 # Of what a built-in function carries: a list whose item is (call plan, its owner), or None. A call that uses the plan
 # leaves it there and sets `busy`: to take it out and to put it back, with all references, took 10 ns of 250.
 SLOT = API + 1
+CUT_SAMPLE = 128  # places of a text
 # What else the functions of texts carry. STRINGS: a text with one of them needs the general path; see `occurs`. AROUND:
 # how many ids come before those of a text, how many after, and these ids. KNOWN: for how many ids ints are kept, and
 # where they are, or 0. These are arrays of NumPy or of ctypes. Then numpy.empty and the types of ids and of offsets.
@@ -542,25 +546,52 @@ def put_ids(carried, fields, first, last):
     return True
 
 
+@helper
+def gains_by_cuts(address, size):
+    """Whether many characters have safe cuts: see `split.routes.gains_by_cuts`. Looks at CUT_SAMPLE places."""
+    found, step = I64(0), (size - 1) // CUT_SAMPLE
+    for k in range(CUT_SAMPLE):
+        first, second = byte_at(address + step * k), byte_at(address + step * k + 1)
+        found += I64((first >= 0xE3 and first <= 0xED) or (first == 0xE0 and second >= 0xB8))
+    return found > CUT_SAMPLE // 64
+
+
+@helper
+def plan_for(plan, address, size):
+    """The plan for a text that is not ASCII; 0: use the general path, which makes the table of safe cuts."""
+    fields = data_of(item(plan, PLAN.fields))
+    if size < LEAST_CUT or get(fields, FIELDS.wide) == NEVER or not gains_by_cuts(address, size):
+        return plan
+    if get(fields, FIELDS.cut_plan) == 0:
+        set_field(fields, FIELDS.wide, get(fields, FIELDS.wide) + size)
+        return plan if get(fields, FIELDS.wide) < CUT_TEXT else I64(0)
+    return get(fields, FIELDS.cut_plan)
+
+
 @spliced
 def encode_one(carried, plan, text):
     """Write the ids of a `str`, and those around them, to the plan's `out`: their number; -1: use the general path."""
     fields, count, around = data_of(item(plan, PLAN.fields)), I64(-1), data_of(item(carried, AROUND))
     address, owner = utf8_of(carried, text, layout.SHORT_TEXT, MOST_WIDE, fields + 8 * FIELDS.size)
     size, marked = get(fields, FIELDS.size), get(fields, FIELDS.marked) != 0 and owner != 0
+    chosen = plan_for(plan, address, size) if address != 0 and owner != 0 else plan
+    if chosen == 0:
+        address = I64(0)
+    else:
+        fields = data_of(item(chosen, PLAN.fields))
     if address != 0 and not (marked and has_mark(address, size)) and not is_refused(carried, address, size):
         spare, prefix = I64(0), I64(size > 0 and get(fields, FIELDS.prefixed) != 0)
         if prefix != 0 or get(fields, FIELDS.stages) != 0:
-            to = data_of(item(plan, PLAN.buffer))
+            to = data_of(item(chosen, PLAN.buffer))
             store_byte_at(to, 32)
             copy_bytes(to + prefix, address, size)
             address, size, spare = to, size + prefix, I64(SPARE)
-        store_at(data_of(item(plan, PLAN.bounds)) + 8, size)  # the first bound is always 0
+        store_at(data_of(item(chosen, PLAN.bounds)) + 8, size)  # the first bound is always 0
         before, after = load_at(around), load_at(around + 8)
         set_field(fields, FIELDS.filled, 0)
         if before > 0:
             put_ids(carried, fields, I64(0), before)
-        well = encode_at(plan, fields, address, I64(1), spare)
+        well = encode_at(chosen, fields, address, I64(1), spare)
         if well and (after == 0 or put_ids(carried, fields, before, before + after)):
             count = get(fields, FIELDS.filled)
     if owner != 0:

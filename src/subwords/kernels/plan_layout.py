@@ -12,6 +12,9 @@ MOST_AROUND = 64  # ids of a template around those of one text
 # Bytes of texts that are not ASCII, in one call: more of them gain by safe cuts (29 KB of Thai never seen, with GPT-2:
 # 540 us with cuts, 820 without), see `engine/batch.py`.
 MOST_WIDE = 1 << 14
+LEAST_CUT = 1 << 8  # bytes of a text that may gain by them
+CUT_TEXT = 1 << 14  # bytes of such texts for which the table of safe cuts is made
+NEVER = -(1 << 62)  # as `wide`, where there are no safe cuts
 
 
 class CallPlan(NamedTuple):
@@ -70,12 +73,14 @@ class Fields(NamedTuple):
     words: int
     status: int
     filled: int
+    wide: int  # bytes of the texts that gained by cuts, without `cut_plan`; or NEVER
+    cut_plan: int  # the address of a plan for such texts, of the same state, or 0
     busy: int  # whether a call uses the plan while it is in its slot
     argument: int  # two arguments of a call of Python
     argument_type: int
 
 
-PLAN, STAGE, FIELDS = CallPlan(*range(13)), StagePlan(*range(4)), Fields(*range(23))
+PLAN, STAGE, FIELDS = CallPlan(*range(13)), StagePlan(*range(4)), Fields(*range(25))
 # Arrays made up: a header, and then its length.
 HEADER = 6
 TEXT_ARRAY, BOUNDS_ARRAY, ENDS_ARRAY = range(len(FIELDS), len(FIELDS) + 3 * HEADER, HEADER)

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import subwords
-from inside import FIELDS, MODE, MOST_WIDE, engine_of
+from inside import FIELDS, MODE, engine_of
 from inside import kernels_layout as layout
 from seeds import seed_of_run
 from strategies import byte_texts, texts
@@ -73,9 +73,9 @@ EDGES = [
         "😀",
         "a" * layout.SHORT_TEXT,
         "a" * (layout.SHORT_TEXT + 1),
-        "é" * (MOST_WIDE // 2),
-        "é" * (MOST_WIDE // 2 + 1),
-        "\ufdfa" * (MOST_WIDE // 3),  # NFKC makes 18 characters of it
+        "é" * (layout.SHORT_TEXT // 2),
+        "é" * (layout.SHORT_TEXT // 2 + 1),
+        "\ufdfa" * (layout.SHORT_TEXT // 3),  # NFKC makes 18 characters of it
     ),
     *(
         "<s>",

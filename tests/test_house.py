@@ -176,6 +176,7 @@ FLOORS = (
 # Functions that import a module of a higher room when they are called.
 UPWARD = {
     "BPESegmenter._between_cuts": "engine.encoder",
+    "BPESegmenter._lost": "engine.encoder",
     "BPESegmenter._unfused": "engine.encoder",
     "BPESegmenter.cuts": "engine.encoder",
     "Tokenizer._chatter": "chat.conversation",
@@ -191,7 +192,6 @@ UPWARD = {
     "decoder": "formats.hf.decoder formats.json_node",
     "count": "scale.job",
     "encoder_of": "engine.encoder",
-    "lost_words": "engine.encoder",
 }
 ROOMS = [room for floor in FLOORS for room in floor.split()]
 RANK = {room: (-floor, -at) for floor, rooms in enumerate(FLOORS) for at, room in enumerate(rooms.split())}

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from subwords.engine.fast_path import FastPath, has_fast_path, new_plan, new_slot
 from subwords.kernels import layout
 from subwords.kernels.layout import SafeCuts, WordTable
-from subwords.kernels.plan_layout import BUFFER, CUT_TEXT, FIELDS, MOST_AROUND, MOST_WIDE, CallPlan
+from subwords.kernels.plan_layout import BUFFER, CUT_TEXT, FIELDS, MOST_AROUND, CallPlan
 from subwords.models.families import encoder_of
 from subwords.models.segmenter import Segmenter, TokenWords, UnknownSymbolError, WordSource, tokens_of_ids
 from subwords.spec.model import Model
@@ -214,10 +214,6 @@ CREWS = 2  # groups of states for such texts that are kept
 CUT_WORDS = 1 << 12  # long words cut at once
 
 
-def _is_short(data: bytes) -> bool:
-    return len(data) <= (layout.SHORT_TEXT if data.isascii() else MOST_WIDE)
-
-
 def lost_words(segmenter: Segmenter, vocab: Vocab, ids: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return those of some ascending ids whose token, as a word, has other ids than itself alone."""
     words = tokens_of_ids(vocab, ids)
@@ -267,7 +263,7 @@ class Encoder:
 
     def encode(self, data: bytes, threads: int | None = 1) -> NDArray[np.uint32]:
         """Return the ids of a text, uint32: the same for every number of threads."""
-        if _is_short(data) and not self.segmenter.joins:
+        if len(data) <= layout.SHORT_TEXT and not self.segmenter.joins:
             state = self.take()
             ids = self._ids_of_short(state, data)
             # Give the state back last: the array may belong to it, and another thread may take it at once.
@@ -383,7 +379,7 @@ class Encoder:
         if total is not None:
             state.counters[layout.COUNTER.begin] = 0
             state.scratch.sums[layout.SUM.total] = state.scratch.sums[layout.SUM.before] = total
-        ids = self._ids_of_short(state, data, begins=begins) if _is_short(data) else None
+        ids = self._ids_of_short(state, data, begins=begins) if len(data) <= layout.SHORT_TEXT else None
         if ids is None:
             bounds = np.array([0, len(data)], np.int64)
             ids = self._ids_of(state, np.frombuffer(data, np.uint8), bounds, begins=begins).ids
@@ -600,7 +596,11 @@ class Encoder:
         if plan is None:
             call = self.splitter.fast_path(state.buffers, cuts=cuts)
             assert call is not None, "an encoder without a fast path has no plans"
-            plan = state.plans[cuts] = new_plan(state, call, prefixed=self.prefixed, marked=self.marked)
+            plan = new_plan(state, call, prefixed=self.prefixed, marked=self.marked)
+            if cuts:  # one kernel fills the buffer, and then chooses the plan
+                other = self.plan(state)
+                plan = plan._replace(buffer=other.buffer, bounds=other.bounds)
+            state.plans[cuts] = plan
         return plan
 
     # ------------------------------------------------------------------ states

@@ -65,7 +65,6 @@ from subwords.kernels.plan_layout import (
     HEADER,
     LEAST_CUT,
     MOST_TEXTS,
-    MOST_WIDE,
     NEVER,
     PLAN,
     SPARE,
@@ -199,25 +198,24 @@ def copy_bytes(to, address, size):
 
 
 @helper
-def utf8_of(carried, text, most, most_wide, size_at):
-    """The UTF-8 of a `str`: (address, the object that owns it or 0); address 0 if it is not a str, too long or invalid.
+def utf8_of(carried, text, most, size_at):
+    """The UTF-8 of a `str`: (address, the object that owns it or 0); 0 if it is not a str, too long or invalid.
 
-    most, most_wide: bytes of ASCII, and of other text. Its size is written to `size_at`. A str that is not ASCII would
-    keep a copy of its UTF-8 for ever: it gets bytes.
+    Its size, `most` at most, is written to `size_at`. A str that is not ASCII would keep its UTF-8: it gets bytes.
     """
     if load_at(text + TYPE) != api_of(carried, STR_TYPE):
         return I64(0), I64(0)
     if is_ascii(carried, text):
         address = call_at(api_of(carried, STR_UTF8), text, size_at)
         return (address if load_at(size_at) <= most else I64(0)), I64(0)
-    if call_at(api_of(carried, STR_LENGTH), text) > most_wide:
+    if call_at(api_of(carried, STR_LENGTH), text) > most:
         return I64(0), I64(0)
     owner = call_at(api_of(carried, STR_ENCODED), text)
     if owner == 0:  # a lone surrogate, or no memory
         call_at(api_of(carried, CLEAR))
         return I64(0), I64(0)
     size = call_at(api_of(carried, BYTES_SIZE), owner)
-    if size > most_wide:
+    if size > most:
         call_at(api_of(carried, RELEASE), owner)
         return I64(0), I64(0)
     store_at(size_at, size)
@@ -305,8 +303,6 @@ CUT_SAMPLE = 128  # places of a text
 # how many ids come before those of a text, how many after, and these ids. KNOWN: for how many ids ints are kept, and
 # where they are, or 0. These are arrays of NumPy or of ctypes. Then numpy.empty and the types of ids and of offsets.
 STRINGS, AROUND, KNOWN, NEW_ARRAY, OF_IDS, OF_OFFSETS = range(SLOT + 1, SLOT + 7)
-
-# ------------------------------------------------------------------ fields
 
 
 @inlined
@@ -509,9 +505,15 @@ def is_refused(carried, address, size):
 
 
 @inlined
+def fields_of(plan):
+    """The address of the fields of a plan."""
+    return data_of(item(plan, PLAN.fields))
+
+
+@inlined
 def fields_held(held):
     """The address of the fields of the plan that was in a slot."""
-    return data_of(item(item(held, 0), PLAN.fields))
+    return fields_of(item(held, 0))
 
 
 @inlined
@@ -547,7 +549,7 @@ def put_ids(carried, fields, first, last):
 
 
 @helper
-def gains_by_cuts(address, size):
+def gains_at(address, size):
     """Whether many characters have safe cuts: see `split.routes.gains_by_cuts`. Looks at CUT_SAMPLE places."""
     found, step = I64(0), (size - 1) // CUT_SAMPLE
     for k in range(CUT_SAMPLE):
@@ -559,27 +561,29 @@ def gains_by_cuts(address, size):
 @helper
 def plan_for(plan, address, size):
     """The plan for a text that is not ASCII; 0: use the general path, which makes the table of safe cuts."""
-    fields = data_of(item(plan, PLAN.fields))
-    if size < LEAST_CUT or get(fields, FIELDS.wide) == NEVER or not gains_by_cuts(address, size):
+    fields = fields_of(plan)
+    if size < LEAST_CUT or get(fields, FIELDS.wide) == NEVER or not gains_at(address, size):
         return plan
-    if get(fields, FIELDS.cut_plan) == 0:
-        set_field(fields, FIELDS.wide, get(fields, FIELDS.wide) + size)
-        return plan if get(fields, FIELDS.wide) < CUT_TEXT else I64(0)
-    return get(fields, FIELDS.cut_plan)
+    if get(fields, FIELDS.cut_plan) != 0:
+        return get(fields, FIELDS.cut_plan)
+    set_field(fields, FIELDS.wide, get(fields, FIELDS.wide) + size)
+    return plan if get(fields, FIELDS.wide) < CUT_TEXT else I64(0)
 
 
 @spliced
 def encode_one(carried, plan, text):
     """Write the ids of a `str`, and those around them, to the plan's `out`: their number; -1: use the general path."""
-    fields, count, around = data_of(item(plan, PLAN.fields)), I64(-1), data_of(item(carried, AROUND))
-    address, owner = utf8_of(carried, text, layout.SHORT_TEXT, MOST_WIDE, fields + 8 * FIELDS.size)
+    fields, count, around = fields_of(plan), I64(-1), data_of(item(carried, AROUND))
+    address, owner = utf8_of(carried, text, layout.SHORT_TEXT, fields + 8 * FIELDS.size)
     size, marked = get(fields, FIELDS.size), get(fields, FIELDS.marked) != 0 and owner != 0
     chosen = plan_for(plan, address, size) if address != 0 and owner != 0 else plan
-    if chosen == 0:
-        address = I64(0)
-    else:
-        fields = data_of(item(chosen, PLAN.fields))
-    if address != 0 and not (marked and has_mark(address, size)) and not is_refused(carried, address, size):
+    fields = fields_of(chosen if chosen != 0 else plan)
+    if (
+        address != 0
+        and chosen != 0
+        and not (marked and has_mark(address, size))
+        and not is_refused(carried, address, size)
+    ):
         spare, prefix = I64(0), I64(size > 0 and get(fields, FIELDS.prefixed) != 0)
         if prefix != 0 or get(fields, FIELDS.stages) != 0:
             to = data_of(item(chosen, PLAN.buffer))
@@ -610,11 +614,8 @@ def fast_encode(carried: Int, text: Int) -> Int:
     fields = fields_held(held)
     set_field(fields, FIELDS.busy, 1)
     count = encode_one(carried, item(held, 0), text)
-    made = (
-        nothing(carried)
-        if count < 0
-        else new_list(carried, data_of(item(carried, KNOWN)), data_of(get(fields, FIELDS.out)), count)
-    )
+    ints, out = data_of(item(carried, KNOWN)), data_of(get(fields, FIELDS.out))
+    made = nothing(carried) if count < 0 else new_list(carried, ints, out, count)
     set_field(fields, FIELDS.busy, 0)
     return made
 
@@ -671,17 +672,20 @@ def fast_array(carried: Int, text: Int) -> Int:
 
 @spliced
 def gather_list(carried, plan, fields, texts, n):
-    """Copy the texts of a list into the buffer, with their bounds: whether all of them are for the fast path."""
+    """Copy the texts of a list into the buffer, with bounds, and set `size` to the bytes of those that are not ASCII.
+
+    Whether all of them are for the fast path.
+    """
     to, bounds, filled, wide = data_of(item(plan, PLAN.buffer)), data_of(item(plan, PLAN.bounds)), I64(0), I64(0)
     items, prefixed, marked = load_at(texts + LIST_ITEMS), get(fields, FIELDS.prefixed), get(fields, FIELDS.marked)
     for i in range(n):
         text = load_at(items + 8 * i)
         room = BUFFER - 1 - filled
-        address, owner = utf8_of(carried, text, room, min(room, MOST_WIDE), fields + 8 * FIELDS.size)
+        address, owner = utf8_of(carried, text, room, fields + 8 * FIELDS.size)
         size, well = get(fields, FIELDS.size), address != 0
         if owner != 0:
             wide += size
-            well = well and wide <= MOST_WIDE and not (marked != 0 and has_mark(address, size))
+            well = well and not (marked != 0 and has_mark(address, size))
         if well and not is_refused(carried, address, size):
             if size > 0 and prefixed != 0:
                 store_byte_at(to + filled, 32)
@@ -695,6 +699,7 @@ def gather_list(carried, plan, fields, texts, n):
             call_at(api_of(carried, RELEASE), owner)
         if not well:
             return False
+    set_field(fields, FIELDS.size, wide)
     return True
 
 
@@ -728,10 +733,13 @@ def fast_rows(carried: Int, texts: Int) -> Int:
     if n == 0 or n > MOST_TEXTS:
         return nothing(carried)
     set_field(fields, FIELDS.busy, 1)
-    set_field(fields, FIELDS.filled, 0)
-    well, buffer = gather_list(carried, plan, fields, texts, n), data_of(item(plan, PLAN.buffer))
-    if well and encode_at(plan, fields, buffer, n, I64(SPARE)):
-        made = new_rows(carried, plan, fields, n)
+    well, buffer, chosen = gather_list(carried, plan, fields, texts, n), data_of(item(plan, PLAN.buffer)), plan
+    if well and get(fields, FIELDS.size) > 0:
+        chosen = plan_for(plan, buffer, load_at(data_of(item(plan, PLAN.bounds)) + 8 * n))
+        well = chosen != 0
+    set_field(fields_of(chosen if well else plan), FIELDS.filled, 0)
+    if well and encode_at(chosen, fields_of(chosen), buffer, n, I64(SPARE)):
+        made = new_rows(carried, chosen, fields_of(chosen), n)
     else:
         begin_again(plan)
         made = nothing(carried)
@@ -763,9 +771,6 @@ def put_plan(carried: Int, held: Int) -> Int:
 # Many texts in one call: where their UTF-8 is, and lists of their ids; see `fastpath.py`.
 
 MOST = 1 << 40  # bytes of one text
-
-# ------------------------------------------------------------------ reading addresses
-
 TEXTS, ADDRESSES, LENGTHS, OWNERS, UNMARKED = range(1, 6)  # of the tuple that `read_texts` takes
 
 
@@ -785,7 +790,7 @@ def read_texts(carried: Int, request: Int) -> Int:
             address, owner = call_at(api_of(carried, BYTES_DATA), text), I64(0)
             store_at(lengths + 8 * i, call_at(api_of(carried, BYTES_SIZE), text))
         else:
-            address, owner = utf8_of(carried, text, MOST, MOST, lengths + 8 * i)
+            address, owner = utf8_of(carried, text, MOST, lengths + 8 * i)
         if owner != 0:
             failed = call_at(api_of(carried, LIST_APPEND), owners, owner) & 1
             call_at(api_of(carried, RELEASE), owner)

@@ -45,7 +45,7 @@ INVALID = CODE_POINTS  # the row of a table by code point for a byte that is not
 MISSING = -1  # in place of an id
 # Bytes of a text that a built-in function encodes as a whole, holding the GIL, for 0.1 to 1 ms; below BUFFER of
 # plan_layout.py, for which the buffers have room. With 4 KB, a prompt of 12 KB took 2.5 times as long.
-SHORT_TEXT = 1 << 15
+SHORT_TEXT = 50_000
 # A word end is 32 bits wide. With RUN set, the word is a run of characters of three bytes, each encoded alone.
 RUN = 1 << 31
 PLACE = RUN - 1  # the other bits: where the word ends

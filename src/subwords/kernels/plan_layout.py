@@ -9,9 +9,6 @@ SPARE = 128  # bytes after them that may be read
 MOST_TEXTS = 1024  # at once
 MOST_STAGES = 8  # of a normalizer
 MOST_AROUND = 64  # ids of a template around those of one text
-# Bytes of texts that are not ASCII, in one call: more of them gain by safe cuts (29 KB of Thai never seen, with GPT-2:
-# 540 us with cuts, 820 without), see `engine/batch.py`.
-MOST_WIDE = 1 << 14
 LEAST_CUT = 1 << 8  # bytes of a text that may gain by them
 CUT_TEXT = 1 << 14  # bytes of such texts for which the table of safe cuts is made
 NEVER = -(1 << 62)  # as `wide`, where there are no safe cuts

@@ -232,7 +232,7 @@ def test_a_table_of_tokens_on_disk_changes_no_id(
         assert again.encode_batch(texts, threads=2).to_lists() == expected
         assert [len(again(text, template=False).ids) for text in texts] == [again.count_tokens(text) for text in texts]
         encoder = again._engine.quick[0]
-        state = encoder.take()
+        state = type(encoder.take())(encoder.segmenter)
         for _ in range(8):
             state.grow_slots()
         assert state.begins_full == (len(again.model.vocab) >= 4096 and not damaged)

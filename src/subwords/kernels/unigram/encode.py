@@ -45,6 +45,8 @@ class PathSearch(NamedTuple):
     units: object
     links: object
     records: object
+    symbols: object
+    last_symbol: object  # of `symbols`
     scores: object  # float64, by id
     unk_score: object
     byte_ids: object
@@ -65,22 +67,21 @@ def rounded(value, running):
 
 
 @inlined
-def character(text, at, i, length, running):
-    """The length of the character at place i of a word."""
-    lead, size = text[at + i], I64(1)
-    if lead >= 0x80:
-        if running:  # the normalizer's output is always valid UTF-8
-            return min(I64(2) + (lead >= 0xE0) + (lead >= 0xF0), length - i)
-        _, size = decode_at(text, at + i, at + length)
-    return size
+def symbol_at(symbols, last, text, i, stop):
+    """The symbol of the character at text[i], and its length; a byte that is no character has that of unknown ones."""
+    code, size = decode_at(text, i, stop)
+    return symbols[min(I64(code) + 1, last)], size
 
 
 @inlined
-def unknown_run(m, text, at, i, length, running):
-    """The run of characters from place i on whose first byte begins no piece: (their number, where they end)."""
+def unknown_run(m, text, at, i, length):
+    """The run of characters from place i on that begin no piece: (their number, where they end)."""
     root, n = m.units[ROOT], I64(0)
-    while i < length and step(m.units, root, text[at + i]) < 0:
-        i += character(text, at, i, length, running)
+    while i < length:
+        symbol, size = symbol_at(m.symbols, m.last_symbol, text, at + i, at + length)
+        if step(m.units, root, symbol) >= 0:
+            break
+        i += size
         n += 1
     return n, i
 
@@ -116,7 +117,7 @@ def find_paths(m, text, at, length, base):
     i, slot, chars, low, high, running = I64(0), I64(ROOT), I64(0), base, base, m.settings[layout.UNIGRAM.running] != 0
     while i < length:
         if slot == ROOT:
-            n, stop = unknown_run(m, text, at, i, length, running)
+            n, stop = unknown_run(m, text, at, i, length)
             # No piece spans place i (the slot is ROOT), and none begins in the run: there is one path through it, so
             # its lead is HUGE.
             if n > 0:
@@ -124,10 +125,8 @@ def find_paths(m, text, at, length, base):
                 reach(m, stop, i, NO_PIECE, value, HUGE)
                 low, chars, i = min(low, value), chars + n, stop
                 continue
-        stop = i + character(text, at, i, length, running)
-        for k in range(i, stop):
-            m.best[k + 1] = LEAST
-            slot = next_slot(m.units, m.links, slot, text[at + k])
+        symbol, size = symbol_at(m.symbols, m.last_symbol, text, at + i, at + length)
+        stop, slot = i + size, next_slot(m.units, m.links, slot, symbol)
         piece, start, best, second, size = NO_PIECE, i, LEAST, LEAST, I64(0)
         found = piece_of(m.units[slot])
         while found >= 0:
@@ -171,13 +170,14 @@ def find_paths_anew(m, text, at, length, base):
             for k in range(i, furthest + 1):
                 if m.starts[k] != UNREACHED:
                     m.best[k] = rounded(m.best[k] - offset, True)
-        here, size = m.best[i], character(text, at, i, length, True)
-        unit, k, single = m.units[ROOT], i, False
+        here, unit, k, single = m.best[i], m.units[ROOT], i, False
+        _, size = symbol_at(m.symbols, m.last_symbol, text, at + i, at + length)
         while k < length:
-            unit = child(m.units, unit, text[at + k])
+            symbol, more = symbol_at(m.symbols, m.last_symbol, text, at + k, at + length)
+            unit = child(m.units, unit, symbol)
             if unit == ZERO:
                 break
-            k += 1
+            k += more
             piece = piece_of(unit)
             if piece >= 0 and piece_length(m.records[piece]) == k - i:
                 relax(m, i, k, piece, rounded(here + m.scores[piece], True))
@@ -213,6 +213,8 @@ def unigram_pointers(model, scratch):
         units=pointer(model.units),
         links=pointer(model.links),
         records=pointer(model.records),
+        symbols=pointer(model.symbols),
+        last_symbol=I64(len(model.symbols) - 1),
         scores=scores,
         unk_score=scores[known],
         byte_ids=pointer(model.byte_ids),
@@ -334,7 +336,7 @@ def settled_sum(m, counters, out, upto):
 @inlined
 def unknown_sum(m, text, at, length, base):
     """The sum after a word in which no character begins a piece: (whether the word is one, its sum)."""
-    n, stop = unknown_run(m, text, at, I64(0), length, True)
+    n, stop = unknown_run(m, text, at, I64(0), length)
     value = added(m, base, n, True) if stop == length else base
     return stop == length and min(base, value) >= -RESET and base <= RESET, value
 
@@ -377,9 +379,10 @@ def segment_unigram_word(m, counters, text, at, length, out, count):
 
 
 @inlined
-def begins_nothing(m, text, at):
-    """Whether a word begins with a byte that begins no piece, in a `running` model, which keeps no unknown words."""
-    return m.settings[layout.UNIGRAM.running] != 0 and step(m.units, m.units[ROOT], text[at]) < 0
+def begins_nothing(m, text, at, stop):
+    """Whether the first character begins no piece, in a `running` model, which keeps no unknown words."""
+    symbol, _ = symbol_at(m.symbols, m.last_symbol, text, at, stop)
+    return m.settings[layout.UNIGRAM.running] != 0 and step(m.units, m.units[ROOT], symbol) < 0
 
 
 @kernel
@@ -443,35 +446,37 @@ NOTHING = F64(-1e300)
 
 
 @kernel
-def find_edges(text: U8s, words: I64s, units: U64s, records: U64s, out: Edges) -> Int:
+def find_edges(text: U8s, words: I64s, model: UnigramModel, out: Edges) -> Int:
     """Write the edges inside the words text[words[i] : words[i + 1]], in the order of their begins; their number.
 
     The piece MISSING is an unknown character. Edges for which `out` has no room are only counted.
     """
-    p, w, u, record = pointer(text), pointer(words), pointer(units), pointer(records)
+    p, w, u, record = pointer(text), pointer(words), pointer(model.units), pointer(model.records)
+    symbols, last = pointer(model.symbols), I64(len(model.symbols) - 1)
     begins, ends, pieces, room, n = pointer(out.begins), pointer(out.ends), pointer(out.pieces), len(out.begins), I64(0)
     for k in range(len(words) - 1):
         i, stop = w[k], w[k + 1]
         while i < stop:
-            _, step = decode_at(p, i, stop)
+            _, first = symbol_at(symbols, last, p, i, stop)
             unit, at, single = u[ROOT], i, False
             while at < stop:
-                unit = child(u, unit, p[at])
+                symbol, size = symbol_at(symbols, last, p, at, stop)
+                unit = child(u, unit, symbol)
                 if unit == NO_UNIT:
                     break
-                at += 1
+                at += size
                 piece = piece_of(unit)
                 if piece >= 0 and piece_length(record[piece]) == at - i:
                     if n < room:
                         begins[n], ends[n], pieces[n] = i, at, piece
                     n += 1
-                    single |= at == i + step
+                    single |= at == i + first
             # As in SentencePiece: a character that is not a piece can always be passed as unknown.
             if not single:
                 if n < room:
-                    begins[n], ends[n], pieces[n] = i, i + step, layout.MISSING
+                    begins[n], ends[n], pieces[n] = i, i + first, layout.MISSING
                 n += 1
-            i += step
+            i += first
     return n
 
 

@@ -102,7 +102,9 @@ class TrieFinder:
 
         count = len(self._strings)
         assert count <= layout.MOST_PIECES < 1 << layout.HIT, "a unit and a hit have room for the number of a string"
-        units, links, _, _ = units_of(Vocab([string[::-1] for string in self._strings]), np.arange(count, dtype=np.int64))
+        units, links, _, _ = units_of(
+            Vocab([string[::-1] for string in self._strings]), np.arange(count, dtype=np.int64)
+        )
         flags = np.array([*map(_flags, self._tokens)] or [0] * count, np.uint8)
         return TokenFinder(
             units,

@@ -131,7 +131,7 @@ class EncoderState:
     def expect(self, size: int) -> None:
         """Make room for the words of a text of this many bytes: doubling step by step costs 8 % of a first pass.
 
-        The arenas may hold all of it: where words are sentences, few come back. Pages that nothing touches cost nothing.
+        The arenas may hold all of it: where words are sentences, few come back. Untouched pages cost nothing.
         """
         distinct = 3.4 * size**0.62  # Heaps' law for English
         slots = min(MOST_SLOTS, 1 << int(2 * distinct).bit_length())

@@ -149,7 +149,7 @@ def fill_links(children: Children, labels: I32s, places: I64s, units: U64s, link
 # ---------------------------------------------------------------------------------------------------------------------
 # A trie whose edges are in one hash table: quick to build, and the source of the other tries.
 #
-# An edge is one uint64: the node it leaves (23 bits), the symbol it reads (17 bits) and the node it enters (23 bits). The
+# An edge is one uint64: the node it leaves (23 bits), the symbol it reads (17 bits), the node it enters (23 bits). The
 # table is open addressing with linear probing; FREE marks a free slot. Nodes are numbered in the order they are made.
 # Two nodes are there from the start: ROOT, and AFTER for strings that are only matched after another token.
 

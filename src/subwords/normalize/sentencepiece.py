@@ -311,7 +311,7 @@ def charsmap_rows(
 
 def _units(keys: Sequence[bytes]) -> NDArray[np.uint64]:
     """Return the double array of sorted strings, each with its index; see kernels/trie.py."""
-    from subwords.models.segmenter import filled_units
+    from subwords.kernels.named import fill_units
 
     nodes, labels, ids = [(0, len(keys), 0)], [0], [-1]  # per node: range of its strings, and its depth
     firsts: list[int] = []
@@ -328,7 +328,13 @@ def _units(keys: Sequence[bytes]) -> NDArray[np.uint64]:
             labels.append(label)
             ids.append(-1)
     children = Children(np.array(firsts, np.int64), np.array([*firsts[1:], len(nodes)], np.int64))
-    return filled_units(children, np.array(labels, np.int32), np.array(ids, np.int32))[0]
+    room = (len(nodes) // 256 + 1) * 256  # for every byte at every base
+    while True:
+        room *= 2
+        units, taken = np.zeros(room, np.uint64), np.zeros(room, np.uint8)
+        tables = np.array(labels, np.int32), np.array(ids, np.int32)
+        if fill_units(children, *tables, units, taken, np.empty(len(nodes), np.int64)) >= 0:
+            return units
 
 
 # ---------------------------------------------------------------------------------------------------------------------

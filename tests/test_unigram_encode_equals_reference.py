@@ -99,6 +99,18 @@ def test_sums_that_are_set_back() -> None:
     check(scores, ["".join(rng.choices(letters + "é", k=3000))], running=True)
 
 
+@pytest.mark.parametrize("running", [False, True])
+def test_many_characters(running: bool) -> None:
+    """Pieces of 5,000 characters of one to four bytes: symbols that no byte has, and a trie of many blocks."""
+    rng = random.Random(5)
+    letters = [chr(code) for start in (0x20, 0xC0, 0x4E00, 0x1F600) for code in range(start, start + 1250)]
+    letters = [letter for letter in letters if letter != "▁"]
+    pieces = {"".join(rng.choices(letters[::5], k=rng.randint(1, 4))) for _ in range(3_000)} | set(letters[::2])
+    scores = {piece: -rng.randint(1, 64) / 8 for piece in sorted(pieces)}
+    parts = [*sorted(pieces), *letters, "\0", "\U00020000"]
+    check(scores, ["".join(rng.choices(parts, k=40)) for _ in range(50)], running=running)
+
+
 def test_words_of_unknown_characters_alone() -> None:
     # As `finer` cuts; the sums pass 100,000 in known words and in unknown ones.
     seed = 10

@@ -101,8 +101,10 @@ class TrieFinder:
         from subwords.spec.vocab import Vocab
 
         count = len(self._strings)
-        assert count < 1 << layout.HIT, "a hit has room for the number of a string"
-        units, links, _ = units_of(Vocab([string[::-1] for string in self._strings]), np.arange(count, dtype=np.int64))
+        assert count <= layout.MOST_PIECES < 1 << layout.HIT, "a unit and a hit have room for the number of a string"
+        units, links, _, _ = units_of(
+            Vocab([string[::-1] for string in self._strings]), np.arange(count, dtype=np.int64)
+        )
         flags = np.array([*map(_flags, self._tokens)] or [0] * count, np.uint8)
         return TokenFinder(
             units,

@@ -103,11 +103,16 @@ class EncoderState:
         self.workspace = self.segmenter.workspace(self.table, self.scratch, self.counters)
 
     def expect(self, size: int) -> None:
-        """Make room for the words of a text of this many bytes: doubling step by step costs 8 % of a first pass."""
+        """Make room for the words of a text of this many bytes: doubling step by step costs 8 % of a first pass.
+
+        The arenas may hold all of it: where words are sentences, few come back. Untouched pages cost nothing.
+        """
         distinct = 3.4 * size**0.62  # Heaps' law for English
         slots = min(MOST_SLOTS, 1 << int(2 * distinct).bit_length())
         if self.counters[layout.COUNTER.slots_used] < FIRST_SLOTS and slots > len(self.slots) // layout.SLOT.width:
             self.move_slots(slots)
+            if size >= LARGE_TEXT:
+                self.move_arenas(min(size, 2 * MOST_ARENA))
 
     def fit_word(self, length: int) -> None:
         """Make room to segment a word of this many bytes."""
@@ -155,7 +160,11 @@ class EncoderState:
         """Make room for a word of this many bytes, or empty the table if the arenas have their maximum size."""
         if len(self.ids) >= max(MOST_ARENA, 8 * len(self.whole_words.data) if self.whole_words else 0):
             self.clear()
-        size = 2 * (max(len(self.ids), len(self.arena)) + length)
+        self.move_arenas(2 * (max(len(self.ids), len(self.arena)) + length))
+
+    def move_arenas(self, size: int) -> None:
+        """Move ids and bytes to arenas of `size` entries or more."""
+        size = max(size, len(self.ids), len(self.arena))
         ids, arena = zeros(size, np.int32, random=True), zeros(size + 8, np.uint8, random=True)
         ids[: self.counters[layout.COUNTER.ids_used]] = self.ids[: self.counters[layout.COUNTER.ids_used]]
         arena[: self.counters[layout.COUNTER.bytes_used]] = self.arena[: self.counters[layout.COUNTER.bytes_used]]

@@ -204,11 +204,12 @@ class WordPieceWorkspace(NamedTuple):
 
 
 class UnigramModel(NamedTuple):
-    """Pieces as a double array (trie.py), and their scores."""
+    """Pieces as a double array of characters (trie.py), and their scores."""
 
     units: U64s
     links: I32s
     records: U64s
+    symbols: I32s  # by 1 + code point; the last one, of all that follow, is of characters that no piece has
     scores: F64s  # by id, and last that of an unknown character
     byte_ids: I32s  # the id of every byte, or MISSING
     settings: I64s
@@ -247,17 +248,18 @@ class Edges(NamedTuple):
 
 # ------------------------------------------------------------------ tries (trie/)
 
-UNIT_BLOCK = 256  # units that a double array grows by
-UNIT_LABEL = (1 << 9) - 1  # bits of a unit: the byte that leads to it, and that it is in use
-MOST_PIECES = 1 << 26  # ids that fit a unit
+SYMBOL_BITS, NODE_BITS = 17, 23
+UNIT_LABEL = (1 << SYMBOL_BITS + 1) - 1  # bits of a unit: the symbol that leads to it, and that it is in use
+MOST_SYMBOLS, MOST_NODES = (1 << SYMBOL_BITS) - 1, 1 << NODE_BITS
+MOST_PIECES = (1 << 22) - 1  # ids that fit a unit
 NO_EDGE = (1 << 64) - 1  # a free slot of an edge table
 
 
 class TrieNodes(NamedTuple):
-    """By node: its parent, the byte that leads to it, its depth, and the string that ends there or MISSING."""
+    """By node: its parent, the symbol that leads to it, its depth, and the string that ends there or MISSING."""
 
     parents: I32s
-    labels: U8s
+    labels: I32s
     depths: I32s
     strings: I32s
 

@@ -1,11 +1,12 @@
-"""A trie of strings as a double array: one load for most bytes of a text finds the pieces that begin or end there.
+"""A trie of strings as a double array: one load for most symbols of a text finds the pieces that begin or end there.
 
-A unit (uint64) is a node. Bits 0..7 are the byte that leads to it, bit 8 says that it is in use, bits 9..36 are its
-base, and the bits from 37 on are 1 + the id of the longest piece that the bytes from the root to the node end with. The
-unit of a child is at its parent's base xor the child's byte; no two nodes have the same base (J. Aoe, An Efficient
-Digital Search Algorithm by Using a Double-Array Structure, 1989). If a node has no child for a byte, its link (int32)
-leads to the node of the longest proper suffix of its bytes (A. Aho, M. Corasick, Efficient String Matching, 1975). A
-record (uint64) is the length of a piece (low half) and 1 + the id of the longest other piece it ends with (high half).
+Symbols are bytes, or characters, numbered from 0. A unit (uint64) is a node. Bits 0..16 are the symbol that leads to
+it, bit 17 says that it is in use, bits 18..41 are its base, and the bits from 42 on are 1 + the id of the longest piece
+that the symbols from the root to the node end with. The unit of a child is at its parent's base xor the child's symbol;
+no two nodes have the same base (J. Aoe, An Efficient Digital Search Algorithm by Using a Double-Array Structure, 1989).
+If a node has no child for a symbol, its link (int32) leads to the node of the longest proper suffix of its symbols (A.
+Aho, M. Corasick, Efficient String Matching, 1975). A record (uint64) is the length of a piece in bytes (low half) and
+1 + the id of the longest other piece it ends with (high half).
 """
 
 from __future__ import annotations
@@ -18,36 +19,36 @@ from subwords.kernels.layout import Children, I32s, I64s, TextPlaces, TokenFinde
 from subwords.kernels.text.utf8 import decode_at
 
 ROOT = 0
-PRESENT = U64(1 << 8)
-BASE, ID = U64(9), U64(37)  # their lowest bits in a unit
-BASE_BITS = U64((1 << 28) - 1)
+PRESENT = U64(1 << layout.SYMBOL_BITS)
+BASE, ID = U64(18), U64(42)  # their lowest bits in a unit
+BASE_BITS = U64((1 << 24) - 1)
 LABEL = U64(layout.UNIT_LABEL)
 NEXT, LENGTH = U64(32), U64((1 << 32) - 1)
-TRIED = 2  # the last blocks of units, where a node's children may be put: linear time
+TRIED = 64  # units before the last one that was chosen, where the next search begins: linear time
 
 
 @inlined
-def child(units, unit, byte):
-    """The unit that a byte leads to, or 0."""
-    found = units[I64((unit >> BASE & BASE_BITS) ^ U64(byte))]
-    return found if found & LABEL == PRESENT | U64(byte) else U64(0)
+def child(units, unit, symbol):
+    """The unit that a symbol leads to, or 0."""
+    found = units[I64((unit >> BASE & BASE_BITS) ^ U64(symbol))]
+    return found if found & LABEL == PRESENT | U64(symbol) else U64(0)
 
 
 @inlined
-def next_slot(units, links, slot, byte):
-    """The slot of the longest suffix that is in the trie, after one more byte."""
-    found = step(units, units[slot], byte)
+def next_slot(units, links, slot, symbol):
+    """The slot of the longest suffix that is in the trie, after one more symbol."""
+    found = step(units, units[slot], symbol)
     while found < 0 and slot != ROOT:
         slot = I64(links[slot])
-        found = step(units, units[slot], byte)
+        found = step(units, units[slot], symbol)
     return max(found, I64(ROOT))
 
 
 @inlined
-def step(units, unit, byte):
-    """The slot of the unit that a byte leads to, or -1."""
-    slot = I64((unit >> BASE & BASE_BITS) ^ U64(byte))
-    return slot if units[slot] & LABEL == PRESENT | U64(byte) else I64(-1)
+def step(units, unit, symbol):
+    """The slot of the unit that a symbol leads to, or -1."""
+    slot = I64((unit >> BASE & BASE_BITS) ^ U64(symbol))
+    return slot if units[slot] & LABEL == PRESENT | U64(symbol) else I64(-1)
 
 
 @inlined
@@ -80,49 +81,51 @@ def base_fits(units, taken, labels, start, stop, base):
 
 
 @helper
-def find_base(units, taken, labels, start, stop, at, used):
-    """The base that puts the first child into a free unit of `at` to `used`, the others into free ones; or -1."""
-    for slot in range(at, used):
-        if units[slot] == U64(0) and base_fits(units, taken, labels, start, stop, slot ^ I64(labels[start])):
-            return slot ^ I64(labels[start])
-    return I64(-1)
+def find_slot_of_first(units, taken, labels, start, stop, at, room):
+    """The first unit from `at` on where the first child may be, with the others in free ones too; `room` if none is."""
+    while at < room and (
+        units[at] != U64(0) or not base_fits(units, taken, labels, start, stop, at ^ I64(labels[start]))
+    ):
+        at += 1
+    return at
 
 
 @kernel
-def fill_units(children: Children, labels: U8s, ids: I32s, units: U64s, taken: U8s, places: I64s) -> Int:
-    """Put a trie into units, all 0; the number used, or -1 if there is no room.
+def fill_units(children: Children, labels: I32s, ids: I32s, units: U64s, taken: U8s, places: I64s) -> Int:
+    """Put a trie into units, all 0; how many are up to the last one in use, or -1 if there is no room.
 
     Parents come before their children. labels[n] leads to node n, ids[n] is its piece or -1. taken: scratch, one zero
-    for every unit. places: receives the slot of every node.
+    for every unit; their number is a multiple of a power of two above all labels. places: receives the slot of every
+    node.
     """
     first, last, b = pointer(children.first), pointer(children.last), pointer(labels)
     value, p, busy, place = pointer(ids), pointer(units), pointer(taken), pointer(places)
-    used, low, room = I64(layout.UNIT_BLOCK), I64(1), len(units)
+    used, one, more, room = I64(1), I64(1), I64(1), len(units)
     place[0], busy[0] = ROOT, 1  # a leaf's base is 0
-    p[ROOT] = U64(value[0] + 1) << ID | PRESENT
+    p[ROOT] = U64(value[0] + 1) << ID | LABEL  # of no symbol: no leaf has this child
     for n in range(len(labels)):
         start, stop = first[n], last[n]
         if start == stop:
             continue
-        while low < used and p[low] != U64(0):
-            low += 1
-        base = find_base(p, busy, b, start, stop, max(low, used - layout.UNIT_BLOCK * TRIED), used)
-        if base < 0:
-            if used + layout.UNIT_BLOCK > room:
-                return -1
-            base = used
-            used += layout.UNIT_BLOCK
+        # Nodes with one child fill what the others leave free.
+        at = one if stop - start == 1 else more
+        slot = find_slot_of_first(p, busy, b, start, stop, at, room)
+        if slot == room:
+            return -1
+        at = max(at, slot - TRIED)
+        one, more = (at, more) if stop - start == 1 else (one, at)
+        base = slot ^ I64(b[start])
         busy[base] = 1
         p[place[n]] |= U64(base) << BASE
         for k in range(start, stop):
             slot = base ^ I64(b[k])
             p[slot] = U64(value[k] + 1) << ID | PRESENT | U64(b[k])
-            place[k] = slot
+            place[k], used = slot, max(used, slot + 1)
     return used
 
 
 @kernel
-def fill_links(children: Children, labels: U8s, places: I64s, units: U64s, links: I32s, records: U64s) -> Int:
+def fill_links(children: Children, labels: I32s, places: I64s, units: U64s, links: I32s, records: U64s) -> Int:
     """Write the links, the ids of nodes where no piece ends, and the high halves of the records.
 
     The trie is that of `fill_units`. records: the lengths of pieces on entry.
@@ -144,22 +147,22 @@ def fill_links(children: Children, labels: U8s, places: I64s, units: U64s, links
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# A trie of bytes whose edges are in one hash table: quick to build, and the source of the other tries.
+# A trie whose edges are in one hash table: quick to build, and the source of the other tries.
 #
-# An edge is one uint64: the node it leaves (28 bits), the byte it reads (8 bits) and the node it enters (28 bits). The
+# An edge is one uint64: the node it leaves (23 bits), the symbol it reads (17 bits), the node it enters (23 bits). The
 # table is open addressing with linear probing; FREE marks a free slot. Nodes are numbered in the order they are made.
 # Two nodes are there from the start: ROOT, and AFTER for strings that are only matched after another token.
 
 AFTER = 1
-NODE_BITS = U64(28)
+SYMBOL_BITS, NODE_BITS = U64(layout.SYMBOL_BITS), U64(layout.NODE_BITS)
 CHILD = (U64(1) << NODE_BITS) - U64(1)
 FREE = U64(layout.NO_EDGE)
 
 
 @inlined
-def edge_slot(edges, mask, seed, node, byte):
+def edge_slot(edges, mask, seed, node, symbol):
     """The slot of an edge, or the free slot for it."""
-    key = U64(node) << U64(8) | U64(byte)
+    key = U64(node) << SYMBOL_BITS | U64(symbol)
     slot = mix(key ^ seed, seed) & mask
     while edges[I64(slot)] != FREE and edges[I64(slot)] >> NODE_BITS != key:
         slot = slot + U64(1) & mask
@@ -168,7 +171,7 @@ def edge_slot(edges, mask, seed, node, byte):
 
 @kernel
 def build_edges(
-    data: U8s,
+    data: I32s,
     starts: I64s,
     stops: I64s,
     roots: I64s,
@@ -192,7 +195,7 @@ def build_edges(
         for k in range(first[i], last[i]):
             slot = edge_slot(e, mask, U64(seed), node, p[k])
             if e[slot] == FREE:
-                e[slot] = (U64(node) << U64(8) | U64(p[k])) << NODE_BITS | U64(count)
+                e[slot] = (U64(node) << SYMBOL_BITS | U64(p[k])) << NODE_BITS | U64(count)
                 parents[count], labels[count], depths[count] = node, p[k], depths[node] + 1
                 count += 1
             node = I64(e[slot] & CHILD)

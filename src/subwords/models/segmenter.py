@@ -32,34 +32,59 @@ if TYPE_CHECKING:
 LARGE = 1 << 12  # tokens; the trie of fewer takes milliseconds
 
 
-def units_of(vocab: Vocab, ids: NDArray[np.int64]) -> tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.uint64]]:
-    """Return the double array of some tokens, its links and its records; see kernels/trie.py."""
+Units: TypeAlias = "tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.uint64], NDArray[np.int32]]"
+
+
+def units_of(vocab: Vocab, ids: NDArray[np.int64], *, characters: bool = False) -> Units:
+    """Return the double array of some tokens, its links and its records; see kernels/trie.py.
+
+    characters: make it of characters, not of bytes, and return their symbols too; see `layout.UnigramModel`.
+    """
     if len(ids) < LARGE:
-        return _units_of(vocab, ids)
-    source = digest_of((vocab.data, vocab.offsets, ids)).encode()
-    return stored("trie", source, lambda: _units_of(vocab, ids))
+        return _units_of(vocab, ids, characters)
+    source = digest_of((vocab.data, vocab.offsets, ids, characters)).encode()
+    return stored("trie", source, lambda: _units_of(vocab, ids, characters))
 
 
-def _units_of(vocab: Vocab, ids: NDArray[np.int64]) -> tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.uint64]]:
+def _characters_of(data: NDArray[np.uint8]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Return the symbols of the characters of tokens, joined, and the table of symbols.
+
+    They are numbered as they occur first, so in most vocabularies those of frequent ones are small.
+    """
+    codes = np.frombuffer(data.tobytes().decode().encode("utf-32-le"), np.uint32)
+    known, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
+    if len(known) > layout.MOST_SYMBOLS:
+        raise InputError(f"expected at most {layout.MOST_SYMBOLS} different characters in pieces, not {len(known)}")
+    numbers = np.empty(len(known), np.int32)
+    numbers[np.argsort(first)] = np.arange(len(known), dtype=np.int32)
+    symbols = np.full(int(known.max(initial=0)) + 3, len(known), np.int32)
+    symbols[known.astype(np.int64) + 1] = numbers
+    return numbers[inverse], symbols
+
+
+def _units_of(vocab: Vocab, ids: NDArray[np.int64], characters: bool) -> Units:
     from subwords.kernels.named import build_edges, fill_links
 
-    offsets = vocab.offsets
+    data, offsets, table = vocab.data[: vocab.offsets[-1]].astype(np.int32), vocab.offsets, np.zeros(0, np.int32)
+    if characters:
+        begins = np.append(0, np.cumsum(data >> 6 != 2))
+        (data, table), offsets = _characters_of(vocab.data[: vocab.offsets[-1]]), begins[offsets]
     starts, stops = offsets[ids], offsets[ids + 1]
     size = int((stops - starts).sum()) + 2
     edges = np.full(2 << max(4, size.bit_length()), layout.NO_EDGE, np.uint64)
-    parents, labels = np.zeros(size, np.int32), np.zeros(size, np.uint8)
+    parents, labels = np.zeros(size, np.int32), np.zeros(size, np.int32)
     depths, strings = np.zeros(size, np.int32), np.full(size, layout.MISSING, np.int32)
     roots, nodes = np.zeros(len(ids), np.int64), TrieNodes(parents, labels, depths, strings)
-    count = build_edges(vocab.data, starts, stops, roots, edges, 0x9E3779B9, nodes)
+    count = build_edges(data, starts, stops, roots, edges, 0x9E3779B9, nodes)
     # Without the second root.
     order = breadth_first(nodes, count)
     order = order[order != 1]
     pieces = np.where(strings[order] >= 0, np.append(ids, -1)[strings[order]], -1).astype(np.int32)
     children = children_of(nodes, count, order)
-    units, places = filled_units(children, labels[order], pieces)
-    links, records = np.zeros(len(units), np.int32), np.diff(offsets).astype(np.uint64)
+    units, places = filled_units(children, labels[order], pieces, int(table[0]) if characters else 255)
+    links, records = np.zeros(len(units), np.int32), np.diff(vocab.offsets).astype(np.uint64)
     fill_links(children, labels[order], places, units, links, records)
-    return units, links, records
+    return units, links, records, table
 
 
 def breadth_first(nodes: TrieNodes, count: int) -> NDArray[np.int64]:
@@ -80,17 +105,20 @@ def children_of(nodes: TrieNodes, count: int, order: NDArray[np.int64]) -> Child
 
 
 def filled_units(
-    children: Children, labels: NDArray[np.uint8], pieces: NDArray[np.int32]
+    children: Children, labels: NDArray[np.int32], pieces: NDArray[np.int32], most: int = 255
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """Return the double array of a trie, and the slot of each node."""
+    """Return the double array of a trie, and the slot of each node; `most`: the largest symbol of any text."""
     from subwords.kernels.named import fill_units
 
-    room, used = len(labels) + layout.UNIT_BLOCK, -1
+    if len(labels) > layout.MOST_NODES:
+        raise InputError(f"expected tokens that make a trie of at most {layout.MOST_NODES} nodes, not {len(labels)}")
+    block, used = 1 << most.bit_length(), -1
+    blocks = len(labels) // block + 1
     while used < 0:
-        room = 2 * room // layout.UNIT_BLOCK * layout.UNIT_BLOCK
-        units, places = np.zeros(room, np.uint64), np.empty(len(labels), np.int64)
-        used = fill_units(children, labels, pieces, units, np.zeros(room, np.uint8), places)
-    return units[:used].copy(), places
+        blocks *= 2
+        units, places = np.zeros(blocks * block, np.uint64), np.empty(len(labels), np.int64)
+        used = fill_units(children, labels, pieces, units, np.zeros(len(units), np.uint8), places)
+    return units[: -(-used // block) * block].copy(), places
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -328,11 +328,11 @@ def _units(keys: Sequence[bytes]) -> NDArray[np.uint64]:
             labels.append(label)
             ids.append(-1)
     children = Children(np.array(firsts, np.int64), np.array([*firsts[1:], len(nodes)], np.int64))
-    room = len(nodes) // layout.UNIT_BLOCK * layout.UNIT_BLOCK + layout.UNIT_BLOCK
+    room = (len(nodes) // 256 + 1) * 256  # for every byte at every base
     while True:
         room *= 2
         units, taken = np.zeros(room, np.uint64), np.zeros(room, np.uint8)
-        tables = np.array(labels, np.uint8), np.array(ids, np.int32)
+        tables = np.array(labels, np.int32), np.array(ids, np.int32)
         if fill_units(children, *tables, units, taken, np.empty(len(nodes), np.int64)) >= 0:
             return units
 

@@ -58,7 +58,7 @@ def emit_new(family, model, table, text, at, length, key, out, count):
     key: its row of make_keys.
     """
     counters, segment = table.counters, family.segment
-    if family.fleeting(model, text, at):
+    if family.fleeting(model, text, at, at + length):
         status, n = segment(model, counters, text, at, length, out, count)
         return (layout.DONE if status == layout.ONCE else status), count + n
     low, high = key[0], U64(length) if key[1] == UNKNOWN_KEY else key[1]
@@ -107,7 +107,7 @@ def spell_run(family, model, table, text, at, length, out, count):
 
 
 @inlined
-def never_fleeting(model, text, at):
+def never_fleeting(model, text, at, stop):
     """Whether a word is segmented without looking into the table: never."""
     return False
 

@@ -61,8 +61,8 @@ class UnigramSegmenter(Segmenter):
         scores = np.append(model.path_scores, model.unk_score)
         ids = np.flatnonzero(np.diff(model.vocab.offsets) > 0)
         ids = ids[~is_among(ids, model.special_ids)]
-        units, links, records = units_of(model.vocab, ids)
-        return UnigramModel(units, links, records, scores, model.byte_ids, settings)
+        units, links, records, symbols = units_of(model.vocab, ids, characters=True)
+        return UnigramModel(units, links, records, symbols, scores, model.byte_ids, settings)
 
     def finer(self, rule: Rule) -> Rule:
         """Also cut around characters that no piece contains: every path has a boundary there.
@@ -262,7 +262,7 @@ class Paths:
         room = 4 * len(self._text)
         while True:
             edges = Edges(np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int32))
-            n = find_edges(self._text, self._words, model.units, model.records, edges)
+            n = find_edges(self._text, self._words, model, edges)
             if n <= room:
                 begins, ends, pieces = (array[:n] for array in edges)
                 return _Edges(begins, ends, pieces, model.scores[pieces])

@@ -115,11 +115,11 @@ class WordPieceSegmenter(Segmenter):
         from subwords.kernels.named import build_edges, build_links
 
         ids, starts, stops, roots = self._strings()
-        data, size = self.model.vocab.data, int((stops - starts).sum()) + 2
+        data, size = self.model.vocab.data.astype(np.int32), int((stops - starts).sum()) + 2
         edges = np.full(2 << max(4, size.bit_length()), layout.NO_EDGE, np.uint64)
         nodes = TrieNodes(
             parents=np.zeros(size, np.int32),
-            labels=np.zeros(size, np.uint8),
+            labels=np.zeros(size, np.int32),
             depths=np.zeros(size, np.int32),
             strings=np.full(size, layout.MISSING, np.int32),
         )

@@ -321,7 +321,7 @@ class Chunker:
         if limit > at and ends[target] > limit and proves(text, at, limit):
             self._known = target
             return KnownFit(limit, self._grower.before(text, start, limit), self._size, limit + 1, target)
-        place = self._grower.cuts.last(text, at, limit)
+        place = self._grower.cuts.last(text, at, limit, soon=True)
         first = self._grower.cuts.next(text, at, limit)
         self._cut = first if first < len(text) else 0
         self._known = known = before if place == at else bisect_right(ends, place, before, target)
@@ -354,10 +354,10 @@ class Chunker:
                 if count + rest <= size:
                     return KnownFit(whole, before, count + rest, over)
                 over = whole
-            found = cuts.last(text, place, stop) if over <= whole or size - count > NEARLY else place
+            found = cuts.last(text, place, stop, soon=True) if over <= whole or size - count > NEARLY else place
             is_next = found == place and over > whole
             if is_next and (found := cuts.next(text, place, place + 1)) == whole:
-                found = cuts.last(text, place, stop)
+                found = cuts.last(text, place, stop, soon=True)
             if found == place:
                 if stop == over:
                     break
@@ -378,7 +378,7 @@ class Chunker:
         if end <= filled.place:
             if end == filled.place or self._grower.cuts.proves(self._text, start, end):
                 return True  # E(x[:c]) begins with the ids up to an earlier proved cut
-            cut = self._grower.cuts.last(self._text, start, end)
+            cut = self._grower.cuts.last(self._text, start, end, soon=True)
             after = None if cut == start else self._grower.count_from(self._text, cut, end)
             if after is None:
                 return self._grower.count(self._text[start:end]) <= self._size
@@ -396,10 +396,9 @@ class Chunker:
             return filled.place  # each character has at least a part of an id
         first, last = filled.place, min(filled.over - 1, len(self._text))
         if self._graphemes:
-            places = [place for place in self._borders(start, last) if place >= first]
-            if filled.place not in places and filled.place > start:  # a proved cut inside a grapheme
-                places = [*reversed([*self._borders(start, last)])]
-                return next((place for place in places if self._fits(start, place, filled)), start)
+            places = self._borders(start, last)
+            if first in places or first == start:  # otherwise a proved cut is inside a grapheme
+                places = [place for place in places if place >= first]
             return next((place for place in reversed(places) if self._fits(start, place, filled)), start)
         text, before, most = self._text, filled.before, self._size - filled.total
         return first + self._greatest(
@@ -486,7 +485,7 @@ class Chunker:
             else:
                 high = at
         start = end - low
-        cut = grower.cuts.last(text, first, start) if start > first else first
+        cut = grower.cuts.last(text, first, start, soon=True) if start > first else first
         if cut > first and (after := grower.count_from(text, cut, end)) is not None and after > most:
             # The text from `LOOK` characters before the cut on has as many ids after it.
             start = next((at for at in range(max(first, cut - LOOK + 1), start) if fits(end - at)), start)

@@ -267,7 +267,7 @@ class Encoder:
         self._marked = marked
         self._pool: deque[EncoderState] = deque(maxlen=POOL)
         self._crews: deque[list[EncoderState]] = deque(maxlen=CREWS)
-        self._continuing: deque[Continuing] = deque(maxlen=POOL)
+        self._continuing: list[deque[Continuing]] = [deque(maxlen=POOL), deque(maxlen=POOL)]
         self._slot: FastPathSlot | None = None
 
     def encode(self, data: bytes, threads: int | None = 1) -> NDArray[np.uint32]:
@@ -361,25 +361,27 @@ class Encoder:
         text: surrogates stand for bytes that are not UTF-8. total: the sum of scores of the text before it, or None.
         Also returns the sum after the text.
         """
-        if total is None or not self.has_fast_path:
+        if not self.has_fast_path:
             state = self.take()
             found = self._sums_of(state, text, total)
             self.give(state)
             return found
+        begins = total is None
         try:
-            plan, state, array = self._continuing.pop()
+            plan, state, array = self._continuing[begins].pop()
         except IndexError:
-            plan, state, array = self._new_continuing()
-        state.counters[layout.COUNTER.begin] = 0
+            plan, state, array = self._new_continuing(begins)
         sums = state.scratch.sums
-        sums[layout.SUM.total] = sums[layout.SUM.before] = total
+        if total is not None:
+            state.counters[layout.COUNTER.begin] = 0
+            sums[layout.SUM.total] = sums[layout.SUM.before] = total
         ids = array(text)
         if ids is not None:
             found = ids, float(sums[layout.SUM.total]) if len(ids) else total
         else:
             found = self._sums_of(state, text, total)
             plan.numbers[FIELDS.out], plan.numbers[FIELDS.workspace] = id(state.out), id(state.workspace)
-        self._continuing.append((plan, state, array))
+        self._continuing[begins].append((plan, state, array))
         return found
 
     def _sums_of(self, state: EncoderState, text: str, total: float | None) -> tuple[NDArray[np.uint32], float | None]:
@@ -395,10 +397,10 @@ class Encoder:
         state.counters[layout.COUNTER.begin] = 1
         return ids, float(state.scratch.sums[layout.SUM.total]) if len(ids) else total
 
-    def _new_continuing(self) -> Continuing:
-        """Return a state of its own for text that continues another, and the fast path with it."""
+    def _new_continuing(self, begins: bool) -> Continuing:
+        """Return a state of its own for text that begins, or continues another, and the fast path with it."""
         state, slot = EncoderState(self.segmenter), new_slot(len(self.segmenter.model.vocab))
-        call = self.splitter.fast_path(state.buffers, begins=False)
+        call = self.splitter.fast_path(state.buffers, begins=begins)
         assert call is not None, "only made for an encoder with a fast path"
         plan = new_plan(state, call, prefixed=False, marked=self.marked)
         plan.numbers[FIELDS.out], plan.numbers[FIELDS.workspace] = id(state.out), id(state.workspace)

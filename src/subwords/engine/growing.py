@@ -35,6 +35,7 @@ Ids: TypeAlias = NDArray[np.uint32]
 LOOK = 3  # characters on each side of a cut that prove it, at most
 NEAR = 256  # characters before the end of a text that are tried one by one
 FEW = 32  # of these, without a normalizer: kernels then find all places that may be one
+WORD = 12  # in which a space is looked for first
 FAR = 2048  # characters of a text in which kernels look for a cut first
 MOST_TRIED = 256  # of these places
 MOST_KNOWN = 1 << 16  # places that are remembered by their characters
@@ -113,60 +114,58 @@ class ProvedCuts:
         # With a normalizer, which takes long, pairs of these are tried only if one that stands for all is a cut.
         self._passes = (False, True) if self._flags is None or self._proved(2 * self._width * "a") else (False,)
 
-    def last(self, text: str, start: int, stop: int) -> int:
+    def last(self, text: str, start: int, stop: int, *, soon: bool = False) -> int:
         """Return the last proved cut c of text[start:stop], start < c < stop, or `start`; whatever follows text[:stop].
 
-        Nothing before `start` matters either.
+        Nothing before `start` matters either. soon: it may be an earlier cut, at a space, which takes less to prove.
         """
         if not self.known:
             return start
-        near, width, (before, after), (low, high) = self._near, self._width, self._key, self._letters
-        first = max(start, stop - (NEAR if self._normalizer is not None else min(FEW, NEAR)))
+        width, first = self._width, max(start, stop - (NEAR if self._normalizer is not None else min(FEW, NEAR)))
+        if soon and self._flags is not None:  # without a normalizer, proofs are short
+            at = text.rfind(" ", max(start, stop - WORD), max(start, stop - width))
+            if at >= 0 and (cut := self._at_space(text, start, at)):
+                return cut
         for in_word in self._passes:  # between such letters cuts are rare: these are tried if there are no others
-            tried = ""
-            for place in range(stop - width, max(start + width, first) - 1, -1):
-                was, now = text[place - 1], text[place]
-                is_rare = ("a" <= was <= "z" and "a" <= now <= "z") or (low <= was <= high and low <= now <= high)
-                if is_rare is not in_word:
-                    continue
-                key = text[place - before : place + after]
-                if key == tried or was + now in self._inside:  # as in a run of one character
-                    continue
-                found, tried = near.get(key), key
-                if found is None:
-                    found = self._proved(text[place - width : place + width])
-                if found:
-                    return place
+            if cut := self._first(text, range(stop - width, max(start + width, first) - 1, -1), in_word):
+                return cut
         return self._far(text, start, first, stop) if first > start else start
 
     def next(self, text: str, start: int, place: int) -> int:
-        """Return a proved cut of the text from `start` on, soon after a place or there; its end if none is near.
+        """Return a proved cut of the text from `start` on, soon after a place or there; its end if none is."""
+        width, whole = self._width, len(text)
+        places = range(max(place, start + width), min(place + NEAR, whole - width + 1) if self.known else 0)
+        at = -1 if self._flags is None else text.find(" ", place, place + WORD)
+        return (at >= 0 and self._at_space(text, places.start - width, at)) or self._first(text, places, False) or whole
 
-        None is sought between letters where cuts are rare.
-        """
-        near, width, (before, after), whole, tried = self._near, self._width, self._key, len(text), ""
-        low, high = self._letters
-        for cut in range(max(place, start + width), min(place + NEAR, whole - width + 1) if self.known else 0):
-            key = text[cut - before : cut + after]
-            if key == tried or ("a" <= (now := text[cut]) <= "z" and "a" <= text[cut - 1] <= "z"):
+    def _at_space(self, text: str, start: int, at: int) -> int:
+        """Return a proved cut of the text from `start` on, before or after a space, where most are; or 0."""
+        return next((place for place in (at, at + 1) if self.proves(text, start, place)), 0)
+
+    def _first(self, text: str, places: range, in_word: bool) -> int:
+        """Return the first proved cut of some places, or 0; in_word: of those between letters where cuts are rare."""
+        near, inside, width, (before, after) = self._near, self._inside, self._width, self._key
+        (low, high), tried = self._letters, ""
+        for place in places:
+            was, now = text[place - 1], text[place]
+            is_rare = ("a" <= was <= "z" and "a" <= now <= "z") or (low <= was <= high and low <= now <= high)
+            if is_rare is not in_word:
                 continue
-            if (low <= now <= high and low <= text[cut - 1] <= high) or text[cut - 1] + now in self._inside:
+            key = text[place - before : place + after]
+            if key == tried or was + now in inside:  # as in a run of one character
                 continue
             found, tried = near.get(key), key
-            if found is None:
-                found = self._proved(text[cut - width : cut + width])
-            if found:
-                return cut
-        return whole
+            if self._proved(text[place - width : place + width]) if found is None else found:
+                return place
+        return 0
 
     def proves(self, text: str, start: int, place: int) -> bool:
         """Whether a place of the text from `start` on is a proved cut."""
-        width = self._width
+        width, (before, after) = self._width, self._key
         if not self.known or not start + width <= place <= len(text) - width:
             return False
-        around = text[place - width : place + width]
-        found = self._near.get(around)
-        return self._proved(around) if found is None else found
+        found = self._near.get(text[place - before : place + after])
+        return self._proved(text[place - width : place + width]) if found is None else found
 
     def _proved(self, around: str) -> bool:
         """Whether a text with these characters may be cut in their middle."""

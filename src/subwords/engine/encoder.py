@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from subwords.engine.fast_path import FastPath, has_fast_path, new_plan, new_slot
 from subwords.kernels import layout
 from subwords.kernels.layout import SafeCuts, WordTable
-from subwords.kernels.plan_layout import BUFFER, CUT_TEXT, FIELDS, MOST_AROUND, CallPlan
+from subwords.kernels.plan_layout import BUFFER, CUT_TEXT, FIELDS, MOST_AROUND, NEVER, CallPlan
 from subwords.models.families import encoder_of
 from subwords.models.segmenter import Segmenter, TokenWords, UnknownSymbolError, WordSource, tokens_of_ids
 from subwords.spec.model import Model
@@ -403,6 +403,7 @@ class Encoder:
         call = self.splitter.fast_path(state.buffers, begins=begins)
         assert call is not None, "only made for an encoder with a fast path"
         plan = new_plan(state, call, prefixed=False, marked=self.marked)
+        plan.numbers[FIELDS.wide] = NEVER  # nothing would make a plan with cuts
         plan.numbers[FIELDS.out], plan.numbers[FIELDS.workspace] = id(state.out), id(state.workspace)
         slot.put((plan, state))
         return plan, state, FastPath(slot).array

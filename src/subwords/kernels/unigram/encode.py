@@ -77,7 +77,10 @@ def rounded(value, running):
 def read_symbol(symbols, last, text, i, stop):
     """The symbol of the character at text[i], and its length; a byte that is no character has that of unknown ones."""
     code, size = I64(text[i]), I64(1)
-    if code >= 0x80:  # `decode_at` is a call: without it English takes 0.9 of the time
+    # What `decode_at` gives, without a call for most characters.
+    if 0xE1 <= code < 0xED and i + 2 < stop and text[i + 1] >> 6 == 2 and text[i + 2] >> 6 == 2:
+        code, size = (code & 0xF) << 12 | (I64(text[i + 1]) & 0x3F) << 6 | (I64(text[i + 2]) & 0x3F), I64(3)
+    elif code >= 0x80:
         code, size = decode_at(text, i, stop)
     return symbols[min(code + 1, last)], size
 

@@ -154,17 +154,17 @@ def fill_links(children: Children, labels: I32s, places: I64s, units: U64s, link
 # Two nodes are there from the start: ROOT, and AFTER for strings that are only matched after another token.
 
 AFTER = 1
-SYMBOL_BITS, NODE_BITS = U64(layout.SYMBOL_BITS), U64(layout.NODE_BITS)
-CHILD = (U64(1) << NODE_BITS) - U64(1)
+IN_SYMBOL, IN_NODE = U64(layout.SYMBOL_BITS), U64(layout.NODE_BITS)  # bits of an edge
+CHILD = (U64(1) << IN_NODE) - U64(1)
 FREE = U64(layout.NO_EDGE)
 
 
 @inlined
 def edge_slot(edges, mask, seed, node, symbol):
     """The slot of an edge, or the free slot for it."""
-    key = U64(node) << SYMBOL_BITS | U64(symbol)
+    key = U64(node) << IN_SYMBOL | U64(symbol)
     slot = mix(key ^ seed, seed) & mask
-    while edges[I64(slot)] != FREE and edges[I64(slot)] >> NODE_BITS != key:
+    while edges[I64(slot)] != FREE and edges[I64(slot)] >> IN_NODE != key:
         slot = slot + U64(1) & mask
     return I64(slot)
 
@@ -195,7 +195,7 @@ def build_edges(
         for k in range(first[i], last[i]):
             slot = edge_slot(e, mask, U64(seed), node, p[k])
             if e[slot] == FREE:
-                e[slot] = (U64(node) << SYMBOL_BITS | U64(p[k])) << NODE_BITS | U64(count)
+                e[slot] = (U64(node) << IN_SYMBOL | U64(p[k])) << IN_NODE | U64(count)
                 parents[count], labels[count], depths[count] = node, p[k], depths[node] + 1
                 count += 1
             node = I64(e[slot] & CHILD)

@@ -18,6 +18,7 @@ from subwords.spec.token_batch import TokenBatch
 from subwords.spec.vocab import Vocab
 from subwords.split.routes import SplitBuffers, SplitCall, SplitRoute, WordChunk
 from subwords.support.errors import InputError
+from subwords.support.names import random_bits
 from subwords.support.value import digest_of
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def _units_of(vocab: Vocab, ids: NDArray[np.int64], characters: bool) -> Units:
     parents, labels = np.zeros(size, np.int32), np.zeros(size, np.int32)
     depths, strings = np.zeros(size, np.int32), np.full(size, layout.MISSING, np.int32)
     roots, nodes = np.zeros(len(ids), np.int64), TrieNodes(parents, labels, depths, strings)
-    count = build_edges(data, starts, stops, roots, edges, 0x9E3779B9, nodes)
+    count = build_edges(data, starts, stops, roots, edges, random_bits(62), nodes)
     # Without the second root.
     order = breadth_first(nodes, count)
     order = order[order != 1]

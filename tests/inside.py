@@ -73,7 +73,7 @@ NAMES = {
     "kernels.machine_code": "_digest shipped_address",
     "kernels.modes": "MODE NOTICES Notices",
     "kernels.normalize.graphemes": "grapheme_sources",
-    "kernels.plan_layout": "FIELDS",
+    "kernels.plan_layout": "CUT_TEXT FIELDS",
     "kernels.split.masks": "cut_words",
     "kernels.split.o200k": "split_o200k",
     "kernels.stored": "cache_root stored",

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import subwords
-from inside import FIELDS, MODE, engine_of
+from inside import CUT_TEXT, FIELDS, MODE, engine_of
 from inside import kernels_layout as layout
 from seeds import seed_of_run
 from strategies import byte_texts, texts
@@ -173,6 +173,10 @@ def check_cut_short(tok: subwords.Tokenizer, other: subwords.Tokenizer) -> None:
     for text, ids in [*rows, *random.sample(rows, len(rows)), *rows[::-1]]:
         assert tok.encode(text) == tok.encode_to_numpy(text).tolist() == ids
         assert tok.count_tokens(text) == len(ids or ())
+    held = (slot := engine_of(tok).encoder.slot) and slot.held[0]
+    if held:  # no text is refused for ever
+        numbers = held[0].numbers
+        assert numbers[FIELDS.wide] < CUT_TEXT or numbers[FIELDS.cut_plan] == id(held[1].plans[True])
 
 
 @pytest.mark.parametrize("family", FAMILIES)

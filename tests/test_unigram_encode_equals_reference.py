@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import subwords
 from engines import splitter
 from inside import BYTE_PIECES, Paths, Unigram, UnknownSymbolError, Vocab, encoder_of, segmenter_of
+from inside import kernels_layout as layout
 from strategies import small_words
 from subwords import InputError
 from subwords.reference import unigram as reference
@@ -109,6 +110,13 @@ def test_many_characters(running: bool) -> None:
     scores = {piece: -rng.randint(1, 64) / 8 for piece in sorted(pieces)}
     parts = [*sorted(pieces), *letters, "\0", "\U00020000"]
     check(scores, ["".join(rng.choices(parts, k=40)) for _ in range(50)], running=running)
+
+
+@pytest.mark.parametrize(("name", "most"), [("PIECES", 3), ("SYMBOLS", 2), ("NODES", 4), ("UNITS", 3)])
+def test_a_trie_that_has_no_room_is_an_error(monkeypatch: pytest.MonkeyPatch, name: str, most: int) -> None:
+    monkeypatch.setattr(layout, f"MOST_{name}", most)
+    with pytest.raises(InputError, match=f"(below|at most) {most}"):
+        segmenter_of(model_of({"a": -1.0, "b": -2.0, "cab": -3.0}, running=False)).arrays  # noqa: B018  # made here
 
 
 def test_words_of_unknown_characters_alone() -> None:

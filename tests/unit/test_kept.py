@@ -235,7 +235,7 @@ def test_a_table_of_tokens_on_disk_changes_no_id(
         state = type(encoder.take())(encoder.segmenter)
         for _ in range(5):
             state.grow_slots()
-        assert state.begins_full == (len(again.model.vocab) >= 4096 and not damaged)
+        assert state.has_tokens == (len(again.model.vocab) >= 4096 and not damaged)
         encoder.give(state)
         assert [again.encode(text) for text in texts] == expected
         del again

@@ -70,7 +70,7 @@ class EncoderState:
         self.ids = np.empty(1 << 12, np.int32)
         self.arena = np.empty((1 << 12) + 8, np.uint8)
         self.counters[[layout.COUNTER.slots_used, layout.COUNTER.ids_used, layout.COUNTER.bytes_used]] = 0
-        self.begins_full = False
+        self.has_tokens = False
         if self.whole_words:
             self.add_whole_words(self.whole_words)
         if self.scratch is not None:
@@ -123,7 +123,7 @@ class EncoderState:
     def grow_slots(self) -> None:
         """Double the table, or let the tokens enter it, or empty it if it has its maximum size."""
         count = len(self.slots) // layout.SLOT.width
-        if FULL_SLOTS <= count < FULLER_SLOTS and self.begin_full():
+        if FULL_SLOTS <= count < FULLER_SLOTS and self.enter_tokens():
             return
         if count >= max(MOST_SLOTS, 4 * len(self.whole_words.ends) if self.whole_words else 0):
             self.clear()
@@ -139,21 +139,22 @@ class EncoderState:
         self.slots = slots
         self.set_workspace()
 
-    def begin_full(self) -> bool:
+    def enter_tokens(self) -> bool:
         """Let most tokens that are words enter the table, if they are on disk.
 
-        A first meeting with such a word takes 500 ns otherwise, 20 here. Words that were met are found first: behind
-        the tokens, known text is 7 to 16 % slower. Mapped as a table, on pages of 4 KB, it gave requests 0.6 to 1.1 of
-        the rate of a table that begins empty. Asked for each new word instead, before that is segmented: 0.8 to 1.0.
+        To meet such a word for the first time takes 20 ns then, not 500. The words of the table keep their places, and
+        the tokens go behind them: the other way round, known text took 7 to 16 % longer. Tried and dropped: mapping the
+        tokens as a table, on pages of 4 KB (0.6 to 1.1 of the rate of requests without tokens), and looking for a new
+        word among the tokens before it is segmented (0.8 to 1.0).
         """
         from subwords.kernels.named import rehash
 
-        found = NO_SLOTS if self.begins_full else first_words(self.segmenter)
+        found = NO_SLOTS if self.has_tokens else first_words(self.segmenter)
         if not len(found):
             return False
         self.move_slots(FULLER_SLOTS)
         self.counters[layout.COUNTER.slots_used] += rehash(found, self.slots, self.seeds)
-        self.begins_full = True
+        self.has_tokens = True
         return True
 
     def grow_arena(self, length: int) -> None:
@@ -215,14 +216,6 @@ def keep_first_words(encoder: Encoder) -> None:
     vars(segmenter).pop("first_words", None)  # another thread may have done so
 
 
-LONGEST_SCRATCH = 1 << 16  # bytes of a word; buffers for a longer word are freed after the text
-POOL = 64  # states kept for reuse
-LARGE_TEXT = 1 << 20  # bytes for which the table is sized ahead
-THREAD_TEXT = 1 << 21  # bytes of one text that are worth a thread
-CREWS = 2  # groups of states for such texts that are kept
-CUT_WORDS = 1 << 12  # long words cut at once
-
-
 def lost_words(segmenter: Segmenter, vocab: Vocab, ids: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return those of some ascending ids whose token, as a word, has other ids than itself alone."""
     words = tokens_of_ids(vocab, ids)
@@ -236,6 +229,12 @@ def lost_words(segmenter: Segmenter, vocab: Vocab, ids: NDArray[np.int64]) -> ND
     return lost
 
 
+LONGEST_SCRATCH = 1 << 16  # bytes of a word; buffers for a longer word are freed after the text
+POOL = 64  # states kept for reuse
+LARGE_TEXT = 1 << 20  # bytes for which the table is sized ahead
+THREAD_TEXT = 1 << 21  # bytes of one text that are worth a thread
+CREWS = 2  # groups of states for such texts that are kept
+CUT_WORDS = 1 << 12  # long words cut at once
 SPARE = Spare()  # of all encoders, whose results are alike
 
 
@@ -267,7 +266,7 @@ class Encoder:
         self._marked = marked
         self._pool: deque[EncoderState] = deque(maxlen=POOL)
         self._crews: deque[list[EncoderState]] = deque(maxlen=CREWS)
-        self._continuing: list[deque[Continuing]] = [deque(maxlen=POOL), deque(maxlen=POOL)]
+        self._continuing: list[deque[Continuing]] = [deque(maxlen=POOL), deque(maxlen=POOL)]  # by whether texts begin
         self._slot: FastPathSlot | None = None
 
     def encode(self, data: bytes, threads: int | None = 1) -> NDArray[np.uint32]:

@@ -550,7 +550,7 @@ def put_ids(carried, fields, first, last):
 
 @helper
 def gains_at(address, size):
-    """Whether many characters have safe cuts: see `split.routes.gains_by_cuts`. Looks at CUT_SAMPLE places."""
+    """Whether many of CUT_SAMPLE places have safe cuts: see `split.routes.gains_by_cuts`. No id depends on it."""
     found, step = I64(0), (size - 1) // CUT_SAMPLE
     for k in range(CUT_SAMPLE):
         first, second = byte_at(address + step * k), byte_at(address + step * k + 1)

@@ -43,7 +43,7 @@ LANES = 64  # bytes that are processed at once; the padding that block loads and
 CODE_POINTS = 0x110000
 INVALID = CODE_POINTS  # the row of a table by code point for a byte that is not UTF-8
 MISSING = -1  # in place of an id
-# Bytes of a text that a built-in function encodes as a whole, holding the GIL, for 0.1 to 1 ms; below BUFFER of
+# Bytes of a text that a built-in function encodes as a whole, holding the GIL, for 0.1 to 2 ms; below BUFFER of
 # plan_layout.py, for which the buffers have room. With 4 KB, a prompt of 12 KB took 2.5 times as long.
 SHORT_TEXT = 50_000
 # A word end is 32 bits wide. With RUN set, the word is a run of characters of three bytes, each encoded alone.
@@ -250,7 +250,7 @@ class Edges(NamedTuple):
 
 SYMBOL_BITS, NODE_BITS = 17, 23
 UNIT_LABEL = (1 << SYMBOL_BITS + 1) - 1  # bits of a unit: the symbol that leads to it, and that it is in use
-MOST_SYMBOLS, MOST_NODES = (1 << SYMBOL_BITS) - 1, 1 << NODE_BITS
+MOST_SYMBOLS, MOST_NODES, MOST_UNITS = (1 << SYMBOL_BITS) - 1, 1 << NODE_BITS, 1 << 24
 MOST_PIECES = (1 << 22) - 1  # ids that fit a unit
 NO_EDGE = (1 << 64) - 1  # a free slot of an edge table
 

@@ -21,7 +21,7 @@ from subwords.kernels.text.utf8 import decode_at
 ROOT = 0
 PRESENT = U64(1 << layout.SYMBOL_BITS)
 BASE, ID = U64(18), U64(42)  # their lowest bits in a unit
-BASE_BITS = U64((1 << 24) - 1)
+BASE_BITS = U64(layout.MOST_UNITS - 1)
 LABEL = U64(layout.UNIT_LABEL)
 NEXT, LENGTH = U64(32), U64((1 << 32) - 1)
 TRIED = 64  # units before the last one that was chosen, where the next search begins: linear time

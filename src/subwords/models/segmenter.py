@@ -119,6 +119,8 @@ def filled_units(
         blocks *= 2
         units, places = np.zeros(blocks * block, np.uint64), np.empty(len(labels), np.int64)
         used = fill_units(children, labels, pieces, units, np.zeros(len(units), np.uint8), places)
+    if used > layout.MOST_UNITS:
+        raise InputError(f"expected tokens whose trie takes at most {layout.MOST_UNITS} units, not {used}")
     return units[: -(-used // block) * block].copy(), places
 
 
@@ -189,7 +191,7 @@ class TokenWords(NamedTuple):
 
 
 def tokens_of_ids(vocab: Vocab, ids: NDArray[np.int64]) -> TokenWords | None:
-    """Return the tokens of ascending ids; None if there are none."""
+    """Return the tokens with some ids, which ascend; None if there are no ids."""
     if not len(ids):
         return None
     kept = np.zeros(len(vocab), np.bool_)

@@ -179,9 +179,10 @@ def make_odd_key(slots, mask, seeds, text, start, ends, w, first, keys):
 
 @kernel
 def rehash(old: U64s, new: U64s, seeds: U64s) -> Int:
-    """Copy every slot of `old`, whose keys differ, into the table `new`, unless it has the word; how many were copied.
+    """Copy the slots of `old` into the table `new`, but those of words that it has; the number of slots copied.
 
-    A long word counts as new: its bytes are not compared. new: a power of two of slots, of which as many are free.
+    No two slots of `old` have the same word, and no long word of `old` is in `new`. new: a power of two of slots, with
+    room for those of `old`.
     """
     source, target, seed = pointer(old), pointer(new), pointer(seeds)
     mask, count = U64(len(new) // layout.SLOT.width - 1), I64(0)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -209,52 +208,71 @@ def places_of(text: str, kind: str, graphemes: bool = False) -> list[int]:
     return sorted({place for place in found if place} | {len(text)})
 
 
-def best_end(count: Callable[[int, int], int], start: int, places: list[int], size: int) -> int:
-    return max((end for end in places if end > start and count(start, end) <= size), default=start)
+class Definition:
+    """D9 and D10 by trying all places: what parts may be."""
+
+    def __init__(self, tok: Tokenizer, text: str, size: int, at: str, special: Any, **options: bool) -> None:
+        self.tok, self.text, self.size, self.special, self.template = tok, text, size, special, options["template"]
+        names = ["markdown", "paragraph", "line", "sentence", "word", "token"]
+        order = [name for name in names[names.index(at) :] if name != "paragraph" or at != "markdown"]
+        order = ["heading", "block", "item", *order[1:]] if at == "markdown" else order
+        lines, graphemes = flat(text, at) if options["hard_wraps"] else text, options["graphemes"]
+        places = {kind: places_of(lines if kind in ("line", "sentence") else text, kind, graphemes) for kind in order}
+        kept = [span for span in (blocks_of(text)["whole"] if at == "markdown" else ()) if self.count(*span) <= size]
+        self.places = [[k for k in places[kind] if not any(a < k < b for a, b in kept)] for kind in order]
+        begin = "sentence" if at in ("paragraph", "markdown") else order[0]
+        self.begins, self.empty = self.places[order.index(begin)], self.count(0, 0)
+
+    def count(self, start: int, stop: int) -> int:
+        return len(self.tok.encode(self.text[start:stop], special=self.special, template=self.template))
+
+    def most(self, counts: list[int], size: int) -> list[int]:
+        """How many characters fit, and with one more not, or have all ids there may be; counts: of each number."""
+        return [
+            k
+            for k, count in enumerate(counts)
+            if count <= size and (k + 1 == len(counts) or count == size or counts[k + 1] > size)
+        ]
+
+    def ends(self, start: int) -> set[int]:
+        """Where a part may end; at `start` if its first character does not fit."""
+        counts = [self.count(start, stop) for stop in range(start, len(self.text) + 1)]
+        return {self.end(start, start + k, counts) for k in self.most(counts, self.size)}
+
+    def end(self, start: int, most: int, counts: list[int]) -> int:
+        for places in self.places:
+            fitting = [k for k in places if start < k <= most and counts[k - start] <= self.size]
+            if fitting:
+                return fitting[-1]
+        # Inside a fence or table that fits: its end, or a shorter part.
+        after = [k for k in self.places[-1] if most < k and counts[k - start] <= self.size]
+        return after[0] if after and counts[1] <= self.size else start
+
+    def starts(self, start: int, end: int, overlap: int) -> set[int]:
+        """Where the part after one may begin."""
+        counts = [self.count(k, end) - self.empty for k in range(end, start, -1)]
+        places = [[k for k in self.begins if end - most <= k < end] for most in self.most(counts, overlap)]
+        return {next((k for k in found if counts[end - k] <= overlap), end) for found in places}
 
 
-def parts_of(
-    tok: Tokenizer,
-    text: str,
-    size: int,
-    overlap: int,
-    at: str,
-    special: Any,
-    graphemes: bool,
-    template: bool = False,
-    hard_wraps: bool = False,
-) -> Any:
-    """D9: each part is the longest; None if a character has too many ids."""
-    names = ["markdown", "paragraph", "line", "sentence", "word", "token"]
-    order = [name for name in names[names.index(at) :] if name != "paragraph" or at != "markdown"]
-    order = ["heading", "block", "item", *order[1:]] if at == "markdown" else order
-    lines = flat(text, at) if hard_wraps else text
-    places = {kind: places_of(lines if kind in ("line", "sentence") else text, kind, graphemes) for kind in order}
-
-    def count(start: int, stop: int) -> int:
-        return len(tok.encode(text[start:stop], special=special, template=template))
-
-    kept = [(a, b) for a, b in (blocks_of(text)["whole"] if at == "markdown" else ()) if count(a, b) <= size]
-    places = {kind: [k for k in found if not any(a < k < b for a, b in kept)] for kind, found in places.items()}
-    begin = "sentence" if at in ("paragraph", "markdown") else order[0]
-    empty = count(0, 0)
-
-    def end_of(start: int) -> int:
-        ends = (best_end(count, start, places[kind], size) for kind in order)
-        return next((end for end in ends if end > start), start)
-
-    found, start, stop = [], 0, 0
-    while stop < len(text):
-        end = end_of(start)
-        if end <= stop and start < stop:
-            start = stop
-            end = end_of(start)
-        if end == start:
-            return None
-        found.append((start, end))
-        begins = (k for k in places[begin] if overlap and start < k < end and count(k, end) - empty <= overlap)
-        start, stop = min(begins, default=end), end
-    return found
+def check_parts(tok: Tokenizer, text: str, size: int, overlap: int, options: dict[str, Any]) -> None:
+    definition, start, stop = Definition(tok, text, size, **options), 0, 0
+    try:
+        found = tok.chunks(text, size, overlap=overlap, **options)
+    except InputError as error:
+        assert "expected a size of at least" in str(error)
+        assert any(k in definition.ends(k) for k in range(len(text)))
+        return
+    for begin, end in found.spans.tolist():
+        assert begin == stop or (overlap and begin in definition.starts(start, stop, overlap))
+        assert end in definition.ends(begin), (text, size, options)
+        start, stop = begin, end
+    assert stop == len(text)
+    assert found.counts.tolist() == [
+        len(tok.encode(part, special=options["special"], template=options["template"])) for part in found
+    ]
+    assert not len(found) or found.counts.max() <= size
+    assert overlap or "".join(found) == text
 
 
 def some_text(rng: random.Random) -> str:
@@ -298,31 +316,29 @@ def check(tok: Tokenizer, rng: random.Random, times: int) -> None:
         added = tok.count_tokens("", template=template)
         size += added
         overlap = rng.choice([0, 0, rng.randrange(size - added)])
-        options: Any = {"overlap": overlap, "at": at, "special": special, "graphemes": graphemes, "template": template}
+        options: Any = {"at": at, "special": special, "graphemes": graphemes, "template": template}
         options["hard_wraps"] = at in ("sentence", "paragraph", "markdown") and rng.random() < 0.4
         try:
-            expected = parts_of(tok, text, size, **options)
+            tok.count_tokens([*text], special=special)
         except InputError as error:
             assert "no unk token" in str(error)
             continue
-        if expected is None:
-            with pytest.raises(InputError, match="expected a size of at least"):
-                tok.chunks(text, size, **options)
-        else:
-            found = tok.chunks(text, size, **options)
-            assert found.spans.tolist() == [[*each] for each in expected], (text, size, options)
-            assert found.counts.tolist() == [
-                len(tok.encode(part, special=special, template=template)) for part in found
-            ]
-            assert not len(found) or found.counts.max() <= size
-            assert overlap or "".join(found) == text
-        places = [0, *places_of(text, "token", graphemes)]
-        for side in ("right", "left"):
-            cuts = [text[:k] for k in places] if side == "right" else [text[k:] for k in places]
-            fits = [cut for cut in cuts if len(tok.encode(cut, special=special, template=template)) <= size]
-            best = max(fits, key=len, default="")
-            cut = tok.truncate(text, size, side=side, special=special, template=template, graphemes=graphemes)  # type: ignore[arg-type]
-            assert cut == best, (text, size, side, options)
+        check_parts(tok, text, size, overlap, options)
+        check_cuts(tok, text, size, special=special, graphemes=graphemes, template=template)
+
+
+def check_cuts(tok: Tokenizer, text: str, size: int, **options: Any) -> None:
+    definition = Definition(tok, text, size, at="token", hard_wraps=False, **options)
+    counts = [definition.count(0, k) for k in range(len(text) + 1)]
+    ends = {definition.end(0, most, counts) for most in definition.most(counts, size)}
+    assert len(tok.truncate(text, size, **options)) in ends, (text, size, options)
+    counts = [definition.count(k, len(text)) for k in range(len(text), -1, -1)]
+    places = [0, *definition.places[0]]
+    starts = {
+        next(k for k in places if k >= len(text) - most and counts[len(text) - k] <= size)
+        for most in definition.most(counts, size)
+    }
+    assert len(text) - len(tok.truncate(text, size, side="left", **options)) in starts, (text, size, options)
 
 
 @pytest.mark.parametrize("family", range(len(FAMILIES)))
@@ -333,14 +349,21 @@ def test_parts_of_families_equal_the_definition(family: int) -> None:
     check(tok, random.Random(f"{family} {seed_of_run()}"), 60)
 
 
-def test_the_longest_end_may_begin_beside_a_cut_and_an_overlap_at_a_border_of_graphemes() -> None:
-    tok = subwords.train([TEXT * 3], **FAMILIES[3])
-    text = "🇩🇪st words, 12345id 3.50 in the U.S.A. today..daİlow erᄀlow er"
-    assert tok.truncate(text, 4, side="left") == "low er"
+def test_an_overlap_begins_at_a_border_of_graphemes() -> None:
     tok = subwords.train([TEXT * 3], **FAMILIES[1])
-    text = "low\t\r\n x! H🇩🇪.文字\u3000ab"
-    spans = [[*each] for each in parts_of(tok, text, 10, 8, "token", "allow", graphemes=True)]
-    assert tok.chunks(text, 10, overlap=8, special="allow", graphemes=True).spans.tolist() == spans
+    options: dict[str, Any] = {"at": "token", "special": "allow", "graphemes": True, "template": False}
+    check_parts(tok, "low\t\r\n x! H🇩🇪.文字\u3000ab", 10, 8, {**options, "hard_wraps": False})
+
+
+def test_parts_of_real_texts_are_full(data: Path) -> None:
+    """All but the last have as many ids as may be, or less by what one more character would bring."""
+    for name, language in (("gpt2/tokenizer.json", "th"), ("t5/spiece.model", "code"), ("phi-3/tokenizer.json", "zh")):
+        tok, text = subwords.load(file_of(data, name)), (data / f"corpora/{language}.txt").read_text("utf-8")[:50_000]
+        parts = tok.chunks(text, 300)
+        assert "".join(parts) == text and parts.counts.max() <= 300
+        short = np.flatnonzero(parts.counts[:-1] < 300)
+        ends = parts.spans[short, 1] + 1
+        assert all(tok.count_tokens(text[a:b]) > 300 for a, b in zip(parts.spans[short, 0], ends, strict=True))
 
 
 @pytest.mark.rotating(3, always=("shared-gpt2", "shared-phi-3", "shared-t5/spiece", "shared-bert"))

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
-from typing import Literal, NamedTuple, TypeAlias, overload
+from itertools import chain, takewhile
+from typing import Literal, TypeAlias, overload
 
 import numpy as np
 import regex
 from numpy.typing import NDArray
 
-from subwords.engine.growing import FRESH, LOOK, Before, Grower
+from subwords.engine.growing import Grower
 from subwords.engine.structure import Structure, markdown_structure, paragraph_structure, unwrapped
 from subwords.spec.template import Slot, Template
 from subwords.support.checks import check_choice, check_flag, check_integer, encode_text
@@ -29,10 +30,8 @@ KINDS: dict[str, tuple[str, ...]] = {  # what is tried where no place of a kind 
     "markdown": ("heading", "block", "item", "line", "sentence", "word", "token"),
 }
 OVERLAPS = {"paragraph": "sentence", "markdown": "sentence"}  # where an overlap begins, if not at the first kind
-FEW = 32  # places that are all tried
-MANY = 256  # characters after the last cut that fits: with more, the longest part is sought before places of a kind
-FIRST = 0.9  # of the expected characters of a part are counted first: a part that is too long is counted in vain
-NEARLY = 6  # ids that a part may still have when one cut after another is tried
+CONTEXT, CONTEXT_IDS = 16, 12  # characters, and ids, before a place with which the characters after it are counted
+MOST_GUESSES = 8  # from where a text ends to where it has as many ids as may be; then the middle is tried
 MOST_SIZE = 1 << 40
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -54,6 +53,7 @@ _SENTENCE_END = regex.compile(
 _SENTENCE_SIGN = regex.compile(r"(?r)[\p{SB=SE}\p{SB=CR}\p{SB=LF}\p{SB=ST}\p{SB=AT}]")  # each end has one
 _AT_END = regex.compile(r"(?r)[\p{SB=CL}\p{SB=SP}\p{SB=EX}\p{SB=FO}\r\n]*")
 _GRAPHEME = regex.compile(r"\X")
+_BETWEEN_ASCII = regex.compile(r"(?r)(?<=[ -~])[ -~]")  # a border of graphemes, whatever is around it
 
 
 class EndPlaces:
@@ -131,21 +131,6 @@ class EndPlaces:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-class KnownFit(NamedTuple):
-    """A text from a start on: up to `place`, a proved cut, it has `total` ids, and no place from `over` on fits.
-
-    ids: how many of the whole text there are up to `place`; -1 if they are not known. likely: a place up to which the
-    text has as many ids as may be, going by those of the whole text; 0 if it is not known.
-    """
-
-    place: int
-    before: Before
-    total: int
-    over: int
-    ids: int = -1
-    likely: int = 0
-
-
 class Chunks(Sequence[str]):
     """The parts of a text in order; made by `Tokenizer.chunks`. `text` is the whole text.
 
@@ -209,14 +194,9 @@ class Chunker:
             size = (size - self._added) // self._times
         if not isinstance(text, str):
             raise InputError(f"expected text as str, not {type(text).__name__}")
-        if not text.isascii():
-            encode_text(text)  # raises InputError for a lone surrogate
-        self._grower, self._text, self._graphemes = grower, text, graphemes
+        self._count, self._text, self._graphemes = grower.count, text, graphemes
         self._places = EndPlaces(text)
         self._alone: dict[tuple[int, int], bool] = {}  # whether a fence or table fits into a part
-        self._ends: memoryview | None = None  # of the ids of the whole text, where they tell those of its parts
-        self._known = 0  # how many of these are before the next part
-        self._cut = 0  # a proved cut after the last part, or 0
         self._size = size
         self._ratio = 4.0  # characters of an id
 
@@ -233,8 +213,6 @@ class Chunker:
         self._places = EndPlaces(self._text, kind, hard_wraps=bool(hard_wraps))
         found: list[tuple[int, int]] = []
         start = stop = 0
-        if len(self._text) > self._size and (ends := self._grower.ends(self._text)) is not None:
-            self._ends = ends.data
         while stop < len(self._text):
             end = self._end(start, KINDS[kind])
             if end <= stop:  # the overlap left no room
@@ -248,35 +226,37 @@ class Chunker:
 
     def _end(self, start: int, kinds: tuple[str, ...]) -> int:
         """Return where the part that begins at `start` ends."""
-        text, filled = self._text, self._filled(start) or self._fill(start)
-        if filled.place == len(text):
-            return len(text)
-        most = min(filled.over - 1, len(text))
-        if most > filled.place + MANY and len(kinds) > 1:
-            most = self._longest(start, filled)  # many places are beyond it
+        text, most = self._text, self._longest(start)
+        if most == len(text):
+            return most
         for kind in kinds[:-1]:
             end = self._last(kind, start, most)
-            while end > start and not self._fits(start, end, filled):
+            while end > start and not self._fits(start, end, most):
                 end = self._last(kind, start, end - 1)
             if end > start:
                 return end
-        end = self._longest(start, filled)
+        end = most
         if (over := self._over(end)) is not None:  # a shorter part has more ids
-            places = self._borders(start, over[0]) if self._graphemes else range(start + 1, over[0] + 1)
-            fitting = (place for place in reversed(places) if not self._over(place))
-            end = next((place for place in fitting if self._fits(start, place, filled)), start)
+            places = self._borders(start, over[0]) if self._graphemes else range(over[0], start, -1)
+            fitting = (place for place in places if not self._over(place))
+            end = next((place for place in fitting if self._fits(start, place, most)), start)
+        elif self._graphemes:
+            end = next((place for place in self._borders(start, most) if self._fits(start, place, most)), start)
         if end == start:
             match = _GRAPHEME.match(text, start) if self._graphemes else None
             size = match.end() - start if match else 1
             least, given = (
-                self._times * count + self._added
-                for count in (self._grower.count(text[start : start + size]), self._size)
+                self._times * count + self._added for count in (self._count(text[start : start + size]), self._size)
             )
             raise InputError(
                 f"expected a size of at least {least} ids: {text[start : start + size]!r:.60}, character {start}, has "
                 f"as many, not {given}"
             )
         return end
+
+    def _fits(self, start: int, end: int, most: int) -> bool:
+        """Whether a part has at most as many ids as a part may have; up to `most` it has."""
+        return end == most or self._count(self._text[start:end]) <= self._size
 
     def _last(self, kind: str, start: int, stop: int) -> int:
         """Return the last place of a kind that is not inside a fence or table that fits; `start` if there is none."""
@@ -292,152 +272,83 @@ class Chunker:
             return None
         fits = self._alone.get(found)
         if fits is None:
-            fits = self._alone[found] = self._grower.count(self._text[slice(*found)]) <= self._size
+            fits = self._alone[found] = self._count(self._text[slice(*found)]) <= self._size
         return found if fits else None
 
-    # ------------------------------------------------------------------ beginnings
+    # ------------------------------------------------------------------ the longest
 
     def longest(self) -> int:
         """Return the end of the longest beginning that has at most `size` ids."""
-        return self._longest(0, self._fill(0))
+        most = self._longest(0)
+        if not self._graphemes or most == len(self._text):
+            return most
+        return next((place for place in self._borders(0, most) if self._fits(0, place, most)), 0)
 
-    def _filled(self, start: int) -> KnownFit | None:
-        """Return the same as `_fill`, from the ids of the whole text; None if they do not tell."""
-        ends, text, proves = self._ends, self._text, self._grower.cuts.proves
-        if ends is None:
-            return None
-        at, count, before = start, 0, self._before(start)
-        if start and not (self._grower.cuts.fresh and proves(text, 0, start)):
-            at = self._cut if self._cut >= start + LOOK else self._grower.cuts.next(text, start, start + 1)
-            if at == len(text):
-                return None
-            count, before = self._grower.count(text[start:at]), self._before(at)  # ids before the cut
-        if count > self._size:
-            return None
-        target = before + self._size - count  # a place with as many ids before it fits
-        if target >= len(ends):
-            return KnownFit(len(text), FRESH, count + len(ends) - before, len(text) + 1)
-        limit = ends[target - 1] if target > before else at
-        if limit > at and ends[target] > limit and proves(text, at, limit):
-            self._known = target
-            return KnownFit(limit, self._grower.before(text, start, limit), self._size, limit + 1, target)
-        place = self._grower.cuts.last(text, at, limit, soon=True)
-        first = self._grower.cuts.next(text, at, limit)
-        self._cut = first if first < len(text) else 0
-        self._known = known = before if place == at else bisect_right(ends, place, before, target)
-        return KnownFit(place, self._grower.before(text, start, place), count + known - before, first, known, limit)
+    def _longest(self, start: int) -> int:
+        """Return a place up to which a text fits, and up to the next one not; `start` if one character does not."""
+        text = self._text
+        return start + self._most(lambda a, b: text[start + a : start + b], len(text) - start, self._size)
 
-    def _before(self, place: int) -> int:
-        """Return how many ids of the whole text end at a place or before it; the last part began near it."""
-        assert self._ends is not None
-        ends, low, step = self._ends, self._known, 64
-        if place == 0 or (low and ends[low - 1] <= place and (low == len(ends) or ends[low] > place)):
-            return low if place else 0
-        while low and ends[low - 1] > place:
-            low, step = max(0, low - step), 2 * step
-        high = min(len(ends), low + step)
-        while high < len(ends) and ends[high - 1] <= place:
-            low, step = high, 2 * step
-            high = min(len(ends), low + step)
-        return bisect_right(ends, place, low, high)
+    def _most(self, piece: Callable[[int, int], str], whole: int, size: int) -> int:
+        """Return a number of characters that fits: `whole`, or it has `size` ids, or one more has too many.
 
-    def _fill(self, start: int) -> KnownFit:
-        """Return how far proved cuts are known to fit."""
-        text, cuts, grower, size = self._text, self._grower.cuts, self._grower, self._size
-        place, before, count, whole = start, FRESH, 0, len(text)
-        over, step = whole + 1, max(8, int(size * self._ratio * FIRST))
-        empty = start  # no cut is between the place and this
-        while place < whole:
-            stop = min(max(place + step, empty + 1), over, whole)
-            if stop == whole < over:
-                rest = grower.count_after(before, text[place:])
-                if count + rest <= size:
-                    return KnownFit(whole, before, count + rest, over)
-                over = whole
-            found = cuts.last(text, place, stop, soon=True) if over <= whole or size - count > NEARLY else place
-            is_next = found == place and over > whole
-            if is_next and (found := cuts.next(text, place, place + 1)) == whole:
-                found = cuts.last(text, place, stop, soon=True)
-            if found == place:
-                if stop == over:
-                    break
-                empty, step = stop, 4 * step if over > whole else (stop + over) // 2 - place
-                continue
-            more, after = grower.count_upto(before, text, place, found)
-            if count + more <= size:
-                place, before, count = found, after, count + more
-                step = max(8, int((size - count) * self._ratio * FIRST))
-            else:
-                over = found
-                if is_next:
-                    break
-                step = max(8, (found - place) * (size - count) // more)
-        return KnownFit(place, before, count, over)
-
-    def _fits(self, start: int, end: int, filled: KnownFit) -> bool:
-        if end <= filled.place:
-            if end == filled.place or self._grower.cuts.proves(self._text, start, end):
-                return True  # E(x[:c]) begins with the ids up to an earlier proved cut
-            cut = self._grower.cuts.last(self._text, start, end, soon=True)
-            after = None if cut == start else self._grower.count_from(self._text, cut, end)
-            if after is None:
-                return self._grower.count(self._text[start:end]) <= self._size
-            if filled.ids >= 0 and cut > start:
-                between: int | None = filled.ids - self._before(cut)
-            else:
-                between = self._grower.count_from(self._text, cut, filled.place)
-            assert between is not None, "the ids after this cut are known"
-            return filled.total - between + after <= self._size
-        rest = self._grower.count_after(filled.before, self._text[filled.place : end])
-        return filled.total + rest <= self._size
-
-    def _longest(self, start: int, filled: KnownFit) -> int:
-        if filled.place == len(self._text) or (self._ends and filled.total == self._size and not self._graphemes):
-            return filled.place  # each character has at least a part of an id
-        first, last = filled.place, min(filled.over - 1, len(self._text))
-        if self._graphemes:
-            places = self._borders(start, last)
-            if first in places or first == start:  # otherwise a proved cut is inside a grapheme
-                places = [place for place in places if place >= first]
-            return next((place for place in reversed(places) if self._fits(start, place, filled)), start)
-        text, before, most = self._text, filled.before, self._size - filled.total
-        return first + self._greatest(
-            first,
-            last - first,
-            lambda sizes: self._grower.last_within(before, [text[first : first + size] for size in sizes], most),
-            filled.likely - first,
-        )
-
-    def _borders(self, start: int, stop: int) -> list[int]:
-        """Return the borders of graphemes after one of them."""
-        found = list[int]()
-        for match in _GRAPHEME.finditer(self._text, start):
-            if match.end() > stop:
-                break
-            found.append(match.end())
-        return found
-
-    def _greatest(self, first: int, most: int, last_fit: Callable[[Sequence[int]], int], likely: int) -> int:
-        """Return the greatest number of characters after `first` that fits, up to `most`; 0 does, `likely` may.
-
-        last_fit: of some numbers in order, the index of the last one that fits, or -1.
+        piece: returns the characters between two numbers, counted from the fixed end of the text.
         """
-        low = likely if 0 < likely < most and last_fit((likely,)) == 0 else 0
-        high, step = (low + 1 if low or most <= FEW else most + 1), FEW // 2
-        while low + 1 < high:  # low fits, high does not
-            at = min(low + step, most) if high > most else (low + high) // 2
-            if last_fit((at,)) == 0:
-                low, step = at, 2 * step
-            else:
+        count, low, high = self._count, 0, whole + 1  # so many fit, and so many do not
+        at, expected, guesses = min(whole, int(size * self._ratio) + 1), -1, 0
+        while True:
+            found = count(piece(0, at))
+            if found > size:
                 high = at
-        at = low
-        while at < most:
-            stop = min(most, low + self._grower.reach(self._text[first + low])) if low or most > FEW else most
-            if at >= stop:
+            else:
+                low = at
+            if low + 1 == high or low == whole or (low == at and found == expected == size):
                 break
-            found = last_fit(range(at + 1, stop + 1))
-            low, at = at + 1 + found if found >= 0 else low, stop
+            if found == expected <= size:  # one more has too many, if the characters near it told the truth
+                at = low + 1
+                continue
+            guesses += 1
+            if guesses <= MOST_GUESSES:
+                at, expected = self._guess(piece, at, found, size, low, high)
+            else:
+                at, expected = min((low + high) // 2, 2 * low + 1), -1
         return low
+
+    def _guess(
+        self, piece: Callable[[int, int], str], at: int, found: int, size: int, low: int, high: int
+    ) -> tuple[int, int]:
+        """Return about how many characters between `low` and `high` have `size` ids, and how many ids they have.
+
+        Only characters near it are counted: exact if a word begins among the first of them. found: the ids up to `at`.
+        """
+        count, room = self._count, size - found
+        expected = int(room * self._ratio)
+        first = max(0, at - max(CONTEXT, int(CONTEXT_IDS * self._ratio)) + min(0, 2 * expected))
+        before = found - count(piece(first, at))
+        last, end = (at, min(high, at + 4 * expected + CONTEXT)) if room >= 0 else (max(first, low), at)
+        place, total, tries = at + expected, -1, 0
+        while last + 1 < end:
+            place = min(max(place, last + 1), end - 1)
+            now = before + count(piece(first, place))
+            if now <= size:
+                last, total = place, now
+            else:
+                end = place
+            tries += 1
+            step = (size - now) * (place - first) // max(1, now - before)
+            place = place + step if tries < MOST_GUESSES else (last + end) // 2
+        return (last, total) if last > low else (low + 1, -1)
+
+    def _borders(self, start: int, stop: int) -> Iterator[int]:
+        """Yield the borders of graphemes after one of them up to a place, last first."""
+        while stop > start:
+            near = _BETWEEN_ASCII.search(self._text, start + 1, stop)
+            first = near.start() if near else start
+            yield from reversed([*takewhile(stop.__ge__, self._ends(first))])
+            stop = first
+            if first > start:
+                yield first
+                stop = first - 1
 
     # ------------------------------------------------------------------ ends
 
@@ -447,55 +358,27 @@ class Chunker:
 
     def _start(self, first: int, end: int, most: int, kind: str) -> int:
         """Return the first place of a kind from `first` on with at most `most` ids up to `end`; `end` if none has."""
-        start = self._least_start(first, end, most)
+        text = self._text
+        start = end - self._most(lambda a, b: text[end - b : end - a], end - first, most)
         while True:
             whole = kind == "token" and self._graphemes
             start = self._border(start, end) if whole else self._places.first(kind, start, end)
             if start < end and (over := self._over(start)) is not None:
                 start = min(over[1], end)
                 continue
-            if start >= end or self._grower.count(self._text[start:end]) <= most:
+            if start >= end or self._count(text[start:end]) <= most:
                 return start
             start += 1
 
     def _border(self, start: int, end: int) -> int:
         """Return the first border of graphemes from `start` on."""
-        begin = self._text.rfind("\n", 0, start) + 1
-        return next((place for place in [begin, *self._borders(begin, end)] if place >= start), end)
+        near = _BETWEEN_ASCII.search(self._text, 0, start + 1)
+        begin = near.start() if near else 0
+        return next((place for place in chain([begin], self._ends(begin)) if place >= start), end)
 
-    def _least_start(self, first: int, end: int, most: int) -> int:
-        """Return the first character from `first` on with at most `most` ids up to `end`; `end` if none has."""
-        text, grower = self._text, self._grower
-
-        def fits(size: int) -> bool:
-            return grower.count(text[end - size : end]) <= most
-
-        low, high, step = 0, end - first + 1, max(8, int(most * self._ratio))
-        if end - first <= FEW:
-            return next((at for at in range(first, end) if fits(end - at)), end)
-        if self._ends is not None:  # first where the ids of the whole text have as many
-            known = self._before(end) - most
-            low, step = end - min(max(first, self._ends[known - 1] if known > 0 else 0), end - 1), 4
-            while low and not fits(low):
-                high, low, step = low, max(0, low - step), 2 * step
-        while low + 1 < high:
-            at = min(low + step, end - first) if high == end - first + 1 else (low + high) // 2
-            if fits(at):
-                low, step = at, max(8, step // 4) if high == end - first + 1 else step
-            else:
-                high = at
-        start = end - low
-        cut = grower.cuts.last(text, first, start, soon=True) if start > first else first
-        if cut > first and (after := grower.count_from(text, cut, end)) is not None and after > most:
-            # The text from `LOOK` characters before the cut on has as many ids after it.
-            start = next((at for at in range(max(first, cut - LOOK + 1), start) if fits(end - at)), start)
-        else:
-            at = start
-            while at > first and at > start - grower.reach(text[start - 1]):
-                at -= 1
-                if fits(end - at):
-                    start = at
-        return start
+    def _ends(self, start: int) -> Iterator[int]:
+        """Yield the ends of graphemes after the beginning of one."""
+        return (match.end() for match in _GRAPHEME.finditer(self._text, start))
 
 
 def chunks(
@@ -512,11 +395,23 @@ def chunks(
 ) -> Chunks:
     """Return the parts of a text; see `Tokenizer.chunks`."""
     chunker = Chunker(grower, text, size, template, graphemes=graphemes)
-    return Chunks(text, chunker.spans(at, overlap, hard_wraps), count)
+    with _places_of_the_text(text):
+        return Chunks(text, chunker.spans(at, overlap, hard_wraps), count)
 
 
 def truncated(grower: Grower, text: str, size: int, template: Template | None, side: str, graphemes: bool) -> str:
     """Return the beginning or the end of a text; see `Tokenizer.truncate`."""
     check_choice("side", side, ("left", "right"))
     chunker = Chunker(grower, text, size, template, graphemes=graphemes)
-    return text[: chunker.longest()] if side == "right" else text[chunker.shortest_start() :]
+    with _places_of_the_text(text):
+        return text[: chunker.longest()] if side == "right" else text[chunker.shortest_start() :]
+
+
+@contextmanager
+def _places_of_the_text(text: str) -> Iterator[None]:
+    """Name the place of a lone surrogate in the whole text, not in the part that was counted."""
+    try:
+        yield
+    except InputError:
+        encode_text(text)
+        raise

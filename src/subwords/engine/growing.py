@@ -35,7 +35,6 @@ Ids: TypeAlias = NDArray[np.uint32]
 LOOK = 3  # characters on each side of a cut that prove it, at most
 NEAR = 256  # characters before the end of a text that are tried one by one
 FEW = 32  # of these, without a normalizer: kernels then find all places that may be one
-WORD = 12  # in which a space is looked for first
 FAR = 2048  # characters of a text in which kernels look for a cut first
 MOST_TRIED = 256  # of these places
 MOST_KNOWN = 1 << 16  # places that are remembered by their characters
@@ -114,33 +113,18 @@ class ProvedCuts:
         # With a normalizer, which takes long, pairs of these are tried only if one that stands for all is a cut.
         self._passes = (False, True) if self._flags is None or self._proved(2 * self._width * "a") else (False,)
 
-    def last(self, text: str, start: int, stop: int, *, soon: bool = False) -> int:
+    def last(self, text: str, start: int, stop: int) -> int:
         """Return the last proved cut c of text[start:stop], start < c < stop, or `start`; whatever follows text[:stop].
 
-        Nothing before `start` matters either. soon: it may be an earlier cut, at a space, which takes less to prove.
+        Nothing before `start` matters either.
         """
         if not self.known:
             return start
         width, first = self._width, max(start, stop - (NEAR if self._normalizer is not None else min(FEW, NEAR)))
-        if soon and self._flags is not None:  # without a normalizer, proofs are short
-            at = text.rfind(" ", max(start, stop - WORD), max(start, stop - width))
-            if at >= 0 and (cut := self._at_space(text, start, at)):
-                return cut
         for in_word in self._passes:  # between such letters cuts are rare: these are tried if there are no others
             if cut := self._first(text, range(stop - width, max(start + width, first) - 1, -1), in_word):
                 return cut
         return self._far(text, start, first, stop) if first > start else start
-
-    def next(self, text: str, start: int, place: int) -> int:
-        """Return a proved cut of the text from `start` on, soon after a place or there; its end if none is."""
-        width, whole = self._width, len(text)
-        places = range(max(place, start + width), min(place + NEAR, whole - width + 1) if self.known else 0)
-        at = -1 if self._flags is None else text.find(" ", place, place + WORD)
-        return (at >= 0 and self._at_space(text, places.start - width, at)) or self._first(text, places, False) or whole
-
-    def _at_space(self, text: str, start: int, at: int) -> int:
-        """Return a proved cut of the text from `start` on, before or after a space, where most are; or 0."""
-        return next((place for place in (at, at + 1) if self.proves(text, start, place)), 0)
 
     def _first(self, text: str, places: range, in_word: bool) -> int:
         """Return the first proved cut of some places, or 0; in_word: of those between letters where cuts are rare."""
@@ -158,14 +142,6 @@ class ProvedCuts:
             if self._proved(text[place - width : place + width]) if found is None else found:
                 return place
         return 0
-
-    def proves(self, text: str, start: int, place: int) -> bool:
-        """Whether a place of the text from `start` on is a proved cut."""
-        width, (before, after) = self._width, self._key
-        if not self.known or not start + width <= place <= len(text) - width:
-            return False
-        found = self._near.get(text[place - before : place + after])
-        return self._proved(text[place - width : place + width]) if found is None else found
 
     def _proved(self, around: str) -> bool:
         """Whether a text with these characters may be cut in their middle."""
@@ -365,6 +341,7 @@ class Grower:
         self._engine, self.decoder, self._special = engine, decoder, special
         self.cuts = ProvedCuts(engine, special)
         self._fast = engine.fast_paths[special if isinstance(special, str) else ""]
+        self._count_ids = self._fast.count_ids
 
     @cached_property
     def _open(self) -> OpenWords | None:
@@ -394,102 +371,17 @@ class Grower:
         return self._engine.encode_inside(text, self._special) if before.inside else self.encode(text)
 
     def count(self, text: str) -> int:
-        """Return how many ids a whole text has."""
-        found = self._fast.count(text)
-        return len(self.encode(text)) if found is None else found
-
-    def count_after(self, before: Before, text: str) -> int:
-        """Return how many ids a text that continues another has."""
-        if before is FRESH:
-            return self.count(text)
-        if not before.text or not text:
-            return len(self.after(before, text))
-        return self.count(before.text + text) - before.skip
-
-    def last_within(self, before: Before, texts: list[str], most: int) -> int:
-        """Return the last of some texts that continue another and have at most `most` ids; -1 if none has."""
-        numbers = range(len(texts) - 1, -1, -1)
-        batched = len(texts) > 1 and before.total is None and not (before.word or before.inside)
-        joined = [before.text + text for text in texts] if batched and before.text else texts
-        if batched and (found := self._fast.rows(joined)) is not None:
-            ends, more = found[1].tolist(), most + before.skip
-            return next((number for number in numbers if ends[number + 1] - ends[number] <= more), -1)
-        return next((number for number in numbers if self.count_after(before, texts[number]) <= most), -1)
-
-    def count_upto(self, before: Before, text: str, start: int, place: int) -> tuple[int, Before]:
-        """Return the same as `upto`, but how many ids there are."""
-        if self.cuts.running:
-            ids, before = self.upto(before, text, start, place)
-            return len(ids), before
-        return self.count_after(before, text[start:place]), self.before(text, start, place)
+        """Return how many ids a whole text has; InputError for a lone surrogate."""
+        if (found := self._count_ids(text)) is None and (found := self._fast.count(text)) is None:
+            return len(self._engine.encode(text, self._special))
+        return found
 
     def before(self, text: str, start: int, place: int) -> Before:
         """Return what the text after a proved cut of text[start:] depends on, for scores that do not run across it."""
         if self.cuts.fresh or place == start:
             return FRESH
         near = text[max(start, place - LOOK) : place]
-        return Before(near, self.count(near))
-
-    def count_from(self, text: str, cut: int, stop: int) -> int | None:
-        """Return how many ids of each text that ends with text[cut:stop] are after a proved cut; None: not known."""
-        if self.cuts.running:
-            return None
-        if self.cuts.fresh:
-            return self.count(text[cut:stop])
-        near = text[max(0, cut - LOOK) : cut]
-        return len(self.encode(near + text[cut:stop])) - len(self.encode(near))
-
-    def reach(self, char: str) -> int:
-        """Return after how many places in a row that do not fit no later one does, with a character before the first.
-
-        A text has as many ids as one of those that end with the token over this character, or more.
-        """
-        normalizer, model = self._engine.normalizer, self._engine.model
-        if model.max_chars or (normalizer is not None and normalizer.inserted is None):
-            return LOOK + int(np.diff(model.vocab.offsets).max()) + (model.max_chars or 0)
-        return LOOK + int(self._longest[_bytes(char if normalizer is None else self.cuts.inside(char))[0]])
-
-    @cached_property
-    def _longest(self) -> NDArray[np.int64]:
-        """By byte: the most characters of a token that has it."""
-        vocab, found = self._engine.model.vocab, np.zeros(256, np.int64)
-        lengths = np.diff(vocab.offsets)
-        np.maximum.at(found, vocab.data[: vocab.offsets[-1]], np.repeat(self._begins.astype(np.int64) + 1, lengths))
-        return found
-
-    def ends(self, text: str) -> NDArray[np.int32] | NDArray[np.int64] | None:
-        """Return how many characters of a text have begun up to the end of each id; None if it takes longer to know.
-
-        Known are texts whose ids have each character of the text, one after another, perhaps after an inserted prefix.
-        """
-        inserted = self._inserted(text)
-        if not self.cuts.known or self.cuts.running or inserted is None:
-            return None
-        size = np.int32 if len(text) < 1 << 31 else np.int64
-        found: NDArray[Any] = np.cumsum(self._begins[self.encode(text)], dtype=size)
-        if inserted:
-            found -= inserted
-        return found if len(found) and found[-1] == len(text) else None  # others strip whitespace beside a token
-
-    def _inserted(self, text: str) -> int | None:
-        """Return how many characters are put before a text, each of whose characters is in its ids as one; or None."""
-        model, normalizer = self._engine.model, self._engine.normalizer
-        if not self._engine.splitter.keeps_text or not (model.lossless or (model.byte_fallback and model.knows_all)):
-            return None
-        if normalizer is None or normalizer.keeps(text):
-            return 0 if self.cuts.fresh else None
-        return None if self._engine.added.finder(self._special) else normalizer.inserted
-
-    @cached_property
-    def _begins(self) -> NDArray[np.unsignedinteger]:
-        """How many characters begin in the bytes of each id, in the smallest type."""
-        model = self._engine.model
-        vocab = model.vocab
-        begins = np.concatenate([np.zeros(1, np.int64), np.cumsum((vocab.data[: vocab.offsets[-1]] & 0xC0) != 0x80)])
-        found = begins[vocab.offsets[1:]] - begins[vocab.offsets[:-1]]
-        if model.byte_fallback and model.knows_all and not model.byte_level:
-            found[model.byte_ids] = (np.arange(256) & 0xC0) != 0x80
-        return np.asarray(found, np.min_scalar_type(int(found.max(initial=0))))
+        return Before(near, len(self.encode(near)))
 
     def spans(self, text: str) -> NDArray[np.int64]:
         """Return the characters of each id of a whole text, shape (n, 2)."""

@@ -368,12 +368,6 @@ class NormalizerEngine(Normalizer):
     keeps = Normalizer._keeps
 
     @cached_property
-    def inserted(self) -> int | None:
-        """How many characters are put before each text, whose own are kept or replaced one by one; None: it differs."""
-        found = [*map(_inserted_by, self.steps)]
-        return None if None in found else sum(filter(None, found))
-
-    @cached_property
     def growth(self) -> int:
         """The maximum output length as a multiple of the input length."""
         return math.prod(stage.growth for stage in self._stages)
@@ -433,16 +427,6 @@ class NormalizerEngine(Normalizer):
     def cut_flags(self) -> Bytes:
         """Where a text may be cut: what each code point needs of the one before it, then what each gives."""
         return _cuts_in(self.steps)
-
-
-def _inserted_by(step: Step) -> int | None:
-    if isinstance(step, Prepend):
-        return len(step.text)
-    if isinstance(step, Replace):
-        return 0 if not step.regex and len(step.pattern) == len(step.content) == 1 else None
-    if not isinstance(step, SentencePiece) or step.charsmap or step.remove_extra_whitespaces or step.whitespace_suffix:
-        return None
-    return int(step.add_dummy_prefix)
 
 
 @lru_cache(maxsize=16)

@@ -394,22 +394,26 @@ class Tokenizer(metaclass=WithHints):
         special: SpecialPolicy = TEXT,
         template: bool = False,
     ) -> NDArray[np.int64]: ...
-    def count_tokens(
-        self, text: Any, *, special: SpecialPolicy = TEXT, template: bool = False, **options: Any
-    ) -> int | NDArray[np.int64]:
+    def count_tokens(self, text: Any, **options: Any) -> int | NDArray[np.int64]:
         """Return how many ids a text has, or of a list or a column of texts, how many each has, as an int64 array.
 
-        It is the length of what `encode` returns. A list of messages (dicts) counts as `chat(messages, **options)` has
-        ids: tools, documents, prompt, variables of the template. Texts have no such options: they raise InputError.
-        Columns of Arrow are read in place, and other threads run meanwhile.
+        special, template: as in `encode`; the count is the length of its result. A list of messages (dicts) counts as
+        `chat(messages, **options)` has ids: tools, documents, prompt, variables of the template. Texts have no such
+        options: they raise InputError. Columns of Arrow are read in place, and other threads run meanwhile.
 
         >>> import subwords
         >>> tok = subwords.train(["ab ab"], vocab_size=257)
         >>> tok.count_tokens("ab ab"), tok.count_tokens(["ab ab", "", "ab"]).tolist()
         (3, [3, 0, 1])
         """
-        if special is TEXT and template is False and not options and (count := self._fast_count(text)) is not None:
+        # Named options with defaults would take 30 ns of a call of 400.
+        if not options and (count := self._fast_count(text)) is not None:
             return count
+        return self._counted(text, **options)
+
+    def _counted(
+        self, text: Any, *, special: SpecialPolicy = TEXT, template: bool = False, **options: Any
+    ) -> int | NDArray[np.int64]:
         if isinstance(special, str) and type(template) is bool and not options:
             paths = self._framed_paths if template else self._fast_paths
             if (count := paths[special].count(text)) is not None:

@@ -676,9 +676,10 @@ class Tokenizer(metaclass=WithHints):
 
         overlap: ids that a part shares with the next one, at most. at: where parts end: "token", as far as possible;
         "word" or "sentence", by Unicode's rules, "line", "paragraph", after blank lines, or "markdown", by sections,
-        then blocks; each part is as long as fits (ALGORITHMS.md, D9), and ends at a finer place if one word, sentence,
-        line or block is too long. special: as in `encode`. template: True counts the ids of the template, too. graphemes:
-        True does not cut combined characters. hard_wraps: True reads a single newline inside a paragraph as a space.
+        then blocks. A part is as long as fits (ALGORITHMS.md, D9); it ends at a finer place if one word, sentence,
+        line or block is too long. special: as in `encode`. template: True counts the ids of the template, too.
+        graphemes: True does not cut combined characters. hard_wraps: True reads a single newline inside a paragraph as
+        a space.
         Raises InputError if a character has more than `size` ids, and if the template leaves no room.
 
         >>> import subwords

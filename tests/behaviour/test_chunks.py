@@ -116,7 +116,7 @@ ITEM = regex.compile(r"([-+*]|[0-9]{1,9}[.)])([ \t]|$)")
 
 def blocks_of(text: str) -> dict[str, Any]:
     """The places of Markdown, without lists in which other blocks are, from all lines before and after each."""
-    lines = text.splitlines(keepends=True) if "\r" not in text.replace("\r\n", "") else text.split("\n")
+    lines = [line for line in regex.split(r"(?<=\n)", text) if line]
     starts = [sum(map(len, lines[:k])) for k in range(len(lines) + 1)]
     bare = [line.strip(" \t\r\n") for line in lines]
     kinds, whole, k = [""] * len(lines), [], 0

@@ -31,6 +31,10 @@ KINDS: dict[str, tuple[str, ...]] = {  # what is tried where no place of a kind 
 }
 OVERLAPS = {"paragraph": "sentence", "markdown": "sentence"}  # where an overlap begins, if not at the first kind
 CONTEXT, CONTEXT_IDS = 16, 12  # characters, and ids, before a place with which the characters after it are counted
+WORD = 32  # characters of a word whose end is tried where a part would end inside it
+FEW_MORE = 8  # of these: other ends that are tried
+MORE = 8  # the share of the expected characters of a part that is encoded besides, to see where its ids end
+FIRST = 0.97  # of the expected characters of a part are counted first: text behind a part is counted in vain
 MOST_GUESSES = 8  # from where a text ends to where it has as many ids as may be; then the middle is tried
 MOST_SIZE = 1 << 40
 
@@ -52,6 +56,7 @@ _SENTENCE_END = regex.compile(
 )
 _SENTENCE_SIGN = regex.compile(r"(?r)[\p{SB=SE}\p{SB=CR}\p{SB=LF}\p{SB=ST}\p{SB=AT}]")  # each end has one
 _AT_END = regex.compile(r"(?r)[\p{SB=CL}\p{SB=SP}\p{SB=EX}\p{SB=FO}\r\n]*")
+_RUN, _RUN_BEFORE = (regex.compile(rf"{order}(?:\w+|\s+|[^\w\s]+)") for order in ("", "(?r)"))
 _GRAPHEME = regex.compile(r"\X")
 _BETWEEN_ASCII = regex.compile(r"(?r)(?<=[ -~])[ -~]")  # a border of graphemes, whatever is around it
 
@@ -171,6 +176,115 @@ class Chunks(Sequence[str]):
         return f"Chunks({len(self)} parts of {len(self.text)} characters)"
 
 
+class Search:
+    """How much of a text from `start` on, or back from `start` if `stop` is less, has at most so many ids.
+
+    Characters are numbered from `start`.
+    """
+
+    def __init__(self, grower: Grower, text: str, start: int, stop: int) -> None:
+        self._text, self._start, self._all = text, start, abs(stop - start)
+        self._alone, self._ends, self._ahead = grower.count, grower.ends, stop >= start
+
+    def _count(self, first: int, last: int) -> int:
+        start = self._start
+        return self._alone(
+            self._text[start + first : start + last] if self._ahead else self._text[start - last : start - first]
+        )
+
+    def most(self, size: int, ratio: float) -> int:
+        """Return a number of characters that fits: all, or it has `size` ids, or with one more they are too many.
+
+        ratio: the characters of an id that are expected.
+        """
+        low, high = 0, self._all + 1  # so many fit, and so many do not
+        at, expected, guesses = min(self._all, int(size * ratio * FIRST) + 1), -1, 0
+        if self._ahead and at < self._all:
+            at, expected = self._first(at, size)
+        while True:
+            found = self._count(0, at)
+            if found > size:
+                high = at
+            else:
+                low, high = at, high if at < high else self._all + 1
+            if low + 1 == high or low == self._all or (low == at and found == expected == size):
+                return low
+            if found == expected <= size:  # one more has too many, if the characters near it told the truth
+                at = low + 1
+                continue
+            guesses += 1
+            if guesses <= MOST_GUESSES:
+                at, expected = self._guess(at, found, size, ratio, low, high)
+            else:
+                at, expected = min((low + high) // 2, 2 * low + 1), -1
+
+    def _first(self, at: int, size: int) -> tuple[int, int]:
+        """Return where `size` ids end, going by texts that are encoded one after another, and how many end there.
+
+        at: how many characters they are expected to have; it is returned where the ends of ids are not known.
+        """
+        done = found = 0
+        while done < self._all:
+            step = (at - done) + (at - done) // MORE + CONTEXT
+            ends = self._ends(self._text[self._start + done : self._start + done + step])
+            if ends is None or not len(ends):
+                return at, -1
+            room = size - found
+            if len(ends) > room:
+                last = room if ends[room - 1] < ends[room] else int(ends.searchsorted(ends[room - 1]))
+                return (done + int(ends[last - 1]), found + last) if last else (max(1, done), found or -1)
+            done, found = done + int(ends[-1]), found + len(ends)
+            at = done + (size - found) * done // found
+        return self._all, found
+
+    def _guess(self, at: int, found: int, size: int, ratio: float, low: int, high: int) -> tuple[int, int]:
+        """Return about how many characters between `low` and `high`, or soon after, have `size` ids, and how many ids.
+
+        Only characters near it are counted: exact if a word begins among the first of them. found: the ids up to `at`.
+        """
+        way = int((size - found) * ratio)
+        first = max(0, at - max(CONTEXT, int(CONTEXT_IDS * ratio)) + min(0, 2 * way))
+        before = found - self._count(first, at)
+        last, end = (at, min(high, at + 4 * way + CONTEXT)) if found <= size else (max(first, low), at)
+        place, total, tries = at + way, -1, 0
+        while last + 1 < end:
+            place = min(max(place, last + 1), end - 1)
+            now = before + self._count(first, place)
+            if now <= size:
+                last, total = place, now
+            else:
+                end = place
+            tries += 1
+            step = (size - now) * (place - first) // max(1, now - before)
+            place = place + step if tries < MOST_GUESSES else (last + end) // 2
+        if last == low:
+            return low + 1, -1
+        is_longer = True
+        while is_longer:
+            is_longer = False
+            for place in self._longer(last):
+                if (now := before + self._count(first, place)) <= size:
+                    last, total, is_longer = place, now, True
+                    break
+        return last, total
+
+    def _longer(self, at: int) -> Iterator[int]:
+        """Yield ends of tokens that may begin before a place: more characters may have fewer ids."""
+        there = self._start + at if self._ahead else self._start - at
+        stop = min(at + WORD, self._all)
+        run = (
+            _RUN.match(self._text, there, there + stop - at)
+            if self._ahead
+            else _RUN_BEFORE.match(self._text, there - stop + at, there)
+        )
+        size = len(run[0]) if run else 0
+        if 1 < size < WORD:
+            yield at + size
+        if size > 2:
+            near = FEW_MORE if self._text[there - (not self._ahead)].isascii() else 2
+            yield from range(at + min(size - 1, near), at + 1, -1)
+
+
 class Chunker:
     """Cuts one text."""
 
@@ -194,7 +308,7 @@ class Chunker:
             size = (size - self._added) // self._times
         if not isinstance(text, str):
             raise InputError(f"expected text as str, not {type(text).__name__}")
-        self._count, self._text, self._graphemes = grower.count, text, graphemes
+        self._grower, self._count, self._text, self._graphemes = grower, grower.count, text, graphemes
         self._places = EndPlaces(text)
         self._alone: dict[tuple[int, int], bool] = {}  # whether a fence or table fits into a part
         self._size = size
@@ -286,58 +400,7 @@ class Chunker:
 
     def _longest(self, start: int) -> int:
         """Return a place up to which a text fits, and up to the next one not; `start` if one character does not."""
-        text = self._text
-        return start + self._most(lambda a, b: text[start + a : start + b], len(text) - start, self._size)
-
-    def _most(self, piece: Callable[[int, int], str], whole: int, size: int) -> int:
-        """Return a number of characters that fits: `whole`, or it has `size` ids, or one more has too many.
-
-        piece: returns the characters between two numbers, counted from the fixed end of the text.
-        """
-        count, low, high = self._count, 0, whole + 1  # so many fit, and so many do not
-        at, expected, guesses = min(whole, int(size * self._ratio) + 1), -1, 0
-        while True:
-            found = count(piece(0, at))
-            if found > size:
-                high = at
-            else:
-                low = at
-            if low + 1 == high or low == whole or (low == at and found == expected == size):
-                break
-            if found == expected <= size:  # one more has too many, if the characters near it told the truth
-                at = low + 1
-                continue
-            guesses += 1
-            if guesses <= MOST_GUESSES:
-                at, expected = self._guess(piece, at, found, size, low, high)
-            else:
-                at, expected = min((low + high) // 2, 2 * low + 1), -1
-        return low
-
-    def _guess(
-        self, piece: Callable[[int, int], str], at: int, found: int, size: int, low: int, high: int
-    ) -> tuple[int, int]:
-        """Return about how many characters between `low` and `high` have `size` ids, and how many ids they have.
-
-        Only characters near it are counted: exact if a word begins among the first of them. found: the ids up to `at`.
-        """
-        count, room = self._count, size - found
-        expected = int(room * self._ratio)
-        first = max(0, at - max(CONTEXT, int(CONTEXT_IDS * self._ratio)) + min(0, 2 * expected))
-        before = found - count(piece(first, at))
-        last, end = (at, min(high, at + 4 * expected + CONTEXT)) if room >= 0 else (max(first, low), at)
-        place, total, tries = at + expected, -1, 0
-        while last + 1 < end:
-            place = min(max(place, last + 1), end - 1)
-            now = before + count(piece(first, place))
-            if now <= size:
-                last, total = place, now
-            else:
-                end = place
-            tries += 1
-            step = (size - now) * (place - first) // max(1, now - before)
-            place = place + step if tries < MOST_GUESSES else (last + end) // 2
-        return (last, total) if last > low else (low + 1, -1)
+        return start + Search(self._grower, self._text, start, len(self._text)).most(self._size, self._ratio)
 
     def _borders(self, start: int, stop: int) -> Iterator[int]:
         """Yield the borders of graphemes after one of them up to a place, last first."""
@@ -359,7 +422,7 @@ class Chunker:
     def _start(self, first: int, end: int, most: int, kind: str) -> int:
         """Return the first place of a kind from `first` on with at most `most` ids up to `end`; `end` if none has."""
         text = self._text
-        start = end - self._most(lambda a, b: text[end - b : end - a], end - first, most)
+        start = end - Search(self._grower, text, end, first).most(most, self._ratio)
         while True:
             whole = kind == "token" and self._graphemes
             start = self._border(start, end) if whole else self._places.first(kind, start, end)

@@ -376,6 +376,19 @@ class Grower:
             return len(self._engine.encode(text, self._special))
         return found
 
+    def ends(self, text: str) -> Ids | None:
+        """Return how many characters of a text have begun up to the end of each id; None if ids have other bytes."""
+        return None if self._begins is None else self._begins.take(self.encode(text)).cumsum(dtype=np.uint32)
+
+    @cached_property
+    def _begins(self) -> Ids | None:
+        """How many characters begin in the bytes of each id."""
+        engine, vocab = self._engine, self._engine.model.vocab
+        if engine.normalizer is not None or not (engine.model.lossless and engine.splitter.keeps_text):
+            return None
+        begins = np.concatenate([np.zeros(1, np.int64), np.cumsum((vocab.data[: vocab.offsets[-1]] & 0xC0) != 0x80)])
+        return np.diff(begins[vocab.offsets]).astype(np.uint32)
+
     def before(self, text: str, start: int, place: int) -> Before:
         """Return what the text after a proved cut of text[start:] depends on, for scores that do not run across it."""
         if self.cuts.fresh or place == start:

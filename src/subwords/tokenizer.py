@@ -328,8 +328,8 @@ class Tokenizer(metaclass=WithHints):
         """
         if special is TEXT and template is False and (found := self._fast_encode(text)) is not None:
             return found
-        if isinstance(special, str) and type(template) is bool:
-            fast = (self._framed_paths if template else self._fast_paths)[special]
+        if type(template) is bool:
+            fast = (self._framed_paths if template else self._fast_paths).of(special)
             if (found := fast.encode(text)) is not None or (found := fast.in_pieces(text)) is not None:
                 return found
         check_flag("template", template)
@@ -343,8 +343,8 @@ class Tokenizer(metaclass=WithHints):
 
         threads: for a text of several megabytes; None uses one per processor. Their number changes no id.
         """
-        if isinstance(special, str) and (threads is None or (type(threads) is int and threads > 0)):
-            fast = self._fast_paths[special]
+        if threads is None or (type(threads) is int and threads > 0):
+            fast = self._fast_paths.of(special)
             if (found := fast.array(text)) is not None or (found := fast.array_in_pieces(text)) is not None:
                 return found
         return self._engine.encode(text, special, threads)
@@ -377,7 +377,7 @@ class Tokenizer(metaclass=WithHints):
 
     def tokenize(self, text: Input, *, special: SpecialPolicy = TEXT) -> list[str]:
         """Return the tokens of a text; bytes that are not a complete character show as U+FFFD."""
-        ids = self._fast_paths[special].encode(text) if isinstance(special, str) else None
+        ids = self._fast_paths.of(special).encode(text)
         return self._engine.tokens(text, special) if ids is None else self._engine.spelled(text, ids, special)
 
     @overload
@@ -414,9 +414,9 @@ class Tokenizer(metaclass=WithHints):
     def _counted(
         self, text: Any, *, special: SpecialPolicy = TEXT, template: bool = False, **options: Any
     ) -> int | NDArray[np.int64]:
-        if isinstance(special, str) and type(template) is bool and not options:
+        if type(template) is bool and not options:
             paths = self._framed_paths if template else self._fast_paths
-            if (count := paths[special].count(text)) is not None:
+            if (count := paths.of(special).count(text)) is not None:
                 return count
         from subwords.engine.call import is_one_text
 

@@ -21,7 +21,7 @@ def byte_in(values: U8s, at: Int) -> Int:
 
 def byte_of_text(carried: Int, text: Int) -> Int:
     numbers = fastpath.data_of(fastpath.item(carried, 1))
-    address, _ = fastpath.utf8_of(carried, text, 100, numbers)
+    address, _ = fastpath.utf8_of(carried, text, 100, numbers, False)
     return fastpath.call_at(
         fastpath.api_of(carried, entry.INT_NEW), fastpath.byte_at(address + fastpath.load_at(numbers + 8))
     )

@@ -53,12 +53,12 @@ def collected() -> Iterator[list[object]]:
 
 def test_anything_else_uses_the_general_path(tok: subwords.Tokenizer) -> None:
     quick = engine_of(tok).fast_paths["text"].encode
-    assert quick(TEXT) == tok.encode(TEXT)
+    assert quick(TEXT) == tok.encode(TEXT) == quick(TEXT.encode())
 
     class Text(str):
         __slots__ = ()
 
-    for other in (None, 5, b"low", ["low"], Text("low"), "\ud800", "a" * 5000, "é" * 3000):
+    for other in (None, 5, ["low"], Text("low"), "\ud800", "a" * 5000, "é" * 3000):
         assert quick(other) is None
     assert tok.encode(Text("low")) == tok.encode(b"low") == tok.encode("low")
     with pytest.raises(TypeError):

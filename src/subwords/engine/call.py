@@ -59,7 +59,7 @@ class QuickCalls(dict[str, Callable[[object], "Encoding | None"]]):
         engine, framing, array = self._engine, self._framing(True, None, None), self._paths[special].array
 
         def call(text: object) -> Encoding | None:
-            ids = array(text)
+            ids = array(text) if type(text) is str else None
             return None if ids is None else _encoding(engine, framing, text, special, ids)  # type: ignore[arg-type]
 
         if not framing.only_adds or not self._paths[special].works:

@@ -173,7 +173,7 @@ class Engine:
         """Functions for most short texts, by the way to treat special tokens."""
         return FastPaths(self.fast_path, NOTHING_AROUND)
 
-    def fast_path(self, special: str, around: Around) -> FastPath:
+    def fast_path(self, special: str | frozenset[str], around: Around) -> FastPath:
         """Return functions for most short texts; `around`: the ids around those of a text."""
         finder, normalizer = self.added.finder(special), self.normalizer
         if self.sees_start:
@@ -285,7 +285,7 @@ class Engine:
         """Return the ids of many texts; an error is a TextError if it is one of a text."""
         if threads is not None:
             thread_count(threads)
-        if isinstance(special, str) and (found := self.fast_paths[special].rows(texts)) is not None:
+        if (found := self.fast_paths.of(special).rows(texts)) is not None:
             return batch_of(*found)
         try:
             return self._encode_batch(texts, special, threads)

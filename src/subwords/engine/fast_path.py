@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
@@ -51,6 +52,7 @@ Around: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]  # the ids before an
 Pieces: TypeAlias = Callable[[object], "list[int] | None"]
 NOTHING_AROUND: Around = ((), ())
 FEW_IDS = 256  # that are as fast made anew
+MOST_POLICIES = 64  # sets of special tokens whose functions are kept
 
 
 class FastPath:
@@ -146,18 +148,26 @@ class FastPath:
         return None if found is None else np.frombuffer(array("I", found), np.uint32)  # np.array: 3 times as long
 
 
-class FastPaths(dict[str, FastPath]):
+class FastPaths(dict[str | frozenset[str], FastPath]):
     """The fast path for each way to treat special tokens; for anything else one that does nothing."""
 
-    def __init__(self, make: Callable[[str, Around], FastPath], around: Around | None) -> None:
+    def __init__(self, make: Callable[[str | frozenset[str], Around], FastPath], around: Around | None) -> None:
         super().__init__()
         self._make, self._around = make, around
 
-    def __missing__(self, special: str) -> FastPath:
+    def of(self, special: object) -> FastPath:
+        """Return the fast path; special: also a set of tokens."""
+        if isinstance(special, AbstractSet):
+            return self[frozenset(special)]
+        return self[special] if isinstance(special, str) else FastPath(None)
+
+    def __missing__(self, special: str | frozenset[str]) -> FastPath:
         try:
             found = FastPath(None) if self._around is None else self._make(special, self._around)
         except InputError:
             return FastPath(None)
+        if len(self) >= MOST_POLICIES:
+            self.clear()
         self[special] = found
         return found
 

@@ -340,7 +340,7 @@ class Grower:
     def __init__(self, engine: Engine, decoder: IdDecoder, special: Any) -> None:
         self._engine, self.decoder, self._special = engine, decoder, special
         self.cuts = ProvedCuts(engine, special)
-        self._fast = engine.fast_paths[special if isinstance(special, str) else ""]
+        self._fast = engine.fast_paths.of(special)
         self._count_ids = self._fast.count_ids
 
     @cached_property

@@ -198,11 +198,15 @@ def copy_bytes(to, address, size):
 
 
 @helper
-def utf8_of(carried, text, most, size_at):
-    """The UTF-8 of a `str`: (address, the object that owns it or 0); 0 if it is not a str, too long or invalid.
+def utf8_of(carried, text, most, size_at, takes_bytes):
+    """The UTF-8 of a `str` or, if it takes these, of `bytes`: (address, the object that owns it or 0); 0: not for it.
 
     Its size, `most` at most, is written to `size_at`. A str that is not ASCII would keep its UTF-8: it gets bytes.
     """
+    if takes_bytes and load_at(text + TYPE) == api_of(carried, BYTES_TYPE):
+        store_at(size_at, call_at(api_of(carried, BYTES_SIZE), text))
+        address = call_at(api_of(carried, BYTES_DATA), text) if load_at(size_at) <= most else I64(0)
+        return address, new_reference(carried, text) if address != 0 else I64(0)
     if load_at(text + TYPE) != api_of(carried, STR_TYPE):
         return I64(0), I64(0)
     if is_ascii(carried, text):
@@ -572,16 +576,17 @@ def plan_for(plan, address, size):
 
 @spliced
 def encode_one(carried, plan, text):
-    """Write the ids of a `str`, and those around them, to the plan's `out`: their number; -1: use the general path."""
+    """Write the ids of a text, and those around them, to the plan's `out`: their number; -1: use the general path."""
     fields, count, around = fields_of(plan), I64(-1), data_of(item(carried, AROUND))
-    address, owner = utf8_of(carried, text, layout.SHORT_TEXT, fields + 8 * FIELDS.size)
-    size, marked = get(fields, FIELDS.size), get(fields, FIELDS.marked) != 0 and owner != 0
+    marked = get(fields, FIELDS.marked) != 0
+    address, owner = utf8_of(carried, text, layout.SHORT_TEXT, fields + 8 * FIELDS.size, not marked)
+    size = get(fields, FIELDS.size)
     chosen = plan_for(plan, address, size) if address != 0 and owner != 0 else plan
     fields = fields_of(chosen if chosen != 0 else plan)
     if (
         address != 0
         and chosen != 0
-        and not (marked and has_mark(address, size))
+        and not (marked and owner != 0 and has_mark(address, size))
         and not is_refused(carried, address, size)
     ):
         spare, prefix = I64(0), I64(size > 0 and get(fields, FIELDS.prefixed) != 0)
@@ -681,7 +686,7 @@ def gather_list(carried, plan, fields, texts, n):
     for i in range(n):
         text = load_at(items + 8 * i)
         room = BUFFER - 1 - filled
-        address, owner = utf8_of(carried, text, room, fields + 8 * FIELDS.size)
+        address, owner = utf8_of(carried, text, room, fields + 8 * FIELDS.size, False)
         size, well = get(fields, FIELDS.size), address != 0
         if owner != 0:
             wide += size
@@ -786,11 +791,7 @@ def read_texts(carried: Int, request: Int) -> Int:
     addresses, lengths, i = data_of(item(request, ADDRESSES)), data_of(item(request, LENGTHS)), I64(0)
     while i < n:
         text = item(texts, i)
-        if marks == 0 and load_at(text + TYPE) == api_of(carried, BYTES_TYPE):
-            address, owner = call_at(api_of(carried, BYTES_DATA), text), I64(0)
-            store_at(lengths + 8 * i, call_at(api_of(carried, BYTES_SIZE), text))
-        else:
-            address, owner = utf8_of(carried, text, MOST, lengths + 8 * i)
+        address, owner = utf8_of(carried, text, MOST, lengths + 8 * i, marks == 0)
         if owner != 0:
             failed = call_at(api_of(carried, LIST_APPEND), owners, owner) & 1
             call_at(api_of(carried, RELEASE), owner)

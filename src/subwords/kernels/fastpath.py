@@ -11,7 +11,7 @@ What holds everywhere here:
 - Every path gives back what it took.
 
 The fast path needs CPython with the GIL, compiled kernels, and objects laid out as expected: see `entry.available`.
-Otherwise callers use their general path, which has the same results: it is the twin of these functions.
+Otherwise callers use their general path, the twin of these functions.
 """
 
 from __future__ import annotations
@@ -303,9 +303,8 @@ def every_address_kernel() -> list[Kernel]:
 # leaves it there and sets `busy`: to take it out and to put it back, with all references, took 10 ns of 250.
 SLOT = API + 1
 CUT_SAMPLE = 128  # places of a text
-# What else the functions of texts carry. STRINGS: a text with one of them needs the general path; see `occurs`. AROUND:
-# how many ids come before those of a text, how many after, and these ids. KNOWN: for how many ids ints are kept, and
-# where they are, or 0. These are arrays of NumPy or of ctypes. Then numpy.empty and the types of ids and of offsets.
+# What else these carry: arrays of NumPy or ctypes, then numpy.empty and types. STRINGS: texts with one need the general
+# path. AROUND: how many ids come before and after, and these. KNOWN: for how many ids ints are kept, and where, or 0.
 STRINGS, AROUND, KNOWN, NEW_ARRAY, OF_IDS, OF_OFFSETS = range(SLOT + 1, SLOT + 7)
 
 
@@ -578,9 +577,9 @@ def plan_for(plan, address, size):
 def encode_one(carried, plan, text):
     """Write the ids of a text, and those around them, to the plan's `out`: their number; -1: use the general path."""
     fields, count, around = fields_of(plan), I64(-1), data_of(item(carried, AROUND))
-    marked = get(fields, FIELDS.marked) != 0
-    address, owner = utf8_of(carried, text, layout.SHORT_TEXT, fields + 8 * FIELDS.size, not marked)
-    size = get(fields, FIELDS.size)
+    marked, size_at = get(fields, FIELDS.marked) != 0, fields + 8 * FIELDS.size
+    address, owner = utf8_of(carried, text, layout.SHORT_TEXT, size_at, not marked)
+    size = load_at(size_at)
     chosen = plan_for(plan, address, size) if address != 0 and owner != 0 else plan
     fields = fields_of(chosen if chosen != 0 else plan)
     if (

@@ -188,7 +188,7 @@ def live_markers() -> Iterator[Markers]:
     from inside import kernels_fastpath_decode as fastpath_decode
 
     markers, patch = Markers(), pytest.MonkeyPatch()
-    take, large, quick, find = Encoder.take, Encoder._encode_large, FastPath._function, SpanFinder.find
+    take, crew, quick, find = Encoder.take, Encoder.crew, FastPath._function, SpanFinder.find
     built_in, lent = fastpath_decode.built_in, Spare.empty
 
     def taken(self: Any) -> Any:
@@ -196,11 +196,11 @@ def live_markers() -> Iterator[Markers]:
         markers.fill(state)
         return state
 
-    def encoded_large(self: Any, *args: Any) -> Any:
-        for crew in list(self._crews):
-            for state in crew:
-                markers.fill(state)
-        return large(self, *args)
+    def taken_crew(self: Any, size: int) -> Any:
+        states = crew(self, size)
+        for state in states:
+            markers.fill(state)
+        return states
 
     def made(self: Any, kernel: Any) -> Callable[[object], Any]:
         call, slot = quick(self, kernel), self._slot
@@ -235,7 +235,7 @@ def live_markers() -> Iterator[Markers]:
 
     for owner, name, changed in (
         (Encoder, "take", taken),
-        (Encoder, "_encode_large", encoded_large),
+        (Encoder, "crew", taken_crew),
         (FastPath, "_function", made),
         (SpanFinder, "find", searched),
         (fastpath_decode, "built_in", built),

@@ -278,7 +278,7 @@ def test_what_is_returned_is_the_callers_own(tok: Tokenizer, opticks: str) -> No
 
 
 def test_one_text_on_several_threads(tok: Tokenizer, opticks: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(encoding, "THREAD_TEXT", 1 << 12)
+    monkeypatch.setattr(batching, "THREAD_TEXT", 1 << 12)
     text = opticks[:40_000] + "中文字符串没有空格" * 3000 + opticks[40_000:60_000]
     for used in (tok, fresh(tok).with_(normalizer="lowercase"), fresh(tok).with_(splitter=r"\w+|\W")):
         ref = used.encode_to_numpy(text, threads=1).tolist()

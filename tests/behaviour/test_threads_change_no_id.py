@@ -36,7 +36,7 @@ FORMS = ("nmt_nfkc", "nfkc_cf", "identity")
 @pytest.fixture
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let threads share texts of a few bytes, as they share texts of megabytes."""
-    for name in ("engine.encoder.THREAD_TEXT", "engine.engine.THREAD_TEXT"):
+    for name in ("engine.batch.THREAD_TEXT",):
         monkeypatch.setattr(f"subwords.{name}", 8)
     monkeypatch.setattr("subwords.kernels.layout.SHORT_TEXT", 0)
 

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.engine.encoder import LARGE_TEXT, THREAD_TEXT
+from subwords.engine.encoder import LARGE_TEXT, SPARE, EncoderState
 from subwords.engine.fast_path import text_of_words
 from subwords.kernels import layout
 from subwords.kernels.named import encode_texts
 from subwords.kernels.plan_layout import FIELDS, CallPlan
-from subwords.spec.token_batch import TokenBatch, batch_of
 from subwords.split.routes import NO_OFFSETS, WordChunk, gains_by_cuts
 from subwords.support.arrow import (
     NUMBERS,
@@ -35,20 +34,20 @@ from subwords.support.arrow import (
 from subwords.support.errors import InputError
 from subwords.support.memory import memory_at
 from subwords.support.names import distinct
-from subwords.support.threads import check_stopped, in_threads, thread_count
+from subwords.support.threads import check_stopped, in_threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from subwords.engine.encoder import Encoder, EncoderState
+    from subwords.engine.encoder import Encoded, Encoder
 
 
 Offsets = NDArray[np.int64]
-Encoded = tuple[NDArray[np.uint32], Offsets]
 
 SAMPLED, SAMPLE = 8, 512  # texts of a part that show its script, and bytes of each
 LEAST_SAMPLED = 1 << 14  # bytes of texts
 PART = 1 << 18  # bytes of short texts per task of a thread
+THREAD_TEXT = 1 << 21  # bytes of one text that are worth a thread
 BYTES_PER_ID = 2  # of the first guess of a part's ids: growing took a tenth of the time of Russian with BERT
 
 
@@ -100,44 +99,51 @@ def _reader() -> Callable[[tuple[Any, ...]], int]:
     return built_in(read_texts, (api(),))
 
 
-def encode_in_place(encoder: Encoder, texts: Sequence[object], threads: int | None) -> TokenBatch | None:
-    """Return the ids of texts by the fast path, which the encoder must have; None if one of them is not for it."""
-    places = read_places(texts, marked=encoder.marked)
-    return None if places is None else encode_places(encoder, places, threads)
-
-
-def encode_cut(encoder: Encoder, places: Places, upto: Offsets, threads: int | None) -> TokenBatch:
+def encode_cut(encoder: Encoder, places: Places, upto: Offsets, threads: int) -> Encoded:
     """Return the ids of texts that are cut into others, `upto` of them up to the end of each, by the fast path."""
-    batch = encode_places(encoder, places, threads)
-    return batch_of(batch.ids, batch.offsets[np.concatenate([np.zeros(1, np.int64), upto])])
+    ids, offsets = encode_places(encoder, places, threads)
+    return ids, offsets[np.concatenate([np.zeros(1, np.int64), upto])]
 
 
-def encode_places(encoder: Encoder, places: Places, threads: int | None) -> TokenBatch:
-    """Return the ids of texts by the fast path, which the encoder must have."""
-    ends = np.cumsum(places.lengths)
-    total = int(ends[-1]) if len(ends) else 0
-    bounds = [0, len(ends)] if len(ends) else [0]
-    if total > PART:
+def encode_places(encoder: Encoder, places: Places, threads: int) -> Encoded:
+    """Return the ids of texts by the fast path, which the encoder must have; the same for every number of threads."""
+    lengths, whole = places.lengths, _Task(places, 0, len(places.lengths))
+    total = int(lengths.sum()) if len(lengths) > 1 else int(lengths[0]) if len(lengths) else 0
+    count, tasks, states = min(threads, total // THREAD_TEXT), [whole], list[EncoderState]()
+    if count > 1 and encoder.segmenter.apart and int(lengths.max()) >= THREAD_TEXT:
+        tasks = _shares(encoder, whole, count)
+        states = encoder.crew(len(tasks))
+    elif total > PART and len(lengths) > 1:
+        ends = np.cumsum(lengths)
         cuts = np.searchsorted(ends, np.arange(PART, total, PART)) + 1
-        bounds = distinct(np.concatenate([cuts, bounds])).tolist()
-    tasks = [_Task(places, *part) for part in pairwise(bounds)]
-    count = min(len(tasks), thread_count(threads))
-    encode = partial(_encode_task, encoder)
+        bounds = distinct(np.concatenate([[0], cuts, [len(ends)]])).tolist()
+        tasks = [_Task(places, *part) for part in pairwise(bounds)]
     if len(tasks) == 1:
-        ids, offsets = encode(tasks[0])
-        return batch_of(ids.copy(), offsets)
-    parts = [*map(encode, tasks)] if count <= 1 else in_threads(encode, tasks, count)
-    return TokenBatch.join([batch_of(*part) for part in parts])
+        ids, offsets = _encode_task(encoder, whole)
+        return ids if len(ids) > 1 << 16 else ids.copy(), offsets
+    if states:
+        parts = in_threads(lambda each: _run(encoder, *each), zip(states, tasks, strict=False), count)
+        encoder.give_crew(states)
+    else:
+        parts = in_threads(partial(_encode_task, encoder), tasks, min(len(tasks), threads))
+    return _joined(tasks, parts, threads)
 
 
-def encode_segments(encoder: Encoder, places: Places, threads: int | None) -> NDArray[np.uint32]:
-    """Return the ids of one text that is cut into texts, by the fast path, which the encoder must have."""
-    size, count = int(places.lengths.sum()), thread_count(threads)
-    whole = _Task(places, 0, len(places.lengths))
-    if size >= 2 * THREAD_TEXT and encoder.segmenter.apart and (count := min(count, size // THREAD_TEXT)) > 1:
-        return encoder.in_crew(lambda state, task: _run(encoder, state, task)[0], _shares(encoder, whole, count), count)
-    ids, _ = _encode_task(encoder, whole)
-    return ids if len(ids) > 1 << 16 else ids.copy()
+def _joined(tasks: list[_Task], parts: list[Encoded], threads: int) -> Encoded:
+    """Return the ids of consecutive tasks together."""
+    stops = np.cumsum([0, *(len(ids) for ids, _ in parts)])
+    found = SPARE.empty(int(stops[-1]) + layout.OUT_PADDING, np.uint32)[: stops[-1]]
+
+    def copied(number: int) -> None:
+        found[stops[number] : stops[number + 1]] = parts[number][0]
+
+    in_threads(copied, range(len(parts)), threads if len(found) > 1 << 20 else 1)
+    # The last text of a task may end in the next one.
+    ends = [
+        offsets[1 : len(offsets) - (not task.ends)] + stop
+        for task, (_, offsets), stop in zip(tasks, parts, stops, strict=False)
+    ]
+    return found, np.concatenate([np.zeros(1, np.int64), *ends])
 
 
 class _Task(NamedTuple):

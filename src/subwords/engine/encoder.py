@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +17,13 @@ from subwords.kernels import layout
 from subwords.kernels.layout import SafeCuts, WordTable
 from subwords.kernels.plan_layout import BUFFER, CUT_TEXT, FIELDS, MOST_AROUND, NEVER, CallPlan
 from subwords.models.families import encoder_of
-from subwords.models.segmenter import Segmenter, TokenWords, UnknownSymbolError, WordSource, tokens_of_ids
+from subwords.models.segmenter import Segmenter, TextError, TokenWords, UnknownSymbolError, WordSource, tokens_of_ids
 from subwords.spec.model import Model
 from subwords.spec.token_batch import TokenBatch, batch_of
 from subwords.spec.vocab import Vocab
 from subwords.split.routes import CHUNK_WORDS, NO_OFFSETS, SplitBuffers, TracedChunk, WordChunk
 from subwords.split.splitter import SplitterEngine
+from subwords.support.checks import encode_text
 from subwords.support.errors import InputError
 from subwords.support.memory import Spare, zeros
 from subwords.support.names import random_bits
@@ -232,13 +233,12 @@ def lost_words(segmenter: Segmenter, vocab: Vocab, ids: NDArray[np.int64]) -> ND
 LONGEST_SCRATCH = 1 << 16  # bytes of a word; buffers for a longer word are freed after the text
 POOL = 64  # states kept for reuse
 LARGE_TEXT = 1 << 20  # bytes for which the table is sized ahead
-THREAD_TEXT = 1 << 21  # bytes of one text that are worth a thread
 CREWS = 2  # groups of states for such texts that are kept
 CUT_WORDS = 1 << 12  # long words cut at once
 SPARE = Spare()  # of all encoders, whose results are alike
 
 
-Part = TypeVar("Part")
+Encoded: TypeAlias = "tuple[NDArray[np.uint32], NDArray[np.int64]]"  # ids, and where those of each text begin and end
 Continuing: TypeAlias = "tuple[CallPlan, EncoderState, Callable[[object], NDArray[np.uint32] | None]]"
 
 
@@ -246,8 +246,7 @@ class Encoder:
     """Encodes text with one model and one source of words; any number of threads may share it (A4).
 
     splitter: the source of the words that are encoded. words: that of the tokenizer's words; they may be longer, with
-    the same ids. prefixed: the fast path puts a space before each text; the general path gets texts that have it.
-    marked: the fast path refuses texts with U+2581.
+    the same ids. prefixed: a space is put before each text. marked: the fast path refuses bytes, and texts with U+2581.
     """
 
     def __init__(
@@ -269,79 +268,39 @@ class Encoder:
         self._continuing: list[deque[Continuing]] = [deque(maxlen=POOL), deque(maxlen=POOL)]  # by whether texts begin
         self._slot: FastPathSlot | None = None
 
-    def encode(self, data: bytes, threads: int | None = 1) -> NDArray[np.uint32]:
+    def encode(self, text: str | bytes, threads: int | None = 1) -> NDArray[np.uint32]:
         """Return the ids of a text, uint32: the same for every number of threads."""
-        if len(data) <= layout.SHORT_TEXT and not self.segmenter.joins:
-            state = self.take()
-            ids = self._ids_of_short(state, data)
-            # Give the state back last: the array may belong to it, and another thread may take it at once.
-            self.give(state)
-            return (
-                self._encode(np.frombuffer(data, np.uint8), np.array([0, len(data)], np.int64)).ids
-                if ids is None
-                else ids
-            )
-        text = np.frombuffer(data, np.uint8)
-        if threads is not None:
-            thread_count(threads)  # raises InputError
-        if len(data) >= 2 * THREAD_TEXT and self.segmenter.apart and (count := thread_count(threads)) > 1:
-            return self._encode_large(text, min(count, len(data) // THREAD_TEXT))
-        return self._encode(text, np.array([0, len(text)], np.int64)).ids
+        return self.encoded([text], threads)[0]
 
-    def _encode_large(self, text: NDArray[np.uint8], threads: int) -> NDArray[np.uint32]:
-        """Encode one text on several threads, cut where a cut changes no word (S4)."""
-        cuts = {self.splitter.cut(text, len(text) * k // threads) for k in range(1, threads)}
-        places = [*sorted(cuts | {0}), len(text)]
+    def encode_batch(self, texts: Sequence[str | bytes], threads: int | None = None) -> TokenBatch:
+        """Return the ids of many texts."""
+        return batch_of(*self.encoded(texts, threads))
 
-        def encoded(state: EncoderState, part: tuple[int, int]) -> NDArray[np.uint32]:
-            start, stop = part
-            bounds = np.array([0, stop - start], np.int64)
-            return self._ids_of(state, text[start:stop], bounds, begins=start == 0, ends=stop == len(text)).ids
+    def encoded(self, texts: Sequence[str | bytes], threads: int | None = None) -> Encoded:
+        """Return the ids of texts, and where those of each begin and end; TextError for a lone surrogate.
 
-        ids = self.in_crew(encoded, [*pairwise(places)], threads)
-        return self.segmenter.joined(batch_of(ids, np.array([0, len(ids)], np.int64))).ids
-
-    def in_crew(
-        self, encoded: Callable[[EncoderState, Part], NDArray[np.uint32]], parts: Sequence[Part], threads: int
-    ) -> NDArray[np.uint32]:
-        """Return the ids of the parts of one text, each encoded by a thread with a state of its own.
-
-        The parts of equal number meet the same state in every call: it remembers their words.
+        By the fast path, where the texts are in memory; those that it is not for, from copies of all their bytes.
         """
+        from subwords.engine.batch import encode_places, group_texts, read_places
+
+        count = thread_count(threads)
+        if self.has_fast_path and (places := read_places(texts, marked=self.marked)) is not None:
+            return encode_places(self, places, count)
+        data = [as_bytes(text, i) for i, text in enumerate(texts)]
+        if self.prefixed:
+            data = [b" " + each if each else each for each in data]
+        parts = group_texts(data)
+        batch = TokenBatch.join(in_threads(self._encode_texts, parts, min(len(parts), count)))
+        return batch.ids.copy(), batch.offsets
+
+    def crew(self, size: int) -> list[EncoderState]:
+        """Take states for the parts of one text: those of equal number meet the same state in every call."""
         states = self._crews.pop() if self._crews else []
-        states += [EncoderState(self.segmenter) for _ in range(len(parts) - len(states))]
-        arrays = in_threads(lambda each: encoded(*each), zip(states, parts, strict=False), threads)
+        return states + [EncoderState(self.segmenter) for _ in range(size - len(states))]
+
+    def give_crew(self, states: list[EncoderState]) -> None:
+        """Put these back; never after an exception."""
         self._crews.append(states)
-        stops = np.cumsum([len(array) for array in arrays])
-        ids = SPARE.empty(int(stops[-1]) + layout.OUT_PADDING, np.uint32)[: stops[-1]]
-
-        def copied(number: int) -> None:
-            ids[stops[number] - len(arrays[number]) : stops[number]] = arrays[number]
-
-        in_threads(copied, range(len(arrays)), threads)
-        return ids
-
-    def _ids_of_short(self, state: EncoderState, data: bytes, *, begins: bool = True) -> NDArray[np.uint32] | None:
-        """Encode a short text with as little Python as possible; None: nothing was done. begins: as in `_ids_of`."""
-        buffers = state.buffers
-        words = self.splitter.split_short(np.frombuffer(data, np.uint8), buffers, begins=begins)
-        if words is None:
-            return None
-        text, ends, out = buffers.short_text, buffers.short_ends, state.out
-        count = self.kernel_with_gil(text, 0, ends, words, state.none, 0, out, 0, state.workspace)
-        if count < 0:
-            count, out = self.resume(state, WordChunk(text, 0, ends, state.none, True), words, out, -count)
-        return out[:count].copy()
-
-    def encode_batch(self, texts: list[bytes], threads: int | None = None) -> TokenBatch:
-        """Return the ids of many texts; threads take tasks of about PART bytes."""
-        from subwords.engine.batch import group_texts
-
-        parts = group_texts(texts)
-        count = min(len(parts), thread_count(threads))
-        if count <= 1:
-            return TokenBatch.join([self._encode_texts(part) for part in parts])
-        return TokenBatch.join(in_threads(self._encode_texts, parts, count))
 
     def encode_part(self, text: bytes, bounds: NDArray[np.int64], *, begins: bool, ends: bool) -> TokenBatch:
         """Return the ids of consecutive texts.
@@ -389,11 +348,8 @@ class Encoder:
         if total is not None:
             state.counters[layout.COUNTER.begin] = 0
             state.scratch.sums[layout.SUM.total] = state.scratch.sums[layout.SUM.before] = total
-        ids = self._ids_of_short(state, data, begins=begins) if len(data) <= layout.SHORT_TEXT else None
-        if ids is None:
-            bounds = np.array([0, len(data)], np.int64)
-            ids = self._ids_of(state, np.frombuffer(data, np.uint8), bounds, begins=begins).ids
-        state.counters[layout.COUNTER.begin] = 1
+        bounds = np.array([0, len(data)], np.int64)
+        ids = self._ids_of(state, np.frombuffer(data, np.uint8), bounds, begins=begins).ids
         return ids, float(state.scratch.sums[layout.SUM.total]) if len(ids) else total
 
     def _new_continuing(self, begins: bool) -> Continuing:
@@ -448,11 +404,8 @@ class Encoder:
 
     def _encode_texts(self, texts: list[bytes]) -> TokenBatch:
         bounds = np.cumsum(np.fromiter(map(len, [b"", *texts]), np.int64, len(texts) + 1))
-        return self._encode(np.frombuffer(b"".join(texts), np.uint8), bounds)
-
-    def _encode(self, text: NDArray[np.uint8], bounds: NDArray[np.int64]) -> TokenBatch:
         state = self.take()
-        batch = self._ids_of(state, text, bounds)
+        batch = self._ids_of(state, np.frombuffer(b"".join(texts), np.uint8), bounds)
         self.give(state)
         return self.segmenter.joined(batch)
 
@@ -582,18 +535,6 @@ class Encoder:
         """Whether the fast path refuses texts with U+2581."""
         return self._marked or (self._split_call is not None and self._split_call.marked)
 
-    @cached_property
-    def _in_place(self) -> Callable[[Encoder, Sequence[object], int | None], TokenBatch | None]:
-        if not self.has_fast_path:
-            return lambda encoder, texts, threads: None
-        from subwords.engine.batch import encode_in_place
-
-        return encode_in_place
-
-    def encode_in_place(self, texts: Sequence[object], threads: int | None) -> TokenBatch | None:
-        """Return the ids of texts read where they are in memory; None if they or the encoder have no fast path."""
-        return self._in_place(self, texts, threads)
-
     @property
     def slot(self) -> FastPathSlot | None:
         """Where built-in functions find what they need; None if the encoder has no fast path."""
@@ -643,6 +584,16 @@ class Encoder:
             if self._slot.put((plan, state)):
                 return
         self._pool.append(state)
+
+
+def as_bytes(text: str | bytes, index: int) -> bytes:
+    """Return the UTF-8 bytes of one text of a batch; TextError for a lone surrogate, and for other types."""
+    if isinstance(text, bytes):
+        return text
+    try:
+        return encode_text(text)
+    except InputError as error:
+        raise TextError(index, str(error)) from None
 
 
 # ---------------------------------------------------------------------------------------------------------------------

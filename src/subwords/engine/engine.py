@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.engine.added_tokens import AddedTokens, StringSearch, alternation, fit_regex, shortest_within
-from subwords.engine.encoder import THREAD_TEXT, Encoder
+from subwords.engine.encoder import Encoder
 from subwords.engine.fast_path import NOTHING_AROUND, Around, FastPath, FastPaths, between, changed_first
-from subwords.kernels import layout
 from subwords.models.families import family_of, need, segmenter_of
 from subwords.models.segmenter import Segmenter, TextError, UnknownSymbolError, WordSource
 from subwords.spec.added_token import Input
@@ -30,6 +29,7 @@ from subwords.support.threads import thread_count
 
 if TYPE_CHECKING:
     from subwords.engine.batch import Places
+    from subwords.engine.encoder import Encoded
     from subwords.engine.spans import SpanFinder, SpanSizes, Spelling
     from subwords.engine.text_parts import TextParts, TextSegment, TokenSegments
     from subwords.models.bpe.model import BPE
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
 _PLAIN = {str, bytes}
 LITTLE = 1 << 15  # characters in all texts, which one search shows to have no tokens sooner than kernels find them
-FEW_TEXTS = 8  # that are encoded one by one: a batch takes 30 us more
 
 
 class Tokens(dict[int, str]):
@@ -133,19 +132,10 @@ class Engine:
 
     def encode(self, text: Input, special: str | AbstractSet[str], threads: int | None = None) -> NDArray[np.uint32]:
         """Return the ids of a text, uint32."""
-        text = exact(text)
         try:
-            if not isinstance(text, str | bytes):
-                return self._encode_parts(text, special, threads)
-            if self._reads_all(special):
-                return self._encode_whole(text, threads)
-            if len(text) > layout.SHORT_TEXT and (cut := self._cut_in_place([text], special)) is not None:
-                from subwords.engine.batch import encode_segments
-
-                return encode_segments(*cut[:2], threads)
-            if isinstance(text, str) and self.is_whole(text, special):
-                return self._encode_whole(text, threads)
-            return self._encode_parts(text, special, threads)
+            return self._encoded([text], special, thread_count(threads))[0]
+        except TextError as error:
+            raise InputError(error.message) from None
         except UnknownSymbolError as error:
             raise self._unknown(text, special, error) from None
 
@@ -193,14 +183,6 @@ class Engine:
         whole = not changed and fit_regex(strings)
         return FastPath(slot if whole else None, strings, around, pieces)
 
-    def _encode_whole(self, text: str | bytes, threads: int | None) -> NDArray[np.uint32]:
-        if isinstance(text, bytes):
-            return self.encoder.encode(text, threads)
-        plain = self.plain
-        if plain is not None and isinstance(text, str) and SPACE not in text:
-            return plain.encode(text, threads)
-        return self.encoder.encode(encode_text(text), threads)
-
     @cached_property
     def plain(self) -> PlainSpaces | None:
         """The encoder that needs no normalizer, for models of SentencePiece whose normalizer only escapes spaces."""
@@ -208,15 +190,6 @@ class Engine:
             return None
 
         return plain_spaces(self.model, self.normalizer.steps, self.splitter.rule)
-
-    def _encode_parts(self, text: Input, special: str | AbstractSet[str], threads: int | None) -> NDArray[np.uint32]:
-        in_parts = not isinstance(text, str | bytes) and special != "text"  # which is an error
-        segments = None if in_parts else self._segments(special)
-        if segments is not None and not segments.refuses:
-            segments.add(text)
-            return self._encode_segments(segments, threads).ids
-        arrays = [self._encode_part(part, threads) for part in self.parts.cut(text, special)]
-        return np.concatenate(arrays) if arrays else np.zeros(0, np.uint32)
 
     def _segments(self, special: str | AbstractSet[str]) -> TokenSegments | None:
         """Return what cuts texts at added tokens; None if it matters where the parts are, or for a wrong `special`."""
@@ -251,16 +224,6 @@ class Engine:
         cut = None if places is None else segments.cut(places)
         return None if cut is None else (encoder, *cut)
 
-    def _encode_segments(self, segments: TokenSegments, threads: int | None) -> TokenBatch:
-        """Return the ids of the given texts."""
-        texts, encoder = segments.texts, self.encoder if segments.normalizer is None else self._normalized
-        if len(texts) <= FEW_TEXTS or max(map(len, texts)) >= 2 * THREAD_TEXT:
-            arrays = [encoder.encode(text, threads) for text in texts]
-            ids = arrays[0] if len(arrays) == 1 else np.concatenate([np.zeros(0, np.uint32), *arrays])
-            return segments.filled(batch_of(ids, np.cumsum([0, *map(len, arrays)], dtype=np.int64)))
-        batch = encoder.encode_in_place(texts, threads)
-        return segments.filled(encoder.encode_batch(texts, threads) if batch is None else batch)
-
     def is_whole(self, text: str, special: str | AbstractSet[str]) -> bool:
         """Whether one search shows that a text is a single part; most texts are."""
         finder = self.added.finder(special)
@@ -272,23 +235,15 @@ class Engine:
         """Return the ids of a text before which there is other text, cut off as by an added token."""
         if self.splitter.inside is self.splitter:
             return self.encode(text, special)
-        parts = (part._replace(at_start=False) for part in self.parts.cut(text, special))
-        arrays = [self._encode_part(part, 1) for part in parts]
-        return np.concatenate([np.zeros(0, np.uint32), *arrays])
-
-    def _encode_part(self, part: TextSegment, threads: int | None) -> NDArray[np.uint32]:
-        if part.id is not None:
-            return np.array([part.id], np.uint32)
-        return self.encoder_of(part).encode(part.data, threads)
+        return self._encoded_parts([[part._replace(at_start=False) for part in self.parts.cut(text, special)]], 1)[0]
 
     def encode_batch(self, texts: Sequence[Input], special: str | AbstractSet[str], threads: int | None) -> TokenBatch:
         """Return the ids of many texts; an error is a TextError if it is one of a text."""
-        if threads is not None:
-            thread_count(threads)
+        count = thread_count(threads)
         if (found := self.fast_paths.of(special).rows(texts)) is not None:
             return batch_of(*found)
         try:
-            return self._encode_batch(texts, special, threads)
+            return batch_of(*self._encoded(texts, special, count))
         except UnknownSymbolError as error:
             raise self.unknown_among(texts, special, error) from None
 
@@ -303,54 +258,53 @@ class Engine:
                 return TextError(i, str(found))
         return InputError(str(error))
 
-    def _encode_batch(self, texts: Sequence[Input], special: str | AbstractSet[str], threads: int | None) -> TokenBatch:
-        parts, whole = False, self._reads_all(special)
+    def _encoded(self, texts: Sequence[Input], special: str | AbstractSet[str], threads: int) -> Encoded:
+        """Return the ids of texts, and where those of each begin and end."""
+        in_parts, whole = False, self._reads_all(special)
         if not _PLAIN.issuperset(map(type, texts)):
             texts = [*map(exact, texts)]
-            parts = not all(isinstance(text, str | bytes) for text in texts)  # a text is a list of parts
-        if not parts and not whole:
-            size = sum(map(len, texts))
-            whole = size <= LITTLE and self._all_whole(texts, special)
-            few = len(texts) <= FEW_TEXTS and size <= layout.SHORT_TEXT
-            if not whole and not few and (cut := self._cut_in_place(texts, special)) is not None:  # type: ignore[arg-type]
+            in_parts = not all(isinstance(text, str | bytes) for text in texts)
+        if not in_parts:
+            plain_texts: Sequence[str | bytes] = texts  # type: ignore[assignment]
+            whole = whole or (sum(map(len, plain_texts)) <= LITTLE and self._all_whole(texts, special))
+            if not whole and (cut := self._cut_in_place(plain_texts, special)) is not None:
                 from subwords.engine.batch import encode_cut
 
                 return encode_cut(*cut, threads)
-        if not parts and (whole or self._all_whole(texts, special)):
-            plain = self.plain
-            if plain is not None and all_plain(texts):
-                with suppress(InputError):  # a lone surrogate: the error below names its text
-                    return plain.encode_batch(texts, threads)
-            if (batch := self.encoder.encode_in_place(texts, threads)) is not None:
-                return batch
-            data = [as_bytes(text, i) for i, text in enumerate(texts)]  # type: ignore[arg-type]
-            return self.encoder.encode_batch(data, threads)
-        segments = None if parts and special != "text" else self._segments(special)
-        if segments is not None and not segments.refuses:
-            for i, text in enumerate(texts):
-                try:
-                    segments.add(text)
-                except InputError as error:
-                    raise TextError(i, str(error)) from None
-            return self._encode_segments(segments, threads)
-        rows = [self._cut(text, i, special) for i, text in enumerate(texts)]
+            if whole or self._all_whole(texts, special):
+                plain = self.plain
+                encoder = plain.encoder_of(texts) if plain is not None and all_plain(texts) else self.encoder
+                return encoder.encoded(plain_texts, threads)
+        segments = None if in_parts and special != "text" else self._segments(special)
+        if segments is None or segments.refuses:
+            return self._encoded_parts([self._cut(text, i, special) for i, text in enumerate(texts)], threads)
+        for i, text in enumerate(texts):
+            try:
+                segments.add(text)
+            except InputError as error:
+                raise TextError(i, str(error)) from None
+        encoder = self.encoder if segments.normalizer is None else self._normalized
+        return segments.filled(*encoder.encoded(segments.texts, threads))
+
+    def _encoded_parts(self, rows: list[list[TextSegment]], threads: int) -> Encoded:
+        """Return the ids of texts in parts, each encoded as where it is."""
         groups: dict[Encoder, list[TextSegment]] = {}
         for part in (part for row in rows for part in row if part.id is None):
             groups.setdefault(self.encoder_of(part), []).append(part)
-        batches = {
+        found = {
             encoder: iter(encoder.encode_batch([part.data for part in parts], threads))
             for encoder, parts in groups.items()
         }
         arrays = [
             [
-                np.array([part.id], np.uint32) if part.id is not None else next(batches[self.encoder_of(part)])
+                np.array([part.id], np.uint32) if part.id is not None else next(found[self.encoder_of(part)])
                 for part in row
             ]
             for row in rows
         ]
         flat = [array for row in arrays for array in row]
         lengths = [sum(map(len, row)) for row in arrays]
-        return batch_of(np.concatenate([np.zeros(0, np.uint32), *flat]), np.cumsum([0, *lengths], dtype=np.int64))
+        return np.concatenate([np.zeros(0, np.uint32), *flat]), np.cumsum([0, *lengths], dtype=np.int64)
 
     def encode_arrow(self, texts: object, special: str | AbstractSet[str], threads: int | None) -> TokenBatch:
         """Return the ids of an Arrow array of strings."""
@@ -369,13 +323,13 @@ class Engine:
 
         if self._reads_all(special):
             fast = self.encoder.has_fast_path and not self.encoder.marked
-            return encode_places(self.encoder, places, threads) if fast else None
+            return batch_of(*encode_places(self.encoder, places, thread_count(threads))) if fast else None
         segments = self._segments(special)
         encoder = self.encoder if segments is None or segments.normalizer is None else self._normalized
         if segments is None or not encoder.has_fast_path or encoder.marked:
             return None
         cut = segments.cut(places)
-        return None if cut is None else encode_cut(encoder, *cut, threads)
+        return None if cut is None else batch_of(*encode_cut(encoder, *cut, thread_count(threads)))
 
     def _reads_all(self, special: str | AbstractSet[str]) -> bool:
         """Whether every text is a single part, whatever is in it."""
@@ -454,16 +408,6 @@ def all_plain(texts: Sequence[Input]) -> TypeGuard[Sequence[str]]:
         return False
 
 
-def as_bytes(text: str | bytes, index: int) -> bytes:
-    """Return the UTF-8 bytes of one text of a batch; InputError, with its index, for other types."""
-    if isinstance(text, bytes):
-        return text
-    try:
-        return encode_text(text)
-    except InputError as error:
-        raise TextError(index, str(error)) from None
-
-
 # ---------------------------------------------------------------------------------------------------------------------
 # Models that write spaces as U+2581, run on the text itself: their tokens with spaces, and no normalizer.
 
@@ -479,11 +423,10 @@ class PlainSpaces:
     tokens with spaces for U+2581 match the text before that step.
     """
 
-    def __init__(self, segmenter: Segmenter, rule: Rule, prefix: bytes, symbols: list[str]) -> None:
+    def __init__(self, segmenter: Segmenter, rule: Rule, symbols: list[str], *, prefixed: bool) -> None:
         self.segmenter = segmenter
-        self.prefixed = bool(prefix)
+        self.prefixed = prefixed
         self._encoder = Encoder(segmenter, SplitterEngine(rule), prefixed=self.prefixed, marked=True)
-        self._prefix = prefix
         # Most texts have no user-defined piece: then the step that isolates these can be left out.
         self.symbols = symbols
         self._symbols = StringSearch(symbols) if symbols else None
@@ -491,23 +434,9 @@ class PlainSpaces:
         if symbols:
             self.quick = Encoder(segmenter, SplitterEngine(rule[1:]), prefixed=self.prefixed, marked=True)
 
-    def encode(self, text: str, threads: int | None) -> NDArray[np.uint32]:
-        """Return the ids of a text."""
-        return self._encoder_of(text).encode(self._prefix + encode_text(text) if text else b"", threads)
-
-    def encode_batch(self, texts: Sequence[str], threads: int | None) -> TokenBatch:
-        """Return the ids of many texts."""
-        encoder = self.encoder_of(texts)
-        if (batch := encoder.encode_in_place(texts, threads)) is not None:
-            return batch
-        return encoder.encode_batch([self._prefix + encode_text(text) if text else b"" for text in texts], threads)
-
     def encoder_of(self, texts: Sequence[str]) -> Encoder:
         """Return the encoder of some texts."""
-        return self._encoder_of("\n".join(texts) if self._symbols else "")
-
-    def _encoder_of(self, text: str) -> Encoder:
-        return self._encoder if self._symbols is not None and self._symbols.occurs(text) else self.quick
+        return self._encoder if self._symbols is not None and self._symbols.occurs("\n".join(texts)) else self.quick
 
 
 def plain_spaces(model: Model, steps: Steps, rule: Rule) -> PlainSpaces | None:
@@ -523,7 +452,9 @@ def plain_spaces(model: Model, steps: Steps, rule: Rule) -> PlainSpaces | None:
         return None
     symbols = [model.vocab[index].decode() for index in sorted(model.user_ids)]
     known = fit_regex(symbols) and finer[:1] == parting(symbols)
-    return PlainSpaces(segmenter_of(made), tuple(map(_with_spaces, finer)), prefix, symbols if known else [])
+    return PlainSpaces(
+        segmenter_of(made), tuple(map(_with_spaces, finer)), symbols if known else [], prefixed=bool(prefix)
+    )
 
 
 def escaped_prefix(steps: Steps) -> bytes | None:

@@ -14,7 +14,6 @@ from subwords.kernels import layout
 from subwords.kernels.layout import TextPlaces
 from subwords.normalize.normalizer import NormalizerEngine
 from subwords.spec.added_token import Input, Special, Text, input_parts
-from subwords.spec.token_batch import TokenBatch, batch_of
 from subwords.split.word_spans import WordSpans
 from subwords.support.checks import encode_text
 from subwords.support.errors import InputError
@@ -22,6 +21,7 @@ from subwords.support.memory import memory_at
 
 if TYPE_CHECKING:
     from subwords.engine.batch import Places
+    from subwords.engine.encoder import Encoded
     from subwords.models.segmenter import WordSource
 
 
@@ -193,8 +193,9 @@ class TokenSegments:
     >>> segments.add("a<eos>b")
     >>> segments.texts
     [b'a', b'b']
-    >>> segments.filled(TokenBatch(np.array([1, 2, 3], np.uint32), np.array([0, 2, 3]))).to_lists()
-    [[1, 2, 5, 3]]
+    >>> ids, offsets = segments.filled(np.array([1, 2, 3], np.uint32), np.array([0, 2, 3]))
+    >>> ids.tolist(), offsets.tolist()
+    ([1, 2, 5, 3], [0, 4])
     """
 
     def __init__(self, added: AddedTokens, finder: AddedTokenFinder, normalizer: NormalizerEngine | None) -> None:
@@ -281,10 +282,9 @@ class TokenSegments:
         data, bounds = normalizer.apply(joined[: bounds[-1]], bounds)
         return data, TextPlaces(bounds[:-1], np.diff(bounds), texts.after)
 
-    def filled(self, batch: TokenBatch) -> TokenBatch:
-        """Return the ids of the given texts, given those of `texts`."""
+    def filled(self, ids: NDArray[np.uint32], offsets: NDArray[np.int64]) -> Encoded:
+        """Return the ids of the given texts and their offsets, given those of `texts`."""
         texts, tokens = np.array(self._ends, np.int64).T
         if not self._ids:
-            return batch_of(batch.ids, batch.offsets[texts])
-        ids = np.insert(batch.ids, batch.offsets[self._before], np.array(self._ids, np.uint32))
-        return batch_of(ids, batch.offsets[texts] + tokens)
+            return ids, offsets[texts]
+        return np.insert(ids, offsets[self._before], np.array(self._ids, np.uint32)), offsets[texts] + tokens

@@ -105,10 +105,8 @@ def check(name: str, batch: list[bytes]) -> None:
         spans, reference = made.word_spans(array), steps.word_spans(array)
         assert spans.words.tolist() == reference.words.tolist()
         assert spans.origin.tolist() == reference.origin.tolist()
-        count = made.split_short(array, buffers)
-        if count is not None:
-            one = WordChunk(buffers.short_text, 0, buffers.short_ends, np.array([count]), True)
-            assert words_of([one]) == [words]
+        if (short := made.short_traced(array, buffers)) is not None:
+            assert words_of([short.chunk]) == [words]
         cut = made.cut(array, len(array) // 2)
         parts = np.array([0, cut, len(array)])
         halves = words_of([copied(chunk) for chunk in made.texts(array, parts, SplitBuffers())])

@@ -62,8 +62,8 @@ def test_same_words_as_step_by_step() -> None:
         for text, words in zip(texts, ref, strict=True):
             word_spans = ours.word_spans(np.frombuffer(text, np.uint8))
             assert [word_spans.text[a:b].tobytes() for a, b in pairwise(word_spans.words.tolist())] == words
-            short = ours.split_short(np.frombuffer(text, np.uint8), SplitBuffers())
-            assert short is None or short == len(words)
+            short = ours.route.short_traced(np.frombuffer(text, np.uint8), SplitBuffers())
+            assert short is None or int(short.chunk.text_ends[-1]) == len(words)
         assert isinstance(ours.route, SymbolsRoute)
 
 

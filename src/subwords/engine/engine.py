@@ -79,31 +79,21 @@ class Engine:
         return Encoder(self.segmenter, encoded, words=words)
 
     @cached_property
-    def _normalized(self) -> Encoder:
+    def normalized_encoder(self) -> Encoder:
         """The encoder of text that is already normalized."""
         return self.encoder if self.normalizer is None else self._encoder(self.splitter, None)
 
     @cached_property
-    def _inside(self) -> Encoder:
+    def inside_encoder(self) -> Encoder:
         """The encoder of normalized text that is not at the start of the input, if that makes a difference."""
         inside = self.splitter.inside
-        return self._normalized if inside is self.splitter else self._encoder(inside, None)
-
-    @property
-    def normalized_encoder(self) -> Encoder:
-        """The encoder of text that is already normalized."""
-        return self._normalized
-
-    @property
-    def inside_encoder(self) -> Encoder:
-        """The encoder of normalized text that is not at the start of the input."""
-        return self._inside
+        return self.normalized_encoder if inside is self.splitter else self._encoder(inside, None)
 
     def encoder_of(self, part: TextSegment) -> Encoder:
         """Return the encoder of a part that is text."""
         if not part.at_start and self.splitter.inside is not self.splitter:
-            return self._inside
-        return self.encoder if part.origin is None else self._normalized
+            return self.inside_encoder
+        return self.encoder if part.origin is None else self.normalized_encoder
 
     @cached_property
     def parts(self) -> TextParts:
@@ -170,7 +160,7 @@ class Engine:
             return FastPath(None)
         # The encoder of the general path for these texts: it makes room for the words that the fast path refuses.
         changed = bool(finder.normalized) and normalizer is not None
-        encoder, symbols = self._normalized if changed else self.encoder, list[str]()
+        encoder, symbols = self.normalized_encoder if changed else self.encoder, list[str]()
         if not changed and self.plain is not None:
             encoder, symbols = self.plain.quick, self.plain.symbols
         slot, pieces = encoder.slot, None
@@ -213,7 +203,7 @@ class Engine:
         if segments is None:
             return None
         if segments.normalizer is not None:
-            encoder = self._normalized
+            encoder = self.normalized_encoder
         else:
             encoder = plain.encoder_of(texts) if plain is not None and all_plain(texts) else self.encoder
         if not encoder.has_fast_path:
@@ -283,7 +273,7 @@ class Engine:
                 segments.add(text)
             except InputError as error:
                 raise TextError(i, str(error)) from None
-        encoder = self.encoder if segments.normalizer is None else self._normalized
+        encoder = self.encoder if segments.normalizer is None else self.normalized_encoder
         return segments.filled(*encoder.encoded(segments.texts, threads))
 
     def _encoded_parts(self, rows: list[list[TextSegment]], threads: int) -> Encoded:
@@ -325,7 +315,7 @@ class Engine:
             fast = self.encoder.has_fast_path and not self.encoder.marked
             return batch_of(*encode_places(self.encoder, places, thread_count(threads))) if fast else None
         segments = self._segments(special)
-        encoder = self.encoder if segments is None or segments.normalizer is None else self._normalized
+        encoder = self.encoder if segments is None or segments.normalizer is None else self.normalized_encoder
         if segments is None or not encoder.has_fast_path or encoder.marked:
             return None
         cut = segments.cut(places)

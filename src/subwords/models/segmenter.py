@@ -230,12 +230,6 @@ class WordSource(Protocol):
         begins: False if the text continues another.
         """
 
-    def split_short(self, text: NDArray[np.uint8], buffers: SplitBuffers, *, begins: bool = True) -> int | None:
-        """Split a text shorter than a chunk in one step, if possible; see `Route.split_short`.
-
-        begins: False if the text continues another.
-        """
-
     def fast_path(self, buffers: SplitBuffers, *, cuts: bool = False, begins: bool = True) -> SplitCall | None:
         """Return the call that splits texts, if one does; see `Route.fast_path`."""
 

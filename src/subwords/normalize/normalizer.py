@@ -27,7 +27,6 @@ from subwords.normalize.characters import (
     nonspacing_marks,
 )
 from subwords.normalize.stages import (
-    REST,
     WHOLE,
     ByteStage,
     CharStage,
@@ -60,7 +59,7 @@ from subwords.spec.normalizer import (
     StripAccents,
 )
 from subwords.spec.splitter import to_text
-from subwords.split.routes import CHUNK_WORDS, SplitBuffers, SplitCall, SplitRoute, StageCall, WordChunk
+from subwords.split.routes import SplitBuffers, SplitCall, SplitRoute, StageCall, WordChunk
 from subwords.split.splitter import Splitter, SplitterEngine
 from subwords.split.word_spans import WordSpans
 from subwords.support.checks import check_growth, encode_text, exact
@@ -534,12 +533,6 @@ class Pipeline:
                 return cut
             size *= 4
         return len(text)
-
-    def split_short(self, text: Bytes, buffers: SplitBuffers, *, begins: bool = True) -> int | None:
-        """Normalize and split a short text in one step; None if it may be too long for a chunk."""
-        part, _ = self.normalizer.apply(text, np.array([0, len(text)], np.int64), WHOLE if begins else REST)
-        # A step may insert any amount of text, and the buffers of a chunk are limited.
-        return self.splitter.split_short(part, buffers) if len(part) < CHUNK_WORDS // 2 else None
 
     def fast_path(self, buffers: SplitBuffers, *, cuts: bool = False, begins: bool = True) -> SplitCall | None:
         """Return the calls of the normalizer and the splitter, if each stage of them is one."""

@@ -557,14 +557,6 @@ class DroppingRoute(MachineRoute):
         found = super().fast_path(buffers)
         return found and found._replace(keep=self._keeper, drops=self._drops, widens=self._widens)
 
-    def split_short(self, text: Bytes, buffers: SplitBuffers) -> int | None:
-        """Split a short text in one call."""
-        text_ends = buffers.text_ends[:1]
-        text_ends[0] = self._one(text, 0, len(text), buffers)
-        self._keep(text, 0, buffers.ends, text_ends, buffers)
-        buffers.short_text, buffers.short_ends = buffers.kept_text, buffers.kept_ends
-        return int(text_ends[0])
-
     def _keep(
         self, text: Bytes, base: int, ends: NDArray[np.uint32], text_ends: Offsets, buffers: SplitBuffers
     ) -> None:
@@ -652,12 +644,6 @@ class KindsRoute(DroppingRoute):
                 raise InputError(f"word too long: expected less than 2 GiB; the one at byte {start} may be longer")
             yield self._words(text, np.array([start, place], np.int64), buffers, place == stop)
             start = place
-
-    def split_short(self, text: Bytes, buffers: SplitBuffers) -> int | None:
-        """Split a short text in one call."""
-        chunk = self._words(text, np.array([0, len(text)], np.int64), buffers, True)
-        buffers.short_text, buffers.short_ends = buffers.kept_text, buffers.kept_ends
-        return int(chunk.text_ends[0])
 
     def _words(self, text: Bytes, bounds: Offsets, buffers: SplitBuffers, complete: bool) -> WordChunk:
         """Return the words of texts in one chunk."""
@@ -795,11 +781,11 @@ class SymbolsRoute(SplitRoute):
             left -= len(chunk.text_ends) if chunk.complete else len(chunk.text_ends) - 1
             yield WordChunk(chunk.text, chunk.base, chunk.ends, chunk.text_ends[-1:], left == 0)
 
-    def split_short(self, text: Bytes, buffers: SplitBuffers) -> int | None:
+    def short_traced(self, text: Bytes, buffers: SplitBuffers) -> TracedChunk | None:
         """Split a short text in one step; None if it has symbols."""
         if len(self._occurrences(text, np.array([0, len(text)], np.int64))):
             return None
-        return self._rest.split_short(text, buffers)
+        return self._rest.short_traced(text, buffers)
 
     def cut(self, text: Bytes, at: int) -> int:
         """Return the last cut of the other route that is inside no symbol, or 0 (S4).

@@ -90,8 +90,6 @@ class SplitBuffers:
         "kept_ends",
         "kept_text",
         "runs",
-        "short_ends",
-        "short_text",
         "tail",
         "text_ends",
         "transducer",
@@ -109,9 +107,6 @@ class SplitBuffers:
         # The words that remain after dropping, and their ends.
         self.kept_text, self.kept_ends = np.empty(0, np.uint8), np.empty(0, np.uint32)
         self.kept_begins = np.empty(0, np.int64)  # where they begin in the text
-        # The result of `Route.split_short`.
-        self.short_text: Bytes = self.kept_text
-        self.short_ends = self.ends
 
 
 def word_bounds(chunks: Iterable[WordChunk]) -> Offsets:
@@ -131,13 +126,6 @@ class SplitRoute(ABC):
     def texts(self, text: Bytes, bounds: Offsets, buffers: SplitBuffers) -> Iterator[WordChunk]:
         """Split many texts, text[bounds[i]:bounds[i + 1]], in order."""
 
-    def split_short(self, text: Bytes, buffers: SplitBuffers) -> int | None:
-        """Split a text of less than CHUNK_WORDS bytes in one step; return the number of words, or None if impossible.
-
-        Their text and ends are buffers.short_text and buffers.short_ends: a tuple would cost 3 % on short texts.
-        """
-        return None
-
     def fast_path(self, buffers: SplitBuffers, *, cuts: bool = False) -> SplitCall | None:
         """Return the call that splits texts; None if one does not. cuts: use buffers.cuts."""
         return None
@@ -152,16 +140,8 @@ class SplitRoute(ABC):
             buffers.cuts = cuts
 
     def short_traced(self, text: Bytes, buffers: SplitBuffers) -> TracedChunk | None:
-        """Split a short text as `split_short` does, without cuts; also say where the words come from."""
-        cuts, buffers.cuts = buffers.cuts, None
-        words = self.split_short(text, buffers)
-        buffers.cuts = cuts
-        if words is None:
-            return None
-        buffers.text_ends[0] = words
-        return TracedChunk(
-            WordChunk(buffers.short_text, 0, buffers.short_ends, buffers.text_ends[:1], True), NO_OFFSETS
-        )
+        """Split a text of less than CHUNK_WORDS bytes in one step, as `traced` does; None if impossible."""
+        return None
 
     @abstractmethod
     def cut(self, text: Bytes, at: int) -> int:
@@ -194,10 +174,12 @@ class Scanner(SplitRoute):
     def _many(self, text: Bytes, bounds: Offsets, first: int, buffers: SplitBuffers) -> int:
         """Write the word ends of whole texts from `first` on; return the first text that did not fit."""
 
-    def split_short(self, text: Bytes, buffers: SplitBuffers) -> int | None:
+    def short_traced(self, text: Bytes, buffers: SplitBuffers) -> TracedChunk | None:
         """Split a short text in one call."""
-        buffers.short_text, buffers.short_ends = text, buffers.ends
-        return self._one(text, 0, len(text), buffers)
+        cuts, buffers.cuts = buffers.cuts, None
+        buffers.text_ends[0] = self._one(text, 0, len(text), buffers)
+        buffers.cuts = cuts
+        return TracedChunk(WordChunk(text, 0, buffers.ends, buffers.text_ends[:1], True), NO_OFFSETS)
 
     def texts(self, text: Bytes, bounds: Offsets, buffers: SplitBuffers) -> Iterator[WordChunk]:
         """Split many texts; short ones by hundreds per kernel call."""

@@ -204,10 +204,6 @@ class SplitterEngine(Splitter):
         """
         return self.route.texts(text, bounds, buffers)
 
-    def split_short(self, text: Bytes, buffers: SplitBuffers, *, begins: bool = True) -> int | None:
-        """Split a text shorter than a chunk in one step, if possible; see `Route.split_short`. `begins` is ignored."""
-        return self.route.split_short(text, buffers)
-
     def fast_path(self, buffers: SplitBuffers, *, cuts: bool = False, begins: bool = True) -> SplitCall | None:
         """Return the call that splits texts, if one does; see `Route.fast_path`. `begins` is ignored."""
         return self.route.fast_path(buffers, cuts=cuts)

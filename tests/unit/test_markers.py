@@ -51,17 +51,17 @@ def test_a_message_with_the_bytes_after_a_word_is_reported(tmp_path: Path, monke
 
 
 def test_ids_of_a_buffer_of_a_state_are_reported(tok: subwords.Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
-    def leaking(self: Any, data: bytes, threads: int | None = 1) -> Any:
+    def leaking(self: Any, texts: Any, threads: int) -> Any:
         state = self.take()
         out = state.out[:8].copy()
         self.give(state)
-        return out
+        return out, np.array([0, len(out)], np.int64)
 
     text = CORPUS[0]
     with live_markers() as markers:
         before = tok.encode_to_numpy(text).tolist()
         assert tok.encode(text) == tok.encode(text) == before and not markers.found and markers.filled
-        monkeypatch.setattr(Encoder, "encode", leaking)
+        monkeypatch.setattr(Encoder, "encoded", leaking)
         with pytest.raises(AssertionError, match=r"encode_to_numpy holds memory that is not of its call"):
             tok.encode_to_numpy(text * (1 + layout.SHORT_TEXT // len(text)))  # too long for the fast path
 

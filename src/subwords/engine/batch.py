@@ -17,7 +17,7 @@ from subwords.engine.encoder import LARGE_TEXT, SPARE, EncoderState
 from subwords.engine.fast_path import text_of_words
 from subwords.kernels import layout
 from subwords.kernels.named import encode_texts
-from subwords.kernels.plan_layout import FIELDS, CallPlan
+from subwords.kernels.plan_layout import BUFFER, CUT_TEXT, FIELDS, CallPlan
 from subwords.split.routes import NO_OFFSETS, WordChunk, gains_by_cuts
 from subwords.support.arrow import (
     NUMBERS,
@@ -189,22 +189,28 @@ def _encode_task(encoder: Encoder, task: _Task) -> Encoded:
 def _run(encoder: Encoder, state: EncoderState, task: _Task) -> Encoded:
     """Return the same with a state."""
     places, first, last, begins, ends = task
-    cuts = encoder.segmenter.has_cuts and gains_by_cuts(_sampled(task))
-    size = int(places.lengths[first:last].sum())
+    alone, cuts = last - first == 1, False
+    size = int(places.lengths[first] if alone else places.lengths[first:last].sum())
     if size > LARGE_TEXT:
         state.expect(size)
-    if cuts or size > PART:  # in a long text, each part of it decides
+    if not alone:
+        cuts = encoder.segmenter.has_cuts and gains_by_cuts(_sampled(task))
+    if cuts or size > (CUT_TEXT if alone else PART):  # in a long text, each part of it decides
         state.use_cuts()
     plan, kernel = encoder.plan(state, cuts=cuts), encode_texts.without_gil()
     numbers, offsets = plan.numbers, np.zeros(last - first + 1, np.int64)
     out = np.empty(size // BYTES_PER_ID + (1 << 12) if size <= 2 * PART else 1 << 16, np.uint32)
     numbers[FIELDS.next], numbers[FIELDS.last], numbers[FIELDS.filled] = first, last - (not ends), 0
-    numbers[FIELDS.addresses], numbers[FIELDS.lengths] = places.addresses.ctypes.data, places.lengths.ctypes.data
-    numbers[FIELDS.after] = places.after.ctypes.data if len(places.after) else 0
-    offsets_at = offsets.ctypes.data + 8
+    in_buffer = not alone or size < BUFFER  # which the kernel would refuse: asking it takes 6 us
+    if in_buffer:
+        numbers[FIELDS.addresses], numbers[FIELDS.lengths] = places.addresses.ctypes.data, places.lengths.ctypes.data
+        numbers[FIELDS.after], offsets_at = (
+            places.after.ctypes.data if len(places.after) else 0,
+            offsets.ctypes.data + 8,
+        )
     while (at := numbers[FIELDS.next]) < last:
         numbers[FIELDS.status], numbers[FIELDS.upto] = 0, at
-        if (begins or at > first) and at < numbers[FIELDS.last]:
+        if in_buffer and (begins or at > first) and at < numbers[FIELDS.last]:
             numbers[FIELDS.offsets] = offsets_at + 8 * (at - first)
             numbers[FIELDS.out], numbers[FIELDS.workspace] = id(out), id(state.workspace)
             if kernel(id(plan)) == layout.DONE:

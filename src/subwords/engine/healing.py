@@ -7,6 +7,7 @@ from codecs import getincrementaldecoder
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -126,9 +127,7 @@ class Healer:
     def _beginnings(self, row: Ids, text: str, half: bytes) -> Iterator[Beginning]:
         """Yield the ids before the last place at or before the end where a token of a longer text may begin (X1)."""
         for borders, closed, paths in self._splittings(text, half):
-            *words, word = (
-                part.encode() for part in map(text.__getitem__, map(slice, (0, *borders), (*borders, None)))
-            )
+            *words, word = (text[a:b].encode() for a, b in pairwise((0, *borders, len(text))))
             word += half
             known = tuple(index for ids in self._encode(words) for index in ids)
             first = max(0, len(word) - self._table.longest)
@@ -142,7 +141,8 @@ class Healer:
         """Return whether a longer text has these ids, and then a token over the end of this text; None: undecided."""
         if not each.back:
             return self._is_followed(text, half, each.ids, each.paths) or None
-        data, found = text.encode() + half, False
+        found: bool | None = False
+        data = text.encode() + half
         beyond, last = self._beyond(data[each.back :]), b"".join(self._vocab[index] for index in each.last)
         for start in range(beyond.start, beyond.stop, BATCH):
             part = slice(start, min(start + BATCH, beyond.stop))
@@ -180,7 +180,9 @@ class Healer:
         if half:
             firsts = frozenset(self._machine.classes[_completions(half)].tolist())
         for late, paths in self._futures(state, saved is not None, firsts).items():
-            places = {*borders, *(saved if place == SAVED else size + place for place in late)}
+            places = {*borders, *(size + place for place in late - {SAVED})}
+            if SAVED in late and saved is not None:
+                places.add(saved)
             inner = sorted(place for place in places if 0 < place < size + bool(half))
             yield Splitting(tuple(inner), not half and size in places, paths)
 
@@ -191,7 +193,7 @@ class Healer:
         """
         if (found := self._known.get(key := (state, has_saved, firsts))) is not None:
             return found
-        machine, found, seen, end = self._machine, self._known.setdefault(key, {}), set[Any](), self._machine.count
+        machine, found, seen, end = self._machine, dict[frozenset[int], Paths](), set[Any](), self._machine.count
         waiting = [(state, SAVED if has_saved else None, frozenset[int](), tuple[int, ...]())]
         for at, saved, late, path in waiting:
             age = len(path)
@@ -210,6 +212,7 @@ class Healer:
                 elif (config := (after, kept, more, min(age, REACH))) not in seen:
                     seen.add(config)
                     waiting.append((after, kept, more, (*path, kind)))
+        self._known[key] = found  # at once: threads share it
         return found
 
     @cached_property

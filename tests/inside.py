@@ -38,6 +38,7 @@ NAMES = {
     "engine.encoding": "NO_ROW",
     "engine.engine": "Engine plain_spaces",
     "engine.fast_path": "FastPath",
+    "engine.healing": "Healing",
     "engine.rows": "Framing truncation_windows",
     "engine.spans": "Entries SpanFinder Spelling",
     "engine.text_parts": "TextParts",

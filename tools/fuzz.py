@@ -66,10 +66,10 @@ from tools.fuzz_texts import (  # noqa: E402
     chat_seeds,
     decoding,
     growing,
+    healing,
     parts,
     pattern_of,
     patterns,
-    prefixes,
     streams,
     template,
     templates,
@@ -149,7 +149,7 @@ TARGETS = {
     "decoding": Target(decoding, text_seeds, ("engine.decode",), None, 64),
     "growing": Target(growing, text_seeds, _ENGINE, changes_of((*SNIPPETS, "\0~ab", "\0^a"), 2), 300),
     "parts": Target(parts, text_seeds, _ENGINE, change_text, 100),
-    "prefixes": Target(prefixes, text_seeds, ("engine.prefixes",), change_text, 60),
+    "healing": Target(healing, text_seeds, ("engine.healing",), change_text, 60),
 }
 
 

@@ -132,27 +132,22 @@ def _totals(tokenizer: Any, library: Any) -> Answer:
 
 @contextmanager
 def _counted() -> Iterator[list[int]]:
-    """Count the characters that texts that grow have encoded, or searched for a place in a word, meanwhile."""
+    """Count the characters that texts that grow have encoded meanwhile."""
     from subwords.engine.growing import Grower
-    from subwords.engine.open_words import OpenWords
 
-    spent, real = [0], (Grower.encode, Grower.after, OpenWords.restart)
+    spent, real = [0], (Grower.encode, Grower.after)
 
     def encode(self: Any, text: str) -> Any:
         spent[0] += len(text)
         return real[0](self, text)
 
     def after(self: Any, before: Any, text: str) -> Any:
-        if before.word or before.total is not None or before.inside:
+        if before.total is not None or before.inside:
             spent[0] += len(text)  # others come to `encode`
         return real[1](self, before, text)
 
-    def restart(self: Any, lead: str, text: str) -> Any:
-        spent[0] += len(text)
-        return real[2](self, lead, text)
-
     try:
-        Grower.encode, Grower.after, OpenWords.restart = encode, after, restart  # type: ignore[method-assign]
+        Grower.encode, Grower.after = encode, after  # type: ignore[method-assign]
         yield spent
     finally:
-        Grower.encode, Grower.after, OpenWords.restart = real  # type: ignore[method-assign]
+        Grower.encode, Grower.after = real  # type: ignore[method-assign]

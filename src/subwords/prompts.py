@@ -133,9 +133,9 @@ class PromptCache:
         shared, block, end = root, root, rest
         if len(rest) > FEW or not mark.place:  # fewer characters are encoded again for less than a mark costs
             if known > MARK // 8:  # the next text that differs here too will find a mark
-                shared, end = self._grower.settled(root, rest[:known], most=MARK, restarts=False)
+                shared, end = self._grower.settled(root, rest[:known], most=MARK)
                 end += rest[known:]
-            block, end = self._grower.settled(shared, end, most=MARK, restarts=False)
+            block, end = self._grower.settled(shared, end, most=MARK)
         ids = np.concatenate([*walk.parts, *block.ids_after(root), self._grower.after(block.before, end)])
         with self._lock:
             self._texts, self._ids, self._known = self._texts + 1, self._ids + len(ids), self._known + mark.total_ids

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from subwords.engine.engine import Engine, Seed
     from subwords.engine.fast_path import FastPaths
     from subwords.engine.growing import EncodeStream, Grower, Growers, GrowingText
-    from subwords.engine.prefixes import Continuations, Healing, PrefixCheck, Prefixes
+    from subwords.engine.healing import Healer, Healing
     from subwords.interop.hf import HFShape
     from subwords.interop.sentencepiece import SentencePieceShape
     from subwords.interop.tiktoken import TiktokenShape
@@ -730,57 +730,32 @@ class Tokenizer(metaclass=WithHints):
 
     # ------------------------------------------------------------------ which ids a text may have
 
-    def is_prefix(self, ids: Ids, *, special: SpecialPolicy = TEXT) -> PrefixCheck:
-        """Return whether some text has an encoding that begins with these ids; false ones name the first wrong id.
-
-        Exact (ALGORITHMS.md, X1). Raises InputError for ids that do not exist, and where nothing is proved: for other
-        models than BPE, Unigram and WordPiece, for splitters that are not one automaton, and for unknown ids.
-
-        >>> import subwords
-        >>> tok = subwords.load("demo")
-        >>> bool(tok.is_prefix(tok.encode("Rays of lig"))), tok.is_prefix([*tok.encode("Ray"), *tok.encode("s")])
-        (True, PrefixCheck(index=1))
-        """
-        return self._prefixes(special).check(ids)
-
-    def continuations(self, prefix: bytes, *, limit: int = 1000, special: SpecialPolicy = TEXT) -> Continuations:
-        """Return all ways in which the ids of a text that begins with some bytes may begin (ALGORITHMS.md, X2).
-
-        Each row of ids covers the prefix: its last id ends at or after the end. At most `limit` rows are returned.
-        Raises InputError for bytes that begin no text, and where nothing is proved, as `is_prefix` does.
-
-        >>> import subwords
-        >>> tok = subwords.load("demo")
-        >>> [tok.decode(row) for row in tok.continuations(b"Rays of ligh")]
-        ['Rays of light', 'Rays of lighth', 'Rays of ligh']
-        """
-        return self._prefixes(special).continuations(exact(prefix), limit)
-
     def heal(self, text: str | Ids, *, special: SpecialPolicy = TEXT) -> Healing:
         """Return the ids of a text, or of given ids, that stay whatever follows, and the bytes that go on after them.
 
-        As few ids as possible are taken back (ALGORITHMS.md, X3). A model that goes on after these ids, with tokens
-        that fit the bytes (`TokenTrie.mask`), can write each text as it was trained to. Raises as `continuations` does.
+        As few ids as possible are taken back (ALGORITHMS.md, X1). A model that goes on after these ids, with tokens
+        that fit the bytes (`TokenTrie.mask`), can write each text as it was trained to. Raises InputError for other
+        models than byte-level BPE, and where nothing is proved.
 
         >>> import subwords
         >>> subwords.load("demo").heal("Rays of lig")
         Healing(ids=(1142, 266), taken=2, data=b' lig')
         """
-        return self._prefixes(special).heal(exact(text))
+        return self._healers(special).heal(exact(text))
 
     @cached_property
-    def _prefixes(self) -> Callable[[SpecialPolicy], Prefixes]:
-        from subwords.engine.prefixes import Prefixes
+    def _healers(self) -> Callable[[SpecialPolicy], Healer]:
+        from subwords.engine.healing import Healer
 
-        found: dict[SpecialPolicy, Prefixes] = {}
+        found: dict[SpecialPolicy, Healer] = {}
 
-        def prefixes(special: SpecialPolicy) -> Prefixes:
+        def healers(special: SpecialPolicy) -> Healer:
             key = frozenset(special) if isinstance(special, set | frozenset) else special
             if key not in found:
-                found[key] = Prefixes(self._engine, self._token_table, key)
+                found[key] = Healer(self._engine, self._token_table, key)
             return found[key]
 
-        return prefixes
+        return healers
 
     @cached_property
     def _growers(self) -> Growers:

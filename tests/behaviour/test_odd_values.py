@@ -24,7 +24,6 @@ OF_IDS: dict[str, Callable[[Any, Any], Any]] = {
     "decode_bytes": lambda tok, ids: tok.decode_bytes(ids),
     "decode_batch": lambda tok, ids: tok.decode_batch([ids, [1]]),
     "decode_with_spans": lambda tok, ids: tok.decode_with_spans(ids)[0],
-    "is_prefix": lambda tok, ids: tok.is_prefix(ids),
     "heal": lambda tok, ids: tok.heal(ids),
     "stream of a prompt": lambda tok, ids: tok.stream(prompt=ids).finish(),
     "step": lambda tok, ids: tok.stream().step(ids),

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.engine.open_words import OpenWords
 from subwords.kernels.layout import INVALID, UNCUT
 from subwords.normalize.stages import Position
 from subwords.spec.splitter import Prefix, Rule, Split
@@ -287,15 +286,13 @@ class Before(NamedTuple):
     """What the ids of a text depend on, of the text before it.
 
     text: encoded too; its first `skip` ids are left out. inside: it is another part, as before an added token. total:
-    the sum of its scores, for a model whose sums run across words. word: the text begins inside a word, and this before
-    it brings the splitter to the same state (`OpenWords`).
+    the sum of its scores, for a model whose sums run across words.
     """
 
     text: str = ""
     skip: int = 0
     inside: bool = False
     total: float | None = None
-    word: str = ""
 
 
 FRESH, INSIDE = Before(), Before(inside=True)
@@ -343,10 +340,6 @@ class Grower:
         self._fast = engine.fast_paths.of(special)
         self._count_ids = self._fast.count_ids
 
-    @cached_property
-    def _open(self) -> OpenWords | None:
-        return None if self._engine.added.finder(self._special) else OpenWords.of(self._engine)
-
     def encode(self, text: str) -> Ids:
         """Return the ids of a whole text; surrogates stand for bytes that are not UTF-8."""
         if (found := self._fast.array(text)) is not None or (found := self._fast.array_in_pieces(text)) is not None:
@@ -362,8 +355,6 @@ class Grower:
             return NO_IDS
         if before is FRESH:
             return self.encode(text)
-        if before.word and self._open is not None:
-            return self._open.after(before.word, text)
         if before.total is not None:
             return self._engine.encoder.encode_on(text, before.total)[0]
         if before.text:
@@ -410,38 +401,23 @@ class Grower:
 
     def final(self, before: Before, text: str) -> int:
         """Return a number of ids of a text that stay whatever follows it."""
-        place = self.cuts.last(text, 0, len(text))
-        done = len(self.after(before, text[:place]))
-        return done if self._open is None else done + self._open.final("" if place else before.word, text[place:])
+        return len(self.after(before, text[: self.cuts.last(text, 0, len(text))]))
 
-    def settled(
-        self, block: SettledText, text: str, least: int = 0, most: int = 1 << 62, *, restarts: bool = True
-    ) -> tuple[SettledText, str]:
+    def settled(self, block: SettledText, text: str, least: int = 0, most: int = 1 << 62) -> tuple[SettledText, str]:
         """Move text after a block to blocks of at most `most` characters, where there are cuts.
 
-        restarts: also to places inside long words; these are proved by all of the text. Returns the last block and the
-        rest: at least `least` characters, if the text has as many.
+        Returns the last block and the rest: at least `least` characters, if the text has as many.
         """
-        start, size, whole, is_sought = 0, most, len(text), False
+        start, size, whole = 0, most, len(text)
         while whole - start > least:
             stop = min(whole, start + size)
-            place = start if is_sought else self.cuts.last(text, start, stop)
+            place = self.cuts.last(text, start, stop)
             if place > start:
                 block = block.then(text[start:place], *self.upto(block.before, text, start, place))
-                start, size, is_sought = place, most, stop == whole  # then no cut comes after it
-            elif stop < whole:
-                size *= 8
-            elif (
-                restarts
-                and whole - start > OPEN
-                and self._open is not None
-                and (found := self._open.restart(block.before.word, text[start:]))
-            ):
-                place, lead = start + found[0], found[1]
-                part = text[start:place]
-                block, start = block.then(part, self.after(block.before, part), Before(word=lead)), place
-                is_sought = False
+                start, size = place, most
             else:
+                size *= 8
+            if stop == whole:  # then no cut comes after it
                 break
         return block, text[start:]
 
@@ -555,7 +531,7 @@ class GrowingText:
         new = _checked_text(new)
         after: list[SettledText] = []
         block, end = self._block, self._open
-        while block.parent is not None and not block.given and (block.chars + LOOK > start or block.before.word):
+        while block.parent is not None and not block.given and block.chars + LOOK > start:
             after.append(block)
             block = block.parent
         if start < block.chars:
@@ -565,7 +541,7 @@ class GrowingText:
         at = block.chars
         joined = text[: start - at] + new + text[stop - at :]
         was = self._block, self._open, self._ids
-        kept = [number for number, each in enumerate(after) if each.chars - LOOK >= stop and not each.before.word]
+        kept = [number for number, each in enumerate(after) if each.chars - LOOK >= stop]
         if not kept or self._grower.cuts.running:  # then the change changes all sums after it
             return GrowingText._of(self._grower, block, joined, was=was)
         first = kept[0]

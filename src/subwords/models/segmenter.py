@@ -245,11 +245,7 @@ class Segmenter(ABC):
     isolates = False  # whether a character between two safe cuts has the same ids everywhere
     apart = True  # whether a word's ids never depend on the words before it
     joins = False  # whether `joined` changes anything
-    goes_on = (
-        False  # whether tokens stay as they are where two neighbours are the segmentation of their text, any bytes
-    )
-    unproved: str | None = "a model of whole words"  # why the beginnings of its encodings are not known (X1)
-    marks_words = False  # whether the ids of a text tell where its words begin
+    goes_on = False  # whether tokens, of any bytes, stay apart in a word where each two are the ids of their text
     whole_words: TokenWords | None = None
     unk_id: int | None = None  # the id of unknown symbols
     shows_unknown = False  # whether an unknown token is shown as its text, as SentencePiece does

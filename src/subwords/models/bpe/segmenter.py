@@ -66,25 +66,22 @@ class BPESegmenter(Segmenter):
         self._settings[layout.BPE.parted] = bool(model.parts or model.unused_ids)
 
     @property
-    def unproved(self) -> str | None:  # type: ignore[override]
-        """The fact about neighbours needs tokens that merges make, and no symbol that is left out."""
-        model = self.model
-        if model.marked or model.words_only or model.user_ids or model.unused_ids or model.parts:
-            return "BPE with a prefix, a suffix, whole words only, or tokens that do not merge"
-        if self.whole_words is not None and len(self.whole_words.ends):
-            return "BPE with tokens that only whole words become"
-        return "a model that leaves out unknown text" if model.unknown == "drop" else None
-
-    @property
     def joins(self) -> bool:  # type: ignore[override]
         """Whether adjacent unknown words become one unk."""
         return self.model.words_only and not self.model.byte_fallback and self.model.unk_id is not None
 
     @property
     def goes_on(self) -> bool:  # type: ignore[override]
-        """The fact about neighbours (ALGORITHMS.md), which merges of bytes have, but not words that are looked up."""
+        """The fact about neighbours (ALGORITHMS.md) needs tokens that merges of bytes make: no words are looked up."""
         model = self.model
-        return model.byte_level and model.lossless and not model.words_only and self.whole_words is None
+        if (
+            not (model.byte_level and model.lossless)
+            or model.marked
+            or model.words_only
+            or self.whole_words is not None
+        ):
+            return False
+        return not (model.user_ids or model.unused_ids or model.parts)
 
     def joined(self, batch: TokenBatch) -> TokenBatch:
         """Return the ids of texts, with adjacent unknown words fused."""

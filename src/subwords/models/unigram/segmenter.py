@@ -33,7 +33,6 @@ class UnigramSegmenter(Segmenter):
     """Segments words by the greatest sum of scores (U5)."""
 
     shows_unknown = True
-    unproved = None
 
     def __init__(self, model: Unigram) -> None:
         self.model = model

@@ -77,12 +77,6 @@ class WordPieceSegmenter(Segmenter):
     """Segments words by the longest match (P3), in linear time (P4)."""
 
     model: WordPiece
-    marks_words = True
-
-    @property
-    def unproved(self) -> str | None:  # type: ignore[override]
-        """Words come back from ids if the prefix tells which tokens go on."""
-        return None if self.model.prefix else "WordPiece without a prefix"
 
     def __init__(self, model: WordPiece) -> None:
         self.model = model

@@ -234,3 +234,15 @@ def test_a_free_threaded_python_takes_the_general_path(tok: subwords.Tokenizer) 
     done = subprocess.run([sys.executable, "-c", program], input=pickle.dumps((tok, TEXT)), stdout=subprocess.PIPE)
     ids = tok.encode(TEXT)
     assert done.stdout.decode().strip() == f"False {ids} {[ids]} True"
+
+
+def test_functions_of_few_sets_of_special_tokens_are_kept() -> None:
+    tok = subwords.load("demo").with_tokens([f"<{k}>" for k in range(100)])
+    for k in range(100):
+        for text in (f"Rays <{k}> <{k + 1}>", f"Rays <{k}> <{k + 1}>".encode()):
+            ids = tok.encode(text, special={f"<{k}>"})
+            assert (
+                tok.added_tokens.ids[f"<{k}>"] in ids
+                and ids == tok.encode_batch([text], special={f"<{k}>"})[0].tolist()
+            )
+    assert len(engine_of(tok).fast_paths) <= 64

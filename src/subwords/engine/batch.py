@@ -39,7 +39,7 @@ from subwords.support.threads import check_stopped, in_threads
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from subwords.engine.encoder import Encoded, Encoder
+    from subwords.engine.encoder import Encoder, IdsAndOffsets
 
 
 Offsets = NDArray[np.int64]
@@ -99,16 +99,16 @@ def _reader() -> Callable[[tuple[Any, ...]], int]:
     return built_in(read_texts, (api(),))
 
 
-def encode_cut(encoder: Encoder, places: Places, upto: Offsets, threads: int) -> Encoded:
+def encode_cut(encoder: Encoder, places: Places, upto: Offsets, threads: int) -> IdsAndOffsets:
     """Return the ids of texts that are cut into others, `upto` of them up to the end of each, by the fast path."""
     ids, offsets = encode_places(encoder, places, threads)
     return ids, offsets[np.concatenate([np.zeros(1, np.int64), upto])]
 
 
-def encode_places(encoder: Encoder, places: Places, threads: int) -> Encoded:
+def encode_places(encoder: Encoder, places: Places, threads: int) -> IdsAndOffsets:
     """Return the ids of texts by the fast path, which the encoder must have; the same for every number of threads."""
     lengths, whole = places.lengths, _Task(places, 0, len(places.lengths))
-    total = int(lengths.sum()) if len(lengths) > 1 else int(lengths[0]) if len(lengths) else 0
+    total = int(lengths.sum())
     count, tasks, states = min(threads, total // THREAD_TEXT), [whole], list[EncoderState]()
     if count > 1 and encoder.segmenter.apart and int(lengths.max()) >= THREAD_TEXT:
         tasks = _shares(encoder, whole, count)
@@ -129,7 +129,7 @@ def encode_places(encoder: Encoder, places: Places, threads: int) -> Encoded:
     return _joined(tasks, parts, threads)
 
 
-def _joined(tasks: list[_Task], parts: list[Encoded], threads: int) -> Encoded:
+def _joined(tasks: list[_Task], parts: list[IdsAndOffsets], threads: int) -> IdsAndOffsets:
     """Return the ids of consecutive tasks together."""
     stops = np.cumsum([0, *(len(ids) for ids, _ in parts)])
     found = SPARE.empty(int(stops[-1]) + layout.OUT_PADDING, np.uint32)[: stops[-1]]
@@ -178,7 +178,7 @@ def _shares(encoder: Encoder, task: _Task, count: int) -> list[_Task]:
     return tasks
 
 
-def _encode_task(encoder: Encoder, task: _Task) -> Encoded:
+def _encode_task(encoder: Encoder, task: _Task) -> IdsAndOffsets:
     """Return the ids of some texts, and where those of each end."""
     state = encoder.take()
     found = _run(encoder, state, task)
@@ -186,7 +186,7 @@ def _encode_task(encoder: Encoder, task: _Task) -> Encoded:
     return found
 
 
-def _run(encoder: Encoder, state: EncoderState, task: _Task) -> Encoded:
+def _run(encoder: Encoder, state: EncoderState, task: _Task) -> IdsAndOffsets:
     """Return the same with a state."""
     places, first, last, begins, ends = task
     alone, cuts = last - first == 1, False
@@ -201,13 +201,11 @@ def _run(encoder: Encoder, state: EncoderState, task: _Task) -> Encoded:
     numbers, offsets = plan.numbers, np.zeros(last - first + 1, np.int64)
     out = np.empty(size // BYTES_PER_ID + (1 << 12) if size <= 2 * PART else 1 << 16, np.uint32)
     numbers[FIELDS.next], numbers[FIELDS.last], numbers[FIELDS.filled] = first, last - (not ends), 0
-    in_buffer = not alone or size < BUFFER  # which the kernel would refuse: asking it takes 6 us
+    in_buffer = not alone or size < BUFFER  # the kernel would refuse a longer text: asking it takes 6 us
     if in_buffer:
         numbers[FIELDS.addresses], numbers[FIELDS.lengths] = places.addresses.ctypes.data, places.lengths.ctypes.data
-        numbers[FIELDS.after], offsets_at = (
-            places.after.ctypes.data if len(places.after) else 0,
-            offsets.ctypes.data + 8,
-        )
+        numbers[FIELDS.after] = places.after.ctypes.data if len(places.after) else 0
+        offsets_at = offsets.ctypes.data + 8
     while (at := numbers[FIELDS.next]) < last:
         numbers[FIELDS.status], numbers[FIELDS.upto] = 0, at
         if in_buffer and (begins or at > first) and at < numbers[FIELDS.last]:

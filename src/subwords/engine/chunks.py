@@ -30,12 +30,12 @@ KINDS: dict[str, tuple[str, ...]] = {  # what is tried where no place of a kind 
     "markdown": ("heading", "block", "item", "line", "sentence", "word", "token"),
 }
 OVERLAPS = {"paragraph": "sentence", "markdown": "sentence"}  # where an overlap begins, if not at the first kind
-CONTEXT, CONTEXT_IDS = 16, 12  # characters, and ids, before a place with which the characters after it are counted
-WORD = 32  # characters of a word whose end is tried where a part would end inside it
-FEW_MORE = 8  # of these: other ends that are tried
-MORE = 8  # the share of the expected characters of a part that is encoded besides, to see where its ids end
-FIRST = 0.97  # of the expected characters of a part are counted first: text behind a part is counted in vain
-MOST_GUESSES = 8  # from where a text ends to where it has as many ids as may be; then the middle is tried
+CONTEXT_CHARACTERS, CONTEXT_IDS = 16, 12  # before a place: the characters around it are counted with these
+LONG_WORD = 32  # characters: the end of a shorter word is tried where a part would end inside it
+TOKEN_ENDS = 8  # characters inside a word after which a token may end: these places are tried too
+SPARE_SHARE = 8  # an eighth more text than a part is expected to have is encoded, to see where its ids end
+FIRST_SHARE = 0.97  # of the expected length is counted first: text behind the end of a part is counted for nothing
+MOST_GUESSES = 8  # at the place that is sought; then the middle of what is open is tried
 MOST_SIZE = 1 << 40
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -177,7 +177,7 @@ class Chunks(Sequence[str]):
 
 
 class Search:
-    """How much of a text from `start` on, or back from `start` if `stop` is less, has at most so many ids.
+    """Finds how many characters have at most so many ids: from `start` to `stop`, or back to an earlier `stop`.
 
     Characters are numbered from `start`.
     """
@@ -198,7 +198,7 @@ class Search:
         ratio: the characters of an id that are expected.
         """
         low, high = 0, self._all + 1  # so many fit, and so many do not
-        at, expected, guesses = min(self._all, int(size * ratio * FIRST) + 1), -1, 0
+        at, expected, guesses = min(self._all, int(size * ratio * FIRST_SHARE) + 1), -1, 0
         if self._ahead and at < self._all:
             at, expected = self._first(at, size)
         while True:
@@ -225,7 +225,7 @@ class Search:
         """
         done = found = 0
         while done < self._all:
-            step = (at - done) + (at - done) // MORE + CONTEXT
+            step = (at - done) + (at - done) // SPARE_SHARE + CONTEXT_CHARACTERS
             ends = self._ends(self._text[self._start + done : self._start + done + step])
             if ends is None or not len(ends):
                 return at, -1
@@ -243,9 +243,9 @@ class Search:
         Only characters near it are counted: exact if a word begins among the first of them. found: the ids up to `at`.
         """
         way = int((size - found) * ratio)
-        first = max(0, at - max(CONTEXT, int(CONTEXT_IDS * ratio)) + min(0, 2 * way))
+        first = max(0, at - max(CONTEXT_CHARACTERS, int(CONTEXT_IDS * ratio)) + min(0, 2 * way))
         before = found - self._count(first, at)
-        last, end = (at, min(high, at + 4 * way + CONTEXT)) if found <= size else (max(first, low), at)
+        last, end = (at, min(high, at + 4 * way + CONTEXT_CHARACTERS)) if found <= size else (max(first, low), at)
         place, total, tries = at + way, -1, 0
         while last + 1 < end:
             place = min(max(place, last + 1), end - 1)
@@ -271,17 +271,17 @@ class Search:
     def _longer(self, at: int) -> Iterator[int]:
         """Yield ends of tokens that may begin before a place: more characters may have fewer ids."""
         there = self._start + at if self._ahead else self._start - at
-        stop = min(at + WORD, self._all)
+        stop = min(at + LONG_WORD, self._all)
         run = (
             _RUN.match(self._text, there, there + stop - at)
             if self._ahead
             else _RUN_BEFORE.match(self._text, there - stop + at, there)
         )
         size = len(run[0]) if run else 0
-        if 1 < size < WORD:
+        if 1 < size < LONG_WORD:
             yield at + size
         if size > 2:
-            near = FEW_MORE if self._text[there - (not self._ahead)].isascii() else 2
+            near = TOKEN_ENDS if self._text[there - (not self._ahead)].isascii() else 2
             yield from range(at + min(size - 1, near), at + 1, -1)
 
 

@@ -238,7 +238,9 @@ CUT_WORDS = 1 << 12  # long words cut at once
 SPARE = Spare()  # of all encoders, whose results are alike
 
 
-Encoded: TypeAlias = "tuple[NDArray[np.uint32], NDArray[np.int64]]"  # ids, and where those of each text begin and end
+IdsAndOffsets: TypeAlias = (
+    "tuple[NDArray[np.uint32], NDArray[np.int64]]"  # ids, and where those of each text begin and end
+)
 Continuing: TypeAlias = "tuple[CallPlan, EncoderState, Callable[[object], NDArray[np.uint32] | None]]"
 
 
@@ -276,7 +278,7 @@ class Encoder:
         """Return the ids of many texts."""
         return batch_of(*self.encoded(texts, threads))
 
-    def encoded(self, texts: Sequence[str | bytes], threads: int | None = None) -> Encoded:
+    def encoded(self, texts: Sequence[str | bytes], threads: int | None = None) -> IdsAndOffsets:
         """Return the ids of texts, and where those of each begin and end; TextError for a lone surrogate.
 
         By the fast path, where the texts are in memory; those that it is not for, from copies of all their bytes.

@@ -29,7 +29,7 @@ from subwords.support.threads import thread_count
 
 if TYPE_CHECKING:
     from subwords.engine.batch import Places
-    from subwords.engine.encoder import Encoded
+    from subwords.engine.encoder import IdsAndOffsets
     from subwords.engine.spans import SpanFinder, SpanSizes, Spelling
     from subwords.engine.text_parts import TextParts, TextSegment, TokenSegments
     from subwords.models.bpe.model import BPE
@@ -248,7 +248,7 @@ class Engine:
                 return TextError(i, str(found))
         return InputError(str(error))
 
-    def _encoded(self, texts: Sequence[Input], special: str | AbstractSet[str], threads: int) -> Encoded:
+    def _encoded(self, texts: Sequence[Input], special: str | AbstractSet[str], threads: int) -> IdsAndOffsets:
         """Return the ids of texts, and where those of each begin and end."""
         in_parts, whole = False, self._reads_all(special)
         if not _PLAIN.issuperset(map(type, texts)):
@@ -276,7 +276,7 @@ class Engine:
         encoder = self.encoder if segments.normalizer is None else self.normalized_encoder
         return segments.filled(*encoder.encoded(segments.texts, threads))
 
-    def _encoded_parts(self, rows: list[list[TextSegment]], threads: int) -> Encoded:
+    def _encoded_parts(self, rows: list[list[TextSegment]], threads: int) -> IdsAndOffsets:
         """Return the ids of texts in parts, each encoded as where it is."""
         groups: dict[Encoder, list[TextSegment]] = {}
         for part in (part for row in rows for part in row if part.id is None):
@@ -434,32 +434,30 @@ def plain_spaces(model: Model, steps: Steps, rule: Rule) -> PlainSpaces | None:
 
     steps, rule: the normalizer and the splitter of the tokenizer.
     """
-    prefix, finer = escaped_prefix(steps), rule or model.space_rule
-    if prefix is None or not all(map(_may_change, finer)) or b" " in model.vocab.data.tobytes():
+    prefixed, finer = escaped_prefix(steps), rule or model.space_rule
+    if prefixed is None or not all(map(_may_change, finer)) or b" " in model.vocab.data.tobytes():
         return None
     made = model.with_spaces() if model.vocab.find([SPACE.encode()]) else None
     if made is None:
         return None
     symbols = [model.vocab[index].decode() for index in sorted(model.user_ids)]
     known = fit_regex(symbols) and finer[:1] == parting(symbols)
-    return PlainSpaces(
-        segmenter_of(made), tuple(map(_with_spaces, finer)), symbols if known else [], prefixed=bool(prefix)
-    )
+    return PlainSpaces(segmenter_of(made), tuple(map(_with_spaces, finer)), symbols if known else [], prefixed=prefixed)
 
 
-def escaped_prefix(steps: Steps) -> bytes | None:
-    """Return what is inserted before a text if, besides that, spaces only become U+2581; otherwise None."""
+def escaped_prefix(steps: Steps) -> bool | None:
+    """Return whether a space is put before a text, if besides that spaces only become U+2581; otherwise None."""
     from subwords.spec.normalizer import Prepend, Replace, SentencePiece
 
     match steps:
         case (SentencePiece(b"", prefix, False, True, False, symbols),):
-            return None if any(" " in symbol or SPACE in symbol for symbol in symbols) else b" " * prefix
+            return None if any(" " in symbol or SPACE in symbol for symbol in symbols) else prefix
         case (Prepend(text), Replace(" ", "▁", False)) if text == SPACE:
-            return b" "
+            return True
         case (Replace(" ", "▁", False), Prepend(text)) if text == SPACE:
-            return b" "
+            return True
         case (Replace(" ", "▁", False),):
-            return b""
+            return False
     return None
 
 

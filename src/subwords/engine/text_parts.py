@@ -21,7 +21,7 @@ from subwords.support.memory import memory_at
 
 if TYPE_CHECKING:
     from subwords.engine.batch import Places
-    from subwords.engine.encoder import Encoded
+    from subwords.engine.encoder import IdsAndOffsets
     from subwords.models.segmenter import WordSource
 
 
@@ -282,7 +282,7 @@ class TokenSegments:
         data, bounds = normalizer.apply(joined[: bounds[-1]], bounds)
         return data, TextPlaces(bounds[:-1], np.diff(bounds), texts.after)
 
-    def filled(self, ids: NDArray[np.uint32], offsets: NDArray[np.int64]) -> Encoded:
+    def filled(self, ids: NDArray[np.uint32], offsets: NDArray[np.int64]) -> IdsAndOffsets:
         """Return the ids of the given texts and their offsets, given those of `texts`."""
         texts, tokens = np.array(self._ends, np.int64).T
         if not self._ids:

@@ -278,15 +278,21 @@ class Encoder:
         """Return the ids of many texts."""
         return batch_of(*self.encoded(texts, threads))
 
-    def encoded(self, texts: Sequence[str | bytes], threads: int | None = None) -> IdsAndOffsets:
+    def encoded(
+        self, texts: Sequence[str | bytes], threads: int | None = None, *, marked: bool | None = None
+    ) -> IdsAndOffsets:
         """Return the ids of texts, and where those of each begin and end; TextError for a lone surrogate.
 
         By the fast path, where the texts are in memory; those that it is not for, from copies of all their bytes.
+        marked: False if all are known to be `str` without U+2581; to look for it takes 0.4 ns a byte.
         """
         from subwords.engine.batch import encode_places, group_texts, read_places
 
         count = thread_count(threads)
-        if self.has_fast_path and (places := read_places(texts, marked=self.marked)) is not None:
+        if (
+            self.has_fast_path
+            and (places := read_places(texts, marked=self.marked if marked is None else marked)) is not None
+        ):
             return encode_places(self, places, count)
         data = [as_bytes(text, i) for i, text in enumerate(texts)]
         if self.prefixed:

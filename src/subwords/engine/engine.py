@@ -199,20 +199,25 @@ class Engine:
 
         None if the encoder has no fast path, if it matters where the segments are, or for an error.
         """
-        segments, plain = self._segments(special), self.plain
-        if segments is None:
+        if (segments := self._segments(special)) is None:
             return None
         if segments.normalizer is not None:
-            encoder = self.normalized_encoder
+            encoder, marked = self.normalized_encoder, self.normalized_encoder.marked
         else:
-            encoder = plain.encoder_of(texts) if plain is not None and all_plain(texts) else self.encoder
+            encoder, marked = self._chosen(texts)
         if not encoder.has_fast_path:
             return None
         from subwords.engine.batch import read_places
 
-        places = read_places(texts, marked=encoder.marked)
+        places = read_places(texts, marked=marked)
         cut = None if places is None else segments.cut(places)
         return None if cut is None else (encoder, *cut)
+
+    def _chosen(self, texts: Sequence[str | bytes]) -> tuple[Encoder, bool]:
+        """Return the encoder of whole texts, and whether some may be what its fast path refuses."""
+        if self.plain is not None and all_plain(texts):
+            return self.plain.encoder_of(texts), False
+        return self.encoder, self.encoder.marked
 
     def is_whole(self, text: str, special: str | AbstractSet[str]) -> bool:
         """Whether one search shows that a text is a single part; most texts are."""
@@ -262,9 +267,8 @@ class Engine:
 
                 return encode_cut(*cut, threads)
             if whole or self._all_whole(texts, special):
-                plain = self.plain
-                encoder = plain.encoder_of(texts) if plain is not None and all_plain(texts) else self.encoder
-                return encoder.encoded(plain_texts, threads)
+                encoder, marked = self._chosen(plain_texts)
+                return encoder.encoded(plain_texts, threads, marked=marked)
         segments = None if in_parts and special != "text" else self._segments(special)
         if segments is None or segments.refuses:
             return self._encoded_parts([self._cut(text, i, special) for i, text in enumerate(texts)], threads)

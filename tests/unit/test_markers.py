@@ -51,7 +51,7 @@ def test_a_message_with_the_bytes_after_a_word_is_reported(tmp_path: Path, monke
 
 
 def test_ids_of_a_buffer_of_a_state_are_reported(tok: subwords.Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
-    def leaking(self: Any, texts: Any, threads: int) -> Any:
+    def leaking(self: Any, texts: Any, threads: int, *, marked: Any = None) -> Any:
         state = self.take()
         out = state.out[:8].copy()
         self.give(state)

@@ -146,6 +146,25 @@ def test_equal_and_nearly_equal_gains_are_decided_exactly(monkeypatch: pytest.Mo
     assert decided, "the case at hand"
 
 
+def test_gains_apart_by_few_of_2_to_the_50_occurrences() -> None:
+    for seed in range(40):
+        rng = random.Random(seed)
+        big = 2 ** rng.randint(40, 50)
+        words = {"".join(rng.choices("abcd", k=rng.randint(1, 3))): big + rng.randint(-2, 2) for _ in range(8)}
+        ref, got = train_both(words, vocab_size=60, score="likelihood", tie_break=TIES[seed % 3])
+        assert got == ref, f"seed {seed}"
+
+
+@pytest.mark.parametrize("score", SCORES)
+def test_lengths_of_tokens_that_spell_the_prefix(score: str) -> None:
+    # "##ab" of "#" and "###ab" has two characters, not four.
+    words = {"##abd": 3, "c#ab": 50}
+    for most in range(1, 6):
+        for size in range(12, 30):
+            ref, got = train_both(words, vocab_size=size, score=score, max_token_length=most)
+            assert got == ref
+
+
 @pytest.mark.rotating(2)
 @pytest.mark.parametrize("threshold", [1, 2, 10, 1000, 2**40])
 def test_pruning_changes_nothing(threshold: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,29 +183,22 @@ def test_pruning_changes_nothing(threshold: int, monkeypatch: pytest.MonkeyPatch
         check_corpus(seed, "likelihood", TIES[seed % 3])
 
 
-def test_growing_strings() -> None:
-    ref, got = train_both({"a" * 70_000: 1}, vocab_size=90, score="likelihood")
+@pytest.mark.parametrize("prefix", ["##", "a"])
+def test_growing_strings(prefix: str) -> None:
+    ref, got = train_both({"a" * 70_000: 1}, vocab_size=90, score="likelihood", prefix=prefix)
     assert got == ref
     assert sum(map(len, got)) > 1 << 16
 
 
-def test_records_read_again_when_they_run_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    index, read = scores.ScoreLoop._index, []
-
-    def small(loop: scores.ScoreLoop) -> None:
-        read.append(1)
-        index(loop)
-        live = int(loop.counters[layout.TALLY.pairs_used])
-        room = live + 2 * int(loop.counters[layout.TALLY.tokens]) + 2
-        loop.records = loop.records[: layout.RECORD.width * room]
-
-    monkeypatch.setattr(scores.ScoreLoop, "_index", small)
-    rng = random.Random(4)
-    for score in ("course", "likelihood"):
-        words = random_words(rng, "abcdefgh", 60, False)
-        ref, got = train_both(words, vocab_size=150, score=score)
-        assert got == ref
-    assert len(read) > 10
+@pytest.mark.parametrize("score", ["course", "likelihood"])
+def test_table_of_pairs_grows(score: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    grow, grown = scores.ScoreLoop._grow_pairs, []
+    words = random_words(random.Random(4), "abcdefgh", 2_000, False)
+    ref = learned(words, vocab_size=1_500, score=score)
+    monkeypatch.setattr(scores.ScoreLoop, "_grow_pairs", lambda loop: grown.append(1) or grow(loop))  # type: ignore[func-returns-value]
+    monkeypatch.setattr(scores.ScoreLoop, "_room", lambda loop, pairs: max(pairs, layout.BLOCK // 2))
+    assert learned(words, vocab_size=1_500, score=score) == ref
+    assert len(grown) > 3
 
 
 # ------------------------------------------------------------------ a real text

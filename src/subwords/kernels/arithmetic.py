@@ -10,7 +10,6 @@ from subwords.kernels.jit import (
     Int,
     char_at,
     helper,
-    inlined,
     kernel,
     leading_zeros,
     pointer,
@@ -22,14 +21,6 @@ from subwords.kernels.layout import U32s
 
 LN2 = 0.6931471805599453
 SQRT2 = 1.4142135623730951
-SIGN = 0x7FFFFFFFFFFFFFFF
-
-
-@inlined
-def sortable(x):
-    """The bits of a number as an integer of the same order."""
-    bits = np.float64(x).view(np.int64)
-    return bits if bits >= 0 else bits ^ I64(SIGN)
 
 
 @helper

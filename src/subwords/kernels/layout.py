@@ -35,9 +35,9 @@ def row(names: str, first: int = 0, **others: int) -> ModuleType:
 
 # Why a kernel returned. After NEED_... and UNDECIDED the caller provides what is missing and calls again. UNKNOWN: the
 # tables do not say what to do. ONCE: done, but the ids may not be kept in the table. EXHAUSTED: no pair reaches the
-# threshold. PAUSED: the requested number of merges is done. COLD: a pair outside the heap may be the best one.
-DONE, NEED_OUT, NEED_SLOTS, NEED_ARENA, NEED_SCRATCH, NEED_PAIRS, NEED_STRINGS, NEED_INDEX = range(8)
-UNKNOWN, ONCE, EXHAUSTED, PAUSED, UNDECIDED, COLD = range(8, 14)
+# threshold. PAUSED: the requested number of merges is done.
+DONE, NEED_OUT, NEED_SLOTS, NEED_ARENA, NEED_SCRATCH, NEED_PAIRS, NEED_STRINGS, NEED_NAME = range(8)
+UNKNOWN, ONCE, EXHAUSTED, PAUSED, UNDECIDED = range(8, 13)
 
 LANES = 64  # bytes that are processed at once; the padding that block loads and copies need
 CODE_POINTS = 0x110000
@@ -584,22 +584,19 @@ DIGIT_BITS = 11  # of a place, sorted at once
 TIE_IDS, TIE_FIRST, TIE_BYTES = range(3)  # rules for pairs of equal score
 LIKELIHOOD, COURSE, COUNT = range(3)  # scores
 
-# Fields of `settings`. pause: the number of merges to return at. score and prefix_chars are WordPiece's. ruled: whether
+# Fields of `settings`. pause: the number of merges to return at. score and spelled are WordPiece's. ruled: whether
 # `MergeRules` apply.
-TRAIN = row("threshold floor vocab_size tie max_length pause specials prefix_bytes score prefix_chars ruled width")
+TRAIN = row("threshold floor vocab_size tie max_length pause specials prefix_bytes score spelled ruled width")
 APART = 255  # in place of a class: what must not merge
 # Counters. arena_at: the word to count pairs from. near, least: see bpe/pairs.py. needed: how many pairs the next merge
-# makes at the most. free_at, free_end: the room that the postings of the last merge have left. WordPiece: total tokens
-# now, and when the heap was made; the record Python has chosen, and how many it can choose from; what no pair outside
-# the heap gains.
+# makes at the most. free_at, free_end: the room that the postings of the last merge have left. WordPiece: the number of
+# tokens in the words, and the entry that is to be merged, or MISSING.
 TALLY = row(
     "pairs_used heap_size postings_used tokens merges strings_used "
-    "arena_at near least needed free_at free_end total total_before chosen choices warm width"
+    "arena_at near least needed free_at free_end total chosen width"
 )
-ALL_IN_HEAP = -0x7FFFFFFFFFFFFFFF  # of warm: no pair is outside the heap
 
 END = (1 << 32) - 1  # between two words, and at places inside tokens, in place of a symbol; no place is END
-HEADER = row("length weight_low weight_high first_length width")  # before a word's symbols, uint32: WordPiece
 PAIR = row("key count place words width")  # uint64
 NO_KEY = (1 << 64) - 1  # a free entry of the pair table
 REFUSED_PAIR = NO_KEY - 1  # an entry whose pair was refused
@@ -608,7 +605,7 @@ HEAP = row("count tie key width")  # uint64
 # Of a merge, int32: left, right, merged, and the count of the pair: its low COUNT_BITS bits, and the others.
 MERGE = row("left right merged count_low count_high width")
 COUNT_BITS = 31
-BUFFER = row("neighbour in_word width")  # uint32; in BPE, IN_WORD is the place of the new pair
+BUFFER = row("neighbour in_word width")  # uint32; in_word: the place of the new pair
 
 
 class SymbolWords(NamedTuple):
@@ -688,29 +685,20 @@ class ParityTraining(NamedTuple):
     picks: I32s
 
 
-# WordPiece: records of pairs, symbols, the table that finds a record, and entries of the heap; all int64.
-RECORD = row("key count place words next_of_left next_of_right heap_at", width=8)
-SYMBOL = row("times doubles log_times first_as_left first_as_right times_before", width=8)
-FIND_ROW = 2  # key, record
-ENTRY = row("score tie record pairs high low", width=8)
+# WordPiece training by scores (wordpiece/train.py), int64: of a token, its occurrences; how often a merge would join it
+# with itself; and the first entries of its pairs.
+SYMBOL = row("times doubles first_as_left first_as_right width")
+BLOCK = 128  # entries of the table of pairs that share a bound
+TOLERANCE = 2.0**-37  # times n, above the error of a gain of n merges: a few roundings of terms below 64 * 16 * n
 
 
 class ScoreTraining(NamedTuple):
-    """All that WordPiece training works on; see wordpiece/train.py and wordpiece/heap.py."""
+    """What WordPiece training works on besides a `MergeTraining`; see wordpiece/train.py."""
 
-    arena: U32s
-    postings: U32s
-    buffer: U32s
-    records: I64s
-    finder: I64s
-    heap: I64s
-    choices: I64s
-    tokens: I64s
+    values: F64s
+    bounds: F64s
+    links: I64s
     symbols: I64s
-    strings: U8s
-    names: I64s
-    counters: I64s
-    settings: I64s
 
 
 # ------------------------------------------------------------------ Unigram training (unigram/)

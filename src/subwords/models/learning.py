@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import pairwise
@@ -466,16 +465,34 @@ def merge_symbols(
     return loop.vocab, loop.learned[0]
 
 
-class MergeLoop(ABC):
-    """A training run that merges the best pair again and again."""
+class CountLoop:
+    """Merges the most frequent pair.
 
-    lowering: int  # the threshold is divided by this if no pair reaches it
-    lead = b""  # what `strings` begins with, before the first token
+    threshold: about the least count of a pair that will be merged. Counts down to the least are found in any case: only
+    the time depends on it. threads: that find the first pairs of many symbols; one thread merges.
+    """
 
-    def __init__(self, settings: Limits, threshold: int) -> None:
-        self.size = settings.vocab_size
+    lowering = 4  # the threshold is divided by this if no pair reaches it
+
+    def __init__(
+        self,
+        words: SymbolWords,
+        threshold: int,
+        base: Sequence[bytes],
+        settings: Limits,
+        prefix: int,
+        rules: MergeRules | None = None,
+        threads: int = 1,
+    ) -> None:
+        self.size, self.words, self.threads = settings.vocab_size, words, threads
         self.counters = np.zeros(layout.TALLY.width, np.int64)
-        self.settings = train_settings(settings, threshold)
+        self.settings = train_settings(settings, max(1, settings.min_frequency, threshold))
+        self.settings[layout.TRAIN.ruled] = rules is not None or settings.max_token_length is not None
+        self.rules = merge_rules(len(base), self.size, rules) if self.settings[layout.TRAIN.ruled] else NO_RULES
+        self.settings[layout.TRAIN.prefix_bytes] = prefix
+        self.merges = np.empty(layout.MERGE.width * self.size, np.int32)
+        self._name_base(base)
+        self.tokens.reshape(-1, layout.TOKEN.width)[: len(base), layout.TOKEN.span] = 1
 
     def _name_base(self, base: Sequence[bytes]) -> None:
         """Enter the strings of the first tokens."""
@@ -483,10 +500,10 @@ class MergeLoop(ABC):
         rows = self.tokens.reshape(-1, layout.TOKEN.width)
         rows[:, [layout.TOKEN.last_left, layout.TOKEN.last_right]] = layout.MISSING
         first = Vocab.of(base)
-        ends = first.offsets + len(self.lead)
+        ends = first.offsets
         rows[: len(ends), layout.TOKEN.string] = ends
         self.strings = np.empty(max(1 << 16, 16 * self.size + int(ends[-1])), np.uint8)
-        self.strings[: ends[-1]] = np.frombuffer(self.lead + first.data[: first.offsets[-1]].tobytes(), np.uint8)
+        self.strings[: ends[-1]] = first.data[: ends[-1]]
         self.counters[[layout.TALLY.tokens, layout.TALLY.strings_used]] = len(base), ends[-1]
 
     @property
@@ -494,8 +511,8 @@ class MergeLoop(ABC):
         """The tokens learned so far."""
         offsets = self.tokens.reshape(-1, layout.TOKEN.width)[
             : self.counters[layout.TALLY.tokens] + 1, layout.TOKEN.string
-        ] - len(self.lead)
-        return Vocab(self.strings[len(self.lead) : self.counters[layout.TALLY.strings_used]].tobytes(), offsets)
+        ]
+        return Vocab(self.strings[: self.counters[layout.TALLY.strings_used]].tobytes(), offsets.copy())
 
     def run(self, on_step: Step) -> None:
         """Merge until vocab_size is reached or no pair is frequent enough (B4)."""
@@ -523,47 +540,6 @@ class MergeLoop(ABC):
             elif status != layout.PAUSED:
                 self._answer(status)
 
-    @abstractmethod
-    def _index(self) -> None:
-        """Find all pairs of the words that reach the threshold."""
-
-    @abstractmethod
-    def _merge(self) -> int:
-        """Merge until the kernel needs something; return its status."""
-
-    @abstractmethod
-    def _answer(self, status: int) -> None:
-        """Do the work that the kernel needs before it can continue."""
-
-
-class CountLoop(MergeLoop):
-    """Merges the most frequent pair.
-
-    threshold: about the least count of a pair that will be merged. Counts down to the least are found in any case: only
-    the time depends on it. threads: that find the first pairs of many symbols; one thread merges.
-    """
-
-    lowering = 4
-
-    def __init__(
-        self,
-        words: SymbolWords,
-        threshold: int,
-        base: Sequence[bytes],
-        settings: Limits,
-        prefix: int,
-        rules: MergeRules | None = None,
-        threads: int = 1,
-    ) -> None:
-        super().__init__(settings, max(1, settings.min_frequency, threshold))
-        self.words, self.threads = words, threads
-        self.settings[layout.TRAIN.ruled] = rules is not None or settings.max_token_length is not None
-        self.rules = merge_rules(len(base), self.size, rules) if self.settings[layout.TRAIN.ruled] else NO_RULES
-        self.settings[layout.TRAIN.prefix_bytes] = prefix
-        self.merges = np.empty(layout.MERGE.width * self.size, np.int32)
-        self._name_base(base)
-        self.tokens.reshape(-1, layout.TOKEN.width)[: len(base), layout.TOKEN.span] = 1
-
     @property
     def learned(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The merges so far (left, right, merged), and the count of each pair at its turn."""
@@ -577,11 +553,13 @@ class CountLoop(MergeLoop):
         ] << layout.COUNT_BITS
 
     def _merge(self) -> int:
+        """Merge until the kernel needs something; return its status."""
         from subwords.kernels.named import merge_pairs
 
         return merge_pairs(self._training)
 
     def _answer(self, status: int) -> None:
+        """Do the work that the kernel needs before it can continue."""
         assert status == layout.NEED_PAIRS
         self._grow_pairs()
 

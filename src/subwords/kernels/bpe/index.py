@@ -154,17 +154,6 @@ def pair_slot(pairs, mask, key):
 
 
 @inlined
-def may_merge(tokens, left, right, longest):
-    """Whether the pair's token is short enough."""
-    return (
-        longest == 0
-        or tokens[layout.TOKEN.width * left + layout.TOKEN.span]
-        + tokens[layout.TOKEN.width * right + layout.TOKEN.span]
-        <= longest
-    )
-
-
-@inlined
 def kinds_of(rules):
     """The number of classes: the root of the number of their pairs."""
     kinds = 0

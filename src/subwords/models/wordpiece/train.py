@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from decimal import Decimal, localcontext
 from functools import cmp_to_key
+from itertools import combinations
 from math import gcd
 from typing import Any
 
@@ -14,18 +15,8 @@ from numpy.typing import NDArray
 
 from subwords.corpus.counts import WordCounts
 from subwords.kernels import layout
-from subwords.kernels.layout import ScoreTraining
-from subwords.models.learning import (
-    Limits,
-    MergeLoop,
-    Step,
-    check_size,
-    check_words,
-    grown,
-    live_in,
-    merge_words,
-    pair_table,
-)
+from subwords.kernels.layout import ScoreTraining, SymbolWords
+from subwords.models.learning import CountLoop, Step, check_words, merge_words, read_symbol_words
 from subwords.models.settings import WordPieceSettings
 from subwords.models.wordpiece.model import MAX_CHARS, WordPiece
 from subwords.spec.decoder import Decoder, Fuse, Replace, WordPieceDecoder, unescaped, writes_spaces
@@ -77,158 +68,148 @@ def _powers(counts: Counts, total: int) -> dict[int, int]:
 
 def _is_one(powers: Mapping[int, int]) -> bool:
     """Whether a product of powers is 1: over coprime bases, all exponents must be 0."""
-    todo = [(base, exponent) for base, exponent in powers.items() if base > 1 and exponent]
-    coprime = list[tuple[int, int]]()
-    while todo:
-        base, exponent = todo.pop()
-        for i, (other, power) in enumerate(coprime):
-            common = gcd(base, other)
-            if common > 1:
-                del coprime[i]
-                parts = ((common, exponent + power), (base // common, exponent), (other // common, power))
-                todo += [(part, raised) for part, raised in parts if part > 1]
-                break
-        else:
-            coprime.append((base, exponent))
-    return all(exponent == 0 for _, exponent in coprime)
+    rest = Counter({base: exponent for base, exponent in powers.items() if base > 1 and exponent})
+    for base, other in combinations(rest, 2):
+        if (common := gcd(base, other)) > 1:
+            for part in (base, other):
+                exponent = rest.pop(part)
+                rest[common] += exponent
+                rest[part // common] += exponent
+            return _is_one(rest)
+    return not rest
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# The arrays of the training loop in kernels/wordpiece/train.py, and exact comparison of likelihood gains.
+# The arrays of the training loop in kernels/wordpiece/train.py, and what the kernel leaves to Python.
 
 SCORES = {"likelihood": layout.LIKELIHOOD, "course": layout.COURSE, "count": layout.COUNT}
-ENTRY_COUNTS = slice(layout.ENTRY.pairs, layout.ENTRY.low + 1)
 
 
-def read_arena_words(counts: WordCounts, symbol_ids: NDArray[np.int32]) -> NDArray[np.uint32]:
-    """Return the words as symbols, in the arena layout of kernels/wordpiece/heap.py."""
-    from subwords.kernels.named import fill_arena
-
-    size = len(counts.data) + layout.HEADER.width * len(counts)
-    check_size(counts, size)
-    arena = zeros(size + len(counts.data), np.uint32)
-    used = fill_arena(counts.data, counts.offsets, counts.counts, symbol_ids, arena)
-    words: NDArray[np.uint32] = arena[: used + 1]
-    return words
-
-
-class ScoreLoop(MergeLoop):
+class ScoreLoop(CountLoop):
     """Merges the pair with the highest score.
 
-    times: the count of each token of `base`.
+    times: the count of each token of `base`. spelled: whether words begin with the prefix. Then merges may make a
+    string that another token has (B5), whose pairs are then also those of the new one, or a token whose length is not
+    the sum of two lengths: Python looks at the string of each merge.
     """
 
     lowering = 2
 
     def __init__(
         self,
-        arena: NDArray[np.uint32],
-        words: int,
+        words: SymbolWords,
+        threshold: int,
         base: list[bytes],
         times: list[int],
-        settings: Limits,
+        settings: WordPieceSettings,
         *,
-        score: str,
-        prefix: str,
+        threads: int,
+        spelled: bool,
     ) -> None:
-        threshold = max(1, settings.min_frequency)
-        if score == "likelihood":  # other scores may prefer a rare pair, or get words that forbid pruning
-            threshold = max(threshold, words // (8 * settings.vocab_size))
-        super().__init__(settings, threshold)
-        self.arena, self.used = arena, len(arena) - 1
-        self.lead = prefix.encode()
-        self.settings[
-            [layout.TRAIN.specials, layout.TRAIN.prefix_bytes, layout.TRAIN.score, layout.TRAIN.prefix_chars]
-        ] = 0, len(self.lead), SCORES[score], len(prefix)
-        self.counters[[layout.TALLY.total, layout.TALLY.chosen]] = sum(times), layout.MISSING
-        self.postings = self.buffer = np.zeros(0, np.uint32)
-        self.records = self.finder = self.heap = self.choices = np.zeros(
-            layout.FIND_ROW, np.int64
-        )  # replaced in `_index`
-        self._name_base(base)
-        self._enter_names(times)
-
-    def _enter_names(self, times: list[int]) -> None:
-        from subwords.kernels.named import enter_names
-
+        self.prefix = settings.prefix.encode()
+        super().__init__(words, threshold, base, settings, len(self.prefix), threads=threads)
+        self.settings[[layout.TRAIN.score, layout.TRAIN.spelled]] = SCORES[settings.score], spelled
+        self.counters[layout.TALLY.total] = sum(times)
         self.symbols = np.zeros(layout.SYMBOL.width * (self.size + 2), np.int64)
         self.symbols.reshape(-1, layout.SYMBOL.width)[: len(times), layout.SYMBOL.times] = times
-        self.names = np.full(1 << (2 * self.size).bit_length(), layout.MISSING, np.int64)
-        enter_names(self._training)
+        self.names = {name: number for number, name in enumerate(base)}
 
     def _merge(self) -> int:
         from subwords.kernels.named import merge_scored
 
-        return merge_scored(self._training)
+        return merge_scored(self._training, self.scores)
 
     def _answer(self, status: int) -> None:
-        if status == layout.UNDECIDED:
-            self.counters[layout.TALLY.chosen] = self._decide()
+        if status == layout.NEED_PAIRS:
+            self._grow_pairs()
+            self._start_scores()
         else:
-            assert status in (layout.NEED_PAIRS, layout.NEED_INDEX)
-            self._index()
-
-    @property
-    def _training(self) -> ScoreTraining:
-        """Return everything that the kernels work on."""
-        return ScoreTraining(
-            self.arena,
-            self.postings,
-            self.buffer,
-            self.records,
-            self.finder,
-            self.heap,
-            self.choices,
-            self.tokens,
-            self.symbols,
-            self.strings,
-            self.names,
-            self.counters,
-            self.settings,
-        )
+            if status == layout.UNDECIDED:
+                self.counters[layout.TALLY.chosen] = self._decide()
+            if self.settings[layout.TRAIN.spelled]:
+                self._look_at_name()
 
     def _index(self) -> None:
-        """Count all pairs of the words; create records of the live ones, their postings, and the heap."""
-        from subwords.kernels.named import count_word_pairs, fill_records, open_records, start_scores
+        super()._index()
+        self._start_scores()
 
-        threshold, longest = int(self.settings[layout.TRAIN.threshold]), int(self.settings[layout.TRAIN.max_length])
-        every = pair_table(1 << 12)
-        self.counters[[layout.TALLY.pairs_used, layout.TALLY.arena_at]] = 0
-        while count_word_pairs(self.arena, self.used, every, self.tokens, longest, self.counters) == layout.NEED_PAIRS:
-            every = grown(every, self.counters)
-        room = 2 * live_in(every, threshold) + 4 * self.size + 64
-        self.records = zeros(layout.RECORD.width * room, np.int64)
-        self.heap = zeros(layout.ENTRY.width * room, np.int64)
-        self.choices = zeros(room, np.int64)
-        self.finder = zeros(layout.FIND_ROW << (2 * room).bit_length(), np.int64)
-        self.finder[:] = layout.MISSING
+    def _start_scores(self) -> None:
+        from subwords.kernels.named import start_scores
+
+        entries = len(self.pairs) // layout.PAIR.width
+        values, links = zeros(entries, np.float64, random=True), zeros(2 * entries, np.int64, random=True)
         rows = self.symbols.reshape(-1, layout.SYMBOL.width)
-        rows[:, layout.SYMBOL.doubles] = 0
         rows[:, [layout.SYMBOL.first_as_left, layout.SYMBOL.first_as_right]] = layout.MISSING
-        self.postings = zeros(3 * self.used + 64, np.uint32)
-        self.buffer = zeros(layout.BUFFER.width * self.used + 64, np.uint32)
-        self.counters[[layout.TALLY.pairs_used, layout.TALLY.warm]] = 0, layout.ALL_IN_HEAP
-        open_records(every, self._training)
-        fill_records(self._training, self.used)
-        start_scores(self._training)
+        self.scores = ScoreTraining(values, np.zeros(entries // layout.BLOCK), links, self.symbols)
+        start_scores(self._training, self.scores)
 
     def _decide(self) -> int:
-        """Return the record of the pair with the largest gain, among those the kernel could not distinguish."""
-        rows = self.heap.reshape(-1, layout.ENTRY.width)[self.choices[: self.counters[layout.TALLY.choices]]].tolist()
-        total = int(self.counters[layout.TALLY.total])
+        """Return the entry of the pair with the largest gain, where floating point could not decide."""
+        total, values = int(self.counters[layout.TALLY.total]), self.scores.values
+        entries = np.flatnonzero(values >= values.max() - 4 * layout.TOLERANCE * total)
+        places: list[int] = (layout.PAIR.width * entries).tolist()
+        gains = [(self._counts_at(at), at) for at in places]
         gain = cmp_to_key(lambda x, y: compare_gains(x, y, total))  # type: ignore[arg-type]
-        gains = [gain(tuple(row[ENTRY_COUNTS])) for row in rows]
-        most = max(gains)
-        tied = [row for row, value in zip(rows, gains, strict=True) if value == most]
-        return int(min(tied, key=self._tie)[layout.ENTRY.record])
+        most = max(map(gain, {counts for counts, _ in gains}))
+        return min((at for counts, at in gains if gain(counts) == most), key=self._tie)
 
-    def _tie(self, row: list[int]) -> Any:
-        key = row[layout.ENTRY.tie]
-        if self.settings[layout.TRAIN.tie] != layout.TIE_BYTES:
-            return key
-        bounds = self.tokens.reshape(-1, layout.TOKEN.width)[:, layout.TOKEN.string]
-        pair = key >> 32, key & 0xFFFFFFFF
-        return [self.strings[bounds[token] : bounds[token + 1]].tobytes() for token in pair]
+    def _pair_at(self, at: int) -> tuple[int, int]:
+        return divmod(int(self.pairs[at + layout.PAIR.key]), 1 << 32)
+
+    def _counts_at(self, at: int) -> Counts:
+        (left, right), rows = self._pair_at(at), self.symbols.reshape(-1, layout.SYMBOL.width)
+        n, a, b = (int(x) for x in (self.pairs[at + layout.PAIR.count], *rows[[left, right], layout.SYMBOL.times]))
+        if left == right:
+            n = int(rows[left, layout.SYMBOL.doubles])
+            b = a - n
+        return n, max(a, b), min(a, b)
+
+    def _tie(self, at: int) -> Any:
+        pair = self._pair_at(at)
+        if self.settings[layout.TRAIN.tie] == layout.TIE_FIRST:
+            start, number = (int(self.pairs[at + field]) for field in (layout.PAIR.place, layout.PAIR.words))
+            places, symbols = self.postings[start : start + number].astype(np.int64), self.words.symbols
+            span = self.tokens[layout.TOKEN.width * pair[0] + layout.TOKEN.span]
+            return int(places[(symbols[places] == pair[0]) & (symbols[places + span] == pair[1])][0])
+        return pair if self.settings[layout.TRAIN.tie] == layout.TIE_IDS else tuple(map(self._string, pair))
+
+    def _string(self, token: int) -> bytes:
+        start, stop = self.tokens.reshape(-1, layout.TOKEN.width)[token : token + 2, layout.TOKEN.string]
+        return self.strings[start:stop].tobytes()
+
+    def _length(self, name: bytes) -> int:
+        """Return the number of characters without the prefix."""
+        inner = name.startswith(self.prefix) and len(name) > len(self.prefix)
+        return len((name[len(self.prefix) :] if inner else name).decode())
+
+    def _look_at_name(self) -> None:
+        """Leave the chosen merge to the kernel, or do it, if the kernel cannot name what it makes."""
+        from subwords.kernels.named import rewrite_words
+
+        left, right = self._pair_at(int(self.counters[layout.TALLY.chosen]))
+        parts = self._string(left), self._string(right)
+        name, used = parts[0] + parts[1][len(self.prefix) :], int(self.counters[layout.TALLY.tokens])
+        merged = self.names.setdefault(name, used)
+        if merged == used and self._length(name) == sum(map(self._length, parts)):
+            return
+        rows, symbols = self.tokens.reshape(-1, layout.TOKEN.width), self.symbols.reshape(-1, layout.SYMBOL.width)
+        if merged == used:
+            start = int(self.counters[layout.TALLY.strings_used])
+            stop = start + len(name)
+            while stop > len(self.strings):
+                self.strings = np.concatenate([self.strings, np.empty_like(self.strings)])
+            self.strings[start:stop] = np.frombuffer(name, np.uint8)
+            rows[merged + 1, layout.TOKEN.string] = stop
+            self.counters[[layout.TALLY.strings_used, layout.TALLY.tokens]] = stop, used + 1
+        joins = rewrite_words(self.words, self.tokens, left, right, merged, self.counters)
+        self.words = self.words._replace(symbols=self.words.symbols[: self.counters[layout.TALLY.arena_at]])
+        for token, sign in ((left, -1), (right, -1), (merged, 1)):
+            symbols[token, layout.SYMBOL.times] += sign * joins
+        self.counters[layout.TALLY.total] -= joins
+        rows[: self.counters[layout.TALLY.tokens], layout.TOKEN.span] = 1  # each token has one place now
+        if self.settings[layout.TRAIN.ruled]:
+            self.rules.lengths[merged] = self._length(name)
+        self._index()
 
 
 def train_wordpiece(
@@ -265,13 +246,15 @@ def train_wordpiece(
     check_words(counts)
     counts, longest = known_words(counts, settings.max_chars)
     names, ids, times = first_tokens(counts, settings)
-    if settings.score == "count" and not _may_spell_prefix(counts, settings.prefix):
+    spelled, workers = _may_spell_prefix(counts, settings.prefix), thread_count(threads)
+    if settings.score == "count" and not spelled:
         prefix = len(settings.prefix.encode())
-        workers = thread_count(threads)
         vocab, _ = merge_words(counts, ids, names, settings, on_step, prefix=prefix, threads=workers)
     else:
-        arena = read_arena_words(counts, ids)
-        loop = ScoreLoop(arena, counts.total, names, times, settings, score=settings.score, prefix=settings.prefix)
+        words = read_symbol_words(counts, ids, in_order=settings.tie_break == "first", threads=workers)
+        # Other scores than the likelihood may prefer a rare pair.
+        threshold = counts.total // (8 * settings.vocab_size) if settings.score == "likelihood" else 1
+        loop = ScoreLoop(words, threshold, names, times, settings, threads=workers, spelled=spelled)
         loop.run(on_step or (lambda phase, done, total: None))
         vocab = loop.vocab
     return _wordpiece_model(vocab, settings, longest)

@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, TypeAlias, TypeGuard, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.engine.added_tokens import AddedTokens, StringSearch, alternation, fit_regex, shortest_within
+from subwords.engine.added_tokens import (
+    AddedTokenFinder,
+    AddedTokens,
+    StringSearch,
+    alternation,
+    fit_regex,
+    shortest_within,
+    with_whitespace,
+)
 from subwords.engine.encoder import Encoder
 from subwords.engine.fast_path import NOTHING_AROUND, Around, FastPath, FastPaths, between, changed_first
 from subwords.models.families import family_of, need, segmenter_of
 from subwords.models.segmenter import Segmenter, TextError, UnknownSymbolError, WordSource
-from subwords.spec.added_token import Input
+from subwords.spec.added_token import Input, Text, input_parts
 from subwords.spec.model import Model
 from subwords.spec.splitter import SPACE, Rule, Split, parting
-from subwords.spec.token_batch import TokenBatch, batch_of
+from subwords.spec.token_batch import TokenBatch, batch_of, in_order
 from subwords.split.splitter import Splitter, SplitterEngine
 from subwords.support.checks import encode_text, exact, refuse_given
 from subwords.support.errors import InputError
@@ -31,7 +39,7 @@ if TYPE_CHECKING:
     from subwords.engine.batch import Places
     from subwords.engine.encoder import IdsAndOffsets
     from subwords.engine.spans import SpanFinder, SpanSizes, Spelling
-    from subwords.engine.text_parts import TextParts, TextSegment, TokenSegments
+    from subwords.engine.text_parts import TextParts, TextSegment
     from subwords.models.bpe.model import BPE
     from subwords.models.unigram.model import Unigram
     from subwords.models.unigram.segmenter import Paths
@@ -103,11 +111,6 @@ class Engine:
         return TextParts(self.added, self.normalizer, normalizes=self.sees_start)
 
     @cached_property
-    def _always_whole(self) -> bool:
-        """Whether every text is a single part if special tokens are read as ordinary text."""
-        return not self.added.ordinary and not self.sees_start
-
-    @cached_property
     def sees_start(self) -> bool:
         """Whether words depend on where the input begins, beyond its normalized text."""
         return self.normalizer is not None and self.splitter.inside is not self.splitter
@@ -116,7 +119,12 @@ class Engine:
     def streams(self) -> bool:
         """Whether a long text can be encoded in parts: see `Encoder.encode_part`. Special tokens are read as text."""
         segmenter = self.encoder.segmenter
-        return self._always_whole and self.plain is None and segmenter.apart and not segmenter.joins
+        return (
+            self._reads_all(self.added.finder("text"))
+            and self.plain is None
+            and segmenter.apart
+            and not segmenter.joins
+        )
 
     # ------------------------------------------------------------------ encoding
 
@@ -181,37 +189,29 @@ class Engine:
 
         return plain_spaces(self.model, self.normalizer.steps, self.splitter.rule)
 
-    def _segments(self, special: str | AbstractSet[str]) -> TokenSegments | None:
-        """Return what cuts texts at added tokens; None if it matters where the parts are, or for a wrong `special`."""
-        if self.splitter.inside is not self.splitter:
-            return None
-        with suppress(InputError):
-            finder = self.added.finder(special)
-            from subwords.engine.text_parts import TokenSegments
-
-            return TokenSegments(self.added, finder, self.normalizer if finder.normalized else None)
-        return None
-
     def _cut_in_place(
-        self, texts: Sequence[str | bytes], special: str | AbstractSet[str]
+        self, texts: Sequence[str | bytes], finder: AddedTokenFinder
     ) -> tuple[Encoder, Places, NDArray[np.int64]] | None:
         """Return texts, cut at added tokens where they are in memory, with their encoder, and the end of each text.
 
-        None if the encoder has no fast path, if it matters where the segments are, or for an error.
+        None if the encoder has no fast path, if it matters where the parts are, or for an error.
         """
-        if (segments := self._segments(special)) is None:
+        from subwords.engine.batch import read_places
+
+        if not self._parts_alone:
             return None
-        if segments.normalizer is not None:
+        if finder.normalized and self.normalizer is not None:
             encoder, marked = self.normalized_encoder, self.normalized_encoder.marked
         else:
             encoder, marked = self._chosen(texts)
-        if not encoder.has_fast_path:
-            return None
-        from subwords.engine.batch import read_places
-
-        places = read_places(texts, marked=marked)
-        cut = None if places is None else segments.cut(places)
+        places = read_places(texts, marked=marked) if encoder.has_fast_path else None
+        cut = None if places is None else self.parts.cut_in_place(places, finder)
         return None if cut is None else (encoder, *cut)
+
+    @cached_property
+    def _parts_alone(self) -> bool:
+        """Whether the ids of a part of a text do not depend on where it is."""
+        return self.splitter.inside is self.splitter
 
     def _chosen(self, texts: Sequence[str | bytes]) -> tuple[Encoder, bool]:
         """Return the encoder of whole texts, and whether some may be what its fast path refuses."""
@@ -221,16 +221,14 @@ class Engine:
 
     def is_whole(self, text: str, special: str | AbstractSet[str]) -> bool:
         """Whether one search shows that a text is a single part; most texts are."""
-        finder = self.added.finder(special)
-        if self.sees_start or (finder.normalized and self.normalizer):
-            return False
-        return not finder.literal.occurs(text) and not finder.normalized.occurs(text)
+        return self._all_whole([text], self.added.finder(special))
 
     def encode_inside(self, text: str, special: str | AbstractSet[str]) -> NDArray[np.uint32]:
         """Return the ids of a text before which there is other text, cut off as by an added token."""
         if self.splitter.inside is self.splitter:
             return self.encode(text, special)
-        return self._encoded_parts([[part._replace(at_start=False) for part in self.parts.cut(text, special)]], 1)[0]
+        parts = [part._replace(at_start=False) for part in self.parts.cut(text, special)]
+        return self._encoded_parts([parts], 1)[0]
 
     def encode_batch(self, texts: Sequence[Input], special: str | AbstractSet[str], threads: int | None) -> TokenBatch:
         """Return the ids of many texts; an error is a TextError if it is one of a text."""
@@ -253,52 +251,59 @@ class Engine:
                 return TextError(i, str(found))
         return InputError(str(error))
 
-    def _encoded(self, texts: Sequence[Input], special: str | AbstractSet[str], threads: int) -> IdsAndOffsets:
-        """Return the ids of texts, and where those of each begin and end."""
-        in_parts, whole = False, self._reads_all(special)
+    def _encoded(
+        self,
+        texts: Sequence[Input],
+        special: str | AbstractSet[str],
+        threads: int,
+        as_text: frozenset[str] = frozenset(),
+    ) -> IdsAndOffsets:
+        """Return the ids of texts, and where those of each begin and end; as_text: as in `Text`, for all of them."""
+        finder = self.added.finder(special, as_text)
         if not _PLAIN.issuperset(map(type, texts)):
             texts = [*map(exact, texts)]
-            in_parts = not all(isinstance(text, str | bytes) for text in texts)
-        if not in_parts:
-            plain_texts: Sequence[str | bytes] = texts  # type: ignore[assignment]
-            whole = whole or (sum(map(len, plain_texts)) <= LITTLE and self._all_whole(texts, special))
-            if not whole and (cut := self._cut_in_place(plain_texts, special)) is not None:
+        if all_plain_types(texts):
+            whole = self._reads_all(finder) or (sum(map(len, texts)) <= LITTLE and self._all_whole(texts, finder))
+            if not whole and (cut := self._cut_in_place(texts, finder)) is not None:
                 from subwords.engine.batch import encode_cut
 
                 return encode_cut(*cut, threads)
-            if whole or self._all_whole(texts, special):
-                encoder, marked = self._chosen(plain_texts)
-                return encoder.encoded(plain_texts, threads, marked=marked)
-        segments = None if in_parts and special != "text" else self._segments(special)
-        if segments is None or segments.refuses:
-            return self._encoded_parts([self._cut(text, i, special) for i, text in enumerate(texts)], threads)
+            if whole or self._all_whole(texts, finder):
+                encoder, marked = self._chosen(texts)
+                return encoder.encoded(texts, threads, marked=marked)
+        elif special == "text" and self._parts_alone:
+            return self._encoded_lists(texts, threads)
+        given: Sequence[Input] = texts
+        if as_text:
+            given = [[Text(text, as_text=as_text)] for text in texts if isinstance(text, str | bytes)]
+        return self._encoded_parts([self._cut(text, i, special) for i, text in enumerate(given)], threads)
+
+    def _encoded_lists(self, texts: Sequence[Input], threads: int) -> IdsAndOffsets:
+        """Return the ids of texts some of which are lists of Text and Special, each part encoded alone."""
+        rows = []
         for i, text in enumerate(texts):
             try:
-                segments.add(text)
+                given = (Text(text),) if isinstance(text, str | bytes) else input_parts(text)
+                rows.append(with_whitespace(given, self.added))
             except InputError as error:
                 raise TextError(i, str(error)) from None
-        encoder = self.encoder if segments.normalizer is None else self.normalized_encoder
-        return segments.filled(*encoder.encoded(segments.texts, threads))
+        parts = [part for row in rows for part in row]
+
+        def encoded(as_text: frozenset[str], some: list[int]) -> IdsAndOffsets:
+            return self._encoded([valid(parts[k][0]) for k in some], "text", threads, as_text)
+
+        kinds = [as_text if token is None else token.id for _, token, as_text in parts]
+        return together(kinds, encoded, [*map(len, rows)])
 
     def _encoded_parts(self, rows: list[list[TextSegment]], threads: int) -> IdsAndOffsets:
         """Return the ids of texts in parts, each encoded as where it is."""
-        groups: dict[Encoder, list[TextSegment]] = {}
-        for part in (part for row in rows for part in row if part.id is None):
-            groups.setdefault(self.encoder_of(part), []).append(part)
-        found = {
-            encoder: iter(encoder.encode_batch([part.data for part in parts], threads))
-            for encoder, parts in groups.items()
-        }
-        arrays = [
-            [
-                np.array([part.id], np.uint32) if part.id is not None else next(found[self.encoder_of(part)])
-                for part in row
-            ]
-            for row in rows
-        ]
-        flat = [array for row in arrays for array in row]
-        lengths = [sum(map(len, row)) for row in arrays]
-        return np.concatenate([np.zeros(0, np.uint32), *flat]), np.cumsum([0, *lengths], dtype=np.int64)
+        parts = [part for row in rows for part in row]
+
+        def encoded(encoder: Encoder, some: list[int]) -> IdsAndOffsets:
+            return encoder.encoded([parts[k].data for k in some], threads)
+
+        kinds = [self.encoder_of(part) if part.id is None else part.id for part in parts]
+        return together(kinds, encoded, [*map(len, rows)])
 
     def encode_arrow(self, texts: object, special: str | AbstractSet[str], threads: int | None) -> TokenBatch:
         """Return the ids of an Arrow array of strings."""
@@ -315,28 +320,29 @@ class Engine:
         """Return the ids of texts read where they are in memory; None if they need the general path."""
         from subwords.engine.batch import encode_cut, encode_places
 
-        if self._reads_all(special):
+        finder = self.added.finder(special)
+        if self._reads_all(finder):
             fast = self.encoder.has_fast_path and not self.encoder.marked
             return batch_of(*encode_places(self.encoder, places, thread_count(threads))) if fast else None
-        segments = self._segments(special)
-        encoder = self.encoder if segments is None or segments.normalizer is None else self.normalized_encoder
-        if segments is None or not encoder.has_fast_path or encoder.marked:
+        encoder = self.normalized_encoder if finder.normalized and self.normalizer is not None else self.encoder
+        if not self._parts_alone or not encoder.has_fast_path or encoder.marked:
             return None
-        cut = segments.cut(places)
+        cut = self.parts.cut_in_place(places, finder)
         return None if cut is None else batch_of(*encode_cut(encoder, *cut, thread_count(threads)))
 
-    def _reads_all(self, special: str | AbstractSet[str]) -> bool:
+    def _reads_all(self, finder: AddedTokenFinder) -> bool:
         """Whether every text is a single part, whatever is in it."""
-        return self._always_whole and isinstance(special, str) and special == "text"
+        return not finder and not self.sees_start
 
-    def _all_whole(self, texts: Sequence[Input], special: str | AbstractSet[str]) -> bool:
+    def _all_whole(self, texts: Sequence[Input], finder: AddedTokenFinder) -> bool:
         """Whether one search shows that every text is a single part."""
-        if not isinstance(special, str) or special not in ("text", "allow"):
+        if self.sees_start or (finder.normalized and self.normalizer):
             return False
         try:
-            return self.is_whole("\n".join(texts), special)  # type: ignore[arg-type]
+            text = "\n".join(texts)  # type: ignore[arg-type]
         except TypeError:  # bytes
             return False
+        return not finder.literal.occurs(text) and not finder.normalized.occurs(text)
 
     def _cut(self, text: Input, index: int, special: str | AbstractSet[str]) -> list[TextSegment]:
         try:
@@ -394,12 +400,47 @@ def _source(splitter: SplitterEngine, normalizer: NormalizerEngine | None) -> Wo
     return Pipeline(normalizer, splitter)
 
 
+def all_plain_types(texts: Sequence[Input]) -> TypeGuard[Sequence[str | bytes]]:
+    """Whether all texts are str or bytes."""
+    return _PLAIN.issuperset(map(type, texts))
+
+
+def valid(text: str) -> str | bytes:
+    """Return a text, or its bytes if surrogates stand for some that are not UTF-8."""
+    try:
+        text.isascii() or text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogateescape")
+    return text
+
+
 def all_plain(texts: Sequence[Input]) -> TypeGuard[Sequence[str]]:
     """Whether all texts are strings without U+2581."""
     try:
         return SPACE not in "".join(texts)  # type: ignore[arg-type]
     except TypeError:
         return False
+
+
+Kind = TypeVar("Kind", bound=Hashable)
+
+
+def together(
+    kinds: Sequence[Kind | int], encoded: Callable[[Kind, list[int]], IdsAndOffsets], counts: list[int]
+) -> IdsAndOffsets:
+    """Return the ids of texts in parts: `encoded` gives those of all parts of a kind; a part may be an id itself.
+
+    counts: how many parts each text has.
+    """
+    groups: dict[Kind, list[int]] = {}
+    added: list[int] = []
+    for k, kind in enumerate(kinds):
+        (added if isinstance(kind, int) else groups.setdefault(kind, [])).append(k)
+    found = [encoded(kind, some) for kind, some in groups.items()]
+    sizes = np.concatenate([*(np.diff(offsets) for _, offsets in found), np.ones(len(added), np.int64)])
+    taken, ends = in_order([k for some in (*groups.values(), added) for k in some], sizes)
+    ids = np.concatenate([*(ids for ids, _ in found), np.array([kinds[k] for k in added], np.uint32)])
+    return ids[taken], ends[np.cumsum([0, *counts])]
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from subwords.normalize.stages import Origin
 from subwords.spec.added_token import Input
 from subwords.spec.normalizer import Form, SentencePiece
 from subwords.spec.splitter import SPACE, Split
-from subwords.spec.token_batch import batch_of
+from subwords.spec.token_batch import batch_of, in_order
 from subwords.spec.vocab import Vocab, tokens_to_text
 from subwords.split.routes import NO_OFFSETS, SplitBuffers
 from subwords.split.splitter import SplitterEngine
@@ -412,12 +412,9 @@ def _assembled(
     """
     texts = len(found.offsets) - 1
     added = [parts[k] for k in order[texts:].tolist()]
-    place = np.empty_like(order)
-    place[order] = np.arange(len(order))
     sizes = np.concatenate([np.diff(found.offsets), np.ones(len(added), np.int64)])
-    starts, sizes = _sums(sizes)[:-1][place], sizes[place]
-    ends, words = _sums(sizes), _sums(word_counts[place])
-    taken = np.repeat(starts - ends[:-1], sizes) + np.arange(ends[-1])
+    taken, ends = in_order(order.tolist(), sizes)
+    words = _sums(word_counts[np.argsort(order)])
     chars, at = np.array([(part.first, part.at) for part in parts], np.int64).reshape(-1, 2).T
     wide = len(found.spans) > 0 or not np.array_equal(chars, at) or not all(part.source.isascii() for part in added)
 
@@ -434,7 +431,7 @@ def _assembled(
     names = found.names if len(found.names) else np.full(len(found.ids), -1, np.int32)
     shown = [part.data.decode("utf-8", "replace") for part in added]
     number = {token: len(found.tokens) + k for k, token in enumerate(dict.fromkeys(shown))}
-    first_words = np.repeat(words[:-1] - words[np.repeat(counts[:-1], np.diff(counts))], sizes)
+    first_words = np.repeat(words[:-1] - words[np.repeat(counts[:-1], np.diff(counts))], np.diff(ends))
     return Entries(
         joined(found.ids, [part.id for part in added]),
         ends[counts],

@@ -21,7 +21,6 @@ from subwords.support.memory import memory_at
 
 if TYPE_CHECKING:
     from subwords.engine.batch import Places
-    from subwords.engine.encoder import IdsAndOffsets
     from subwords.models.segmenter import WordSource
 
 
@@ -156,6 +155,30 @@ class TextParts:
                 finder.check(token, own.span()[0])
             yield own
 
+    def cut_in_place(self, places: Places, finder: AddedTokenFinder) -> tuple[Places, NDArray[np.int64]] | None:
+        """Return texts cut where they are in memory, and for each text how many there are up to its end.
+
+        They are normalized if tokens are found in normalized text. None if they have a token that is refused. For ids
+        without places: where it matters how a text begins, the parts need `cut`.
+        """
+        base = int(places.addresses.min(initial=END))
+        stop = int((places.addresses + places.lengths).max(initial=0))
+        data, owners = memory_at(base, max(stop - base, 0)), places.owners
+        texts = TextPlaces(places.addresses - base, places.lengths, np.zeros(len(places.lengths), np.int64))
+        upto = np.arange(1, len(places.lengths) + 1)
+        for tokens in (finder.literal, finder.normalized):
+            if tokens is finder.normalized and tokens and self._normalizer is not None:
+                data, texts = _normalized(data, texts, self._normalizer)
+                base, owners = data.ctypes.data, data
+            if tokens:
+                texts, ends = tokens.in_bytes.cut(data, texts)
+                upto = np.concatenate([np.zeros(1, np.int64), ends])[upto]
+        if finder.refuses and np.isin(texts.after - 1, finder.refused).any():
+            return None
+        return places._replace(
+            addresses=texts.begins + base, lengths=texts.sizes, after=texts.after, owners=owners
+        ), upto
+
 
 def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
@@ -176,115 +199,14 @@ def _distance_in(data: bytes, start: int, stop: int) -> int:
     return _size(data[start:stop]) if start <= stop else -_size(data[stop:start])
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Many texts, cut at their added tokens: for ids without places, which `text_parts.py` finds.
+def _normalized(
+    data: NDArray[np.uint8], texts: TextPlaces, normalizer: NormalizerEngine
+) -> tuple[NDArray[np.uint8], TextPlaces]:
+    """Return the normalized texts."""
+    from subwords.kernels.named import join_places
 
-
-class TokenSegments:
-    """The added tokens of texts, and the text between them.
-
-    added: the tokens. finder: of those that are found in a text. normalizer: what comes before the tokens in normalized
-    text; None if there are none, or no normalizer. texts: what is between tokens, normalized if there is a normalizer.
-
-    >>> from subwords.spec.added_token import AddedToken
-    >>> from subwords.engine.added_tokens import AddedTokens
-    >>> added = AddedTokens([AddedToken("<eos>", 5)])
-    >>> segments = TokenSegments(added, added.finder("allow"), None)
-    >>> segments.add("a<eos>b")
-    >>> segments.texts
-    [b'a', b'b']
-    >>> ids, offsets = segments.filled(np.array([1, 2, 3], np.uint32), np.array([0, 2, 3]))
-    >>> ids.tolist(), offsets.tolist()
-    ([1, 2, 5, 3], [0, 4])
-    """
-
-    def __init__(self, added: AddedTokens, finder: AddedTokenFinder, normalizer: NormalizerEngine | None) -> None:
-        self.texts: list[bytes] = []
-        self._added = added
-        self._finder = finder
-        self.normalizer = normalizer
-        self._ids: list[int] = []
-        self._before: list[int] = []  # for each id, how many texts come before it
-        self._ends: list[tuple[int, int]] = [(0, 0)]  # texts and ids up to the end of each given text
-
-    def add(self, text: Input) -> None:
-        """Cut the next text; InputError for a lone surrogate."""
-        if isinstance(text, str):
-            encode_text(text)
-            self._cut(text, self._finder)
-        elif isinstance(text, bytes):
-            self._cut(text.decode("utf-8", "surrogateescape"), self._finder)
-        else:
-            for part, token, as_text in with_whitespace(input_parts(text), self._added):
-                if token is not None:
-                    self._put([token.id])
-                else:
-                    self._cut(part, self._added.finder("text", as_text) if as_text else self._finder)
-        self._ends.append((len(self.texts), len(self._ids)))
-
-    def _cut(self, text: str, finder: AddedTokenFinder) -> None:
-        if not finder and self.normalizer is None:
-            if text:
-                self.texts.append(text.encode("utf-8", "surrogateescape"))
-            return
-        for part in finder.literal.cut(text):
-            if isinstance(part, int):
-                self._put([part])
-            else:
-                normalized = part if self.normalizer is None else self.normalizer.escaped(part)
-                self._put(finder.normalized.cut(normalized))
-
-    def _put(self, parts: list[str | int]) -> None:
-        for part in parts:
-            if isinstance(part, int):
-                self._before.append(len(self.texts))
-                self._ids.append(part)
-            else:
-                self.texts.append(part.encode("utf-8", "surrogateescape"))
-
-    @property
-    def refuses(self) -> bool:
-        """Whether a special token is an error, which `TextParts` raises."""
-        return self._finder.refuses
-
-    def cut(self, places: Places) -> tuple[Places, NDArray[np.int64]] | None:
-        """Return texts cut where they are in memory, and for each text how many there are up to its end.
-
-        None if they have a token that is refused.
-        """
-        base = int(places.addresses.min(initial=END))
-        stop = int((places.addresses + places.lengths).max(initial=0))
-        data, owners = memory_at(base, max(stop - base, 0)), places.owners
-        texts = TextPlaces(places.addresses - base, places.lengths, np.zeros(len(places.lengths), np.int64))
-        upto = np.arange(1, len(places.lengths) + 1)
-        for tokens in (self._finder.literal, self._finder.normalized):
-            if tokens is self._finder.normalized and self.normalizer is not None:
-                data, texts = self._normalized(data, texts, self.normalizer)
-                base, owners = data.ctypes.data, data
-            if tokens:
-                texts, ends = tokens.in_bytes.cut(data, texts)
-                upto = np.concatenate([np.zeros(1, np.int64), ends])[upto]
-        if self.refuses and np.isin(texts.after - 1, self._finder.refused).any():
-            return None
-        return places._replace(
-            addresses=texts.begins + base, lengths=texts.sizes, after=texts.after, owners=owners
-        ), upto
-
-    def _normalized(
-        self, data: NDArray[np.uint8], texts: TextPlaces, normalizer: NormalizerEngine
-    ) -> tuple[NDArray[np.uint8], TextPlaces]:
-        """Return the normalized texts."""
-        from subwords.kernels.named import join_places
-
-        bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(texts.sizes)])
-        joined = np.empty(bounds[-1] + layout.LANES, np.uint8)
-        join_places(data, texts, joined)
-        data, bounds = normalizer.apply(joined[: bounds[-1]], bounds)
-        return data, TextPlaces(bounds[:-1], np.diff(bounds), texts.after)
-
-    def filled(self, ids: NDArray[np.uint32], offsets: NDArray[np.int64]) -> IdsAndOffsets:
-        """Return the ids of the given texts and their offsets, given those of `texts`."""
-        texts, tokens = np.array(self._ends, np.int64).T
-        if not self._ids:
-            return ids, offsets[texts]
-        return np.insert(ids, offsets[self._before], np.array(self._ids, np.uint32)), offsets[texts] + tokens
+    bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(texts.sizes)])
+    joined = np.empty(bounds[-1] + layout.LANES, np.uint8)
+    join_places(data, texts, joined)
+    data, bounds = normalizer.apply(joined[: bounds[-1]], bounds)
+    return data, TextPlaces(bounds[:-1], np.diff(bounds), texts.after)

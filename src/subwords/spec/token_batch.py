@@ -297,3 +297,17 @@ class TokenBlock(NamedTuple):
 
     ids: NDArray[np.uint32]
     ends: NDArray[np.int64]
+
+
+def in_order(numbers: Sequence[int], sizes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return where the entries of parts are, in the order of the parts, and where those of each begin and end.
+
+    numbers: those of the parts, as their entries are given. sizes: how many entries each of these has.
+
+    >>> [found.tolist() for found in in_order([1, 0], np.array([1, 2]))]
+    [[1, 2, 0], [0, 2, 3]]
+    """
+    order = np.argsort(np.array(numbers, np.int64))
+    starts, counts = (np.cumsum(sizes) - sizes)[order], sizes[order]
+    ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+    return np.repeat(starts - ends[:-1], counts) + np.arange(ends[-1]), ends

@@ -356,7 +356,6 @@ FOREIGN = {
     "chat/limits.py": "_Namespace__attrs",
     "interop/verify.py": "_tokenizer",
     "kernels/compile.py": "_final_module _library_class _tm _tm_features",
-    "kernels/guard.py": "_is_owned",
     "kernels/modes.py": "_getframe",
 }
 

@@ -300,7 +300,6 @@ def test_the_house_fits_in_a_head() -> None:
 
 # Why some names are defined in several modules. All other classes and public functions are defined once.
 TWICE = {
-    ("kernels/llvm.py", ""): "an instruction in LLVM, of the same name as its twin in Python",
     ("cli/", ""): "a command has the name of the function that it runs",
     ("formats/hf/", "read_model write_model write_vocab token_texts"): "what the file of each family has",
     ("spec/", "Replace Strip"): "steps of normalizers, splitters and decoders, whose names are part of their identity",

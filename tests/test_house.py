@@ -376,7 +376,6 @@ def test_the_machine_works_without_the_shop(tmp_path: Path) -> None:
 
 # Why some names are defined in several modules. All other classes and public functions are defined once.
 TWICE = {
-    ("kernels/llvm.py", ""): "an instruction in LLVM, of the same name as its twin in Python",
     ("cli/", ""): "a command has the name of the function that it runs",
     ("formats/hf/", "read_model write_model write_vocab token_texts"): "what the file of each family has",
     ("spec/", "Replace Strip"): "steps of normalizers, splitters and decoders, whose names are part of their identity",
@@ -432,7 +431,6 @@ FOREIGN = {
     "chat/limits.py": "_Namespace__attrs",
     "interop/verify.py": "_tokenizer",
     "kernels/compile.py": "_final_module _library_class _tm _tm_features",
-    "kernels/guard.py": "_is_owned",
     "kernels/modes.py": "_getframe",
 }
 

@@ -1,4 +1,4 @@
-"""What the programs that fork while kernels are compiled have in common."""
+"""What the programs that compile kernels of their own, fork or are interrupted have in common."""
 
 from __future__ import annotations
 

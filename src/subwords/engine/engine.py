@@ -531,11 +531,10 @@ def warmup(*, progress: bool | None = None) -> None:
     """
     from subwords.corpus.progress import progress as progress_line
     from subwords.kernels.fastpath import every_address_kernel
-    from subwords.kernels.guard import undisturbed
     from subwords.kernels.jit import every_kernel
     from subwords.kernels.modes import NOTICES
 
-    kernels = [*undisturbed(every_kernel), *undisturbed(every_address_kernel)]
+    kernels = [*every_kernel(), *every_address_kernel()]
     with progress_line(len(kernels), "loading kernels", unit="steps", enabled=progress) as bar:
         NOTICES.shown = NOTICES.shown or bar.shown
         for number, kernel in enumerate(kernels, 1):

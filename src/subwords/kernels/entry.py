@@ -7,7 +7,9 @@ What is bound needs to know one thing of a kernel, which parameters are integers
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
+from _thread import RLock
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
@@ -69,16 +71,11 @@ class Kernel:
         return (self._bound or self._bind())[size <= SHORT]
 
     def _bind(self) -> Bound:
-        from subwords.kernels.guard import undisturbed
-
-        bound = undisturbed(self._load)
+        # A lock for each process: a child does not wait for a thread of its parent.
+        with _LOCKS.setdefault(os.getpid(), RLock()):
+            bound = self._bound = self._bound or self._loaded()
         NOTICES.warn()
         return bound
-
-    def _load(self) -> Bound:
-        if self._bound is None:
-            self._bound = self._loaded()
-        return self._bound
 
     def _loaded(self) -> Bound:
         if MODE == "interpreted":
@@ -113,6 +110,8 @@ class Kernel:
         return self.without_gil()(*args)
 
 
+# One thread at a time compiles or loads a kernel, so that each is compiled once.
+_LOCKS: dict[int, RLock] = {}
 # All whose names this process has used so far.
 KNOWN: dict[str, Kernel] = {}
 

@@ -76,58 +76,21 @@ from subwords.kernels.plan_layout import (
 # ------------------------------------------------------------------ primitives: they exist only as machine code
 
 
-@primitive
-def load_at(address):
-    """The integer of 64 bits at an address."""
-    raise NotImplementedError
+def _only_compiled(name: str) -> Callable[..., int]:
+    def missing(*arguments: int) -> int:
+        raise NotImplementedError
+
+    missing.__name__ = name
+    return primitive(missing)
 
 
-@primitive
-def id_at(address):
-    """The unsigned integer of 32 bits at an address."""
-    raise NotImplementedError
-
-
-@primitive
-def byte_at(address):
-    """The byte at an address."""
-    raise NotImplementedError
-
-
-@primitive
-def store_at(address, value):
-    """Write an integer of 64 bits to an address."""
-    raise NotImplementedError
-
-
-@primitive
-def store_id_at(address, value):
-    """Write an integer of 32 bits to an address."""
-    raise NotImplementedError
-
-
-@primitive
-def store_byte_at(address, value):
-    """Write a byte to an address."""
-    raise NotImplementedError
-
-
-@primitive
-def tuple_head():
-    """The number of bytes before a tuple's items."""
-    raise NotImplementedError
-
-
-@primitive
-def copy_at(target, source):
-    """Copy 16 bytes from one address to another."""
-    raise NotImplementedError
-
-
-@primitive
-def call_at(address, *arguments):
-    """Call the C function at an address with integers and addresses; a 32-bit result has a random upper half."""
-    raise NotImplementedError
+# The integer at an address: of 64 bits, of 32 without a sign, of 8 without a sign.
+load_at, id_at, byte_at = map(_only_compiled, ("load_at", "id_at", "byte_at"))
+# Write an integer of so many bits: (address, value).
+store_at, store_id_at, store_byte_at = map(_only_compiled, ("store_at", "store_id_at", "store_byte_at"))
+copy_at = _only_compiled("copy_at")  # copy 16 bytes: (target, source)
+call_at = _only_compiled("call_at")  # call a C function: (address, *arguments); a 32-bit result has a random upper half
+tuple_head = _only_compiled("tuple_head")  # the number of bytes before a tuple's items: ()
 
 
 # ------------------------------------------------------------------ what the functions are made of

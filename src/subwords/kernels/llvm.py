@@ -1,7 +1,12 @@
-"""The primitives of kernels as LLVM instructions, which LLVM lowers to the best ones of the processor."""
+"""The primitives of kernels as LLVM instructions, which LLVM lowers to the best ones of the processor.
+
+A primitive is a row: the types of its parameters and of its result, and a function that takes LLVM's builder and the
+arguments, and emits the instructions. Its twin in Python, of the same name, says what it does.
+"""
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 from llvmlite import ir
@@ -10,39 +15,54 @@ from numba.extending import intrinsic, models, register_model
 
 from subwords.kernels.entry import HEADS
 
-# ------------------------------------------------------------------ declarations, and 64 bytes as a vector
+BIT, BYTE, LANE, WORD = map(ir.IntType, (1, 8, 32, 64))
+FLAGS, BYTES, WIDE = ir.VectorType(BIT, 64), ir.VectorType(BYTE, 64), ir.VectorType(LANE, 16)
+
+# ------------------------------------------------------------------ what primitives are made of
 
 
-def declared(builder, name, returns, arguments):
-    """The LLVM intrinsic of this name."""
-    found = builder.module.globals.get(name)
-    return found or ir.Function(builder.module, ir.FunctionType(returns, arguments), name)
+def _called(builder, name, returns, *args):
+    """Call the LLVM intrinsic of this name."""
+    kind = ir.FunctionType(returns, [each.type for each in args])
+    return builder.call(builder.module.globals.get(name) or ir.Function(builder.module, kind, name), args)
 
 
-def loaded(builder, p, i):
-    """Load 64 bytes at p + i, however aligned, as a vector."""
-    vector = ir.VectorType(ir.IntType(8), 64)
-    address = builder.bitcast(builder.gep(p, [i]), vector.as_pointer())
-    return builder.load(address, align=1)
+def _address_of(builder, p, i, kind):
+    """The address of p[i], as a pointer to a type."""
+    return builder.bitcast(builder.gep(p, [i]), kind.as_pointer())
 
 
-def splat(builder, value):
-    """One byte in all of 64 lanes."""
-    zero = ir.Constant(ir.VectorType(ir.IntType(8), 64), None)
-    one_lane = builder.insert_element(zero, value, ir.Constant(ir.IntType(32), 0))
-    return builder.shuffle_vector(one_lane, zero, ir.Constant(ir.VectorType(ir.IntType(32), 64), None))
+def _loaded(builder, p, i, kind=BYTES):
+    """Load a value at p + i, however aligned: 64 bytes, or of another type."""
+    return builder.load(_address_of(builder, p, i, kind), align=1)
+
+
+def _stored(builder, value, p, i, align=1):
+    """Store a value at p + i."""
+    builder.store(value, _address_of(builder, p, i, value.type), align=align)
+
+
+def _splat(builder, value, count=64):
+    """One value in all lanes."""
+    some = ir.Constant(ir.VectorType(value.type, count), ir.Undefined)
+    one_lane = builder.insert_element(some, value, LANE(0))
+    return builder.shuffle_vector(one_lane, some, ir.Constant(ir.VectorType(LANE, count), None))
+
+
+def _splat_byte(builder, value):
+    """The low byte of a number in all of 64 lanes."""
+    return _splat(builder, builder.trunc(value, BYTE))
 
 
 # ------------------------------------------------------------------ Python's objects
 
-WORD = ir.IntType(64)
 # Whether code is compiled for other processes too: it then reads HEADS from variables.
 PORTABLE = False
 
 
 def _head(builder: Any, name: str) -> Any:
     if not PORTABLE:
-        return ir.Constant(WORD, HEADS[name])
+        return WORD(HEADS[name])
     module = builder.module
     place = module.globals.get(name) or ir.GlobalVariable(module, WORD, name)
     value = builder.load(place)
@@ -51,136 +71,62 @@ def _head(builder: Any, name: str) -> Any:
 
 
 def _word_at(builder, thing, place):
-    return builder.load(builder.bitcast(builder.gep(thing, [place]), WORD.as_pointer()))
+    return builder.load(_address_of(builder, thing, place, WORD))
 
 
-def data_of(builder, array, kind):
+def _data_of(builder, array, kind):
     """The address of an array's data, as a pointer of a type."""
     return builder.inttoptr(_word_at(builder, array, _head(builder, "subwords_array_head")), kind)
 
 
 def length_of(builder, array):
     """The length of an array. After the data come the number of dimensions and the place of the dimensions."""
-    place = builder.add(_head(builder, "subwords_array_head"), ir.Constant(WORD, 16))
+    place = builder.add(_head(builder, "subwords_array_head"), WORD(16))
     return builder.load(builder.inttoptr(_word_at(builder, array, place), WORD.as_pointer()))
 
 
 def item_of(builder, items, number):
     """The address of an object in a tuple."""
-    place = builder.add(_head(builder, "subwords_tuple_head"), ir.Constant(WORD, 8 * number))
-    return builder.inttoptr(_word_at(builder, items, place), ir.IntType(8).as_pointer())
+    place = builder.add(_head(builder, "subwords_tuple_head"), WORD(8 * number))
+    return builder.inttoptr(_word_at(builder, items, place), BYTE.as_pointer())
 
 
 @intrinsic
-def tuple_head(typingctx):
-    """The number of bytes before a tuple's items."""
+def _pointer(typingctx, array):
+    """The typed pointer to an array's data."""
 
     def codegen(context, builder, signature, args):
-        return _head(builder, "subwords_tuple_head")
+        return _data_of(builder, args[0], context.get_data_type(signature.return_type))
 
-    return types.int64(), codegen
-
-
-# ------------------------------------------------------------------ addresses: the primitives of `fastpath.py`
-
-
-def _loaded(width):
-    """A function that loads an unsigned integer of some bits from an address."""
-
-    def codegen(context, builder, signature, args):
-        value = builder.load(builder.inttoptr(args[0], ir.IntType(width).as_pointer()))
-        return value if width == 64 else builder.zext(value, ir.IntType(64))
-
-    return codegen
+    return types.CPointer(array.dtype)(array), codegen
 
 
 @intrinsic
-def load_at(typingctx, address):
-    """The integer of 64 bits at an address."""
-    return types.int64(types.int64), _loaded(64)
-
-
-@intrinsic
-def id_at(typingctx, address):
-    """The integer of 32 bits at an address."""
-    return types.int64(types.int64), _loaded(32)
-
-
-@intrinsic
-def byte_at(typingctx, address):
-    """The byte at an address."""
-    return types.int64(types.int64), _loaded(8)
-
-
-def _stored(width):
-    def codegen(context, builder, signature, args):
-        kind = ir.IntType(width)
-        value = args[1] if width == 64 else builder.trunc(args[1], kind)
-        builder.store(value, builder.inttoptr(args[0], kind.as_pointer()))
-        return context.get_dummy_value()
-
-    return codegen
-
-
-@intrinsic
-def store_at(typingctx, address, value):
-    """Write an integer of 64 bits."""
-    return types.void(types.int64, types.int64), _stored(64)
-
-
-@intrinsic
-def store_byte_at(typingctx, address, value):
-    """Write a byte."""
-    return types.void(types.int64, types.int64), _stored(8)
-
-
-@intrinsic
-def copy_at(typingctx, target, source):
-    """Copy 16 bytes, wherever they are."""
-
-    def codegen(context, builder, signature, args):
-        place = ir.VectorType(ir.IntType(8), 16).as_pointer()
-        value = builder.load(builder.inttoptr(args[1], place), align=1)
-        builder.store(value, builder.inttoptr(args[0], place), align=1)
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64), codegen
-
-
-@intrinsic
-def call_at(typingctx, address, *arguments):
+def _call_at(typingctx, address, *arguments):
     """Call the C function at an address with integers and addresses."""
 
     def codegen(context, builder, signature, args):
-        word = ir.IntType(64)
-        function = ir.FunctionType(word, [word] * len(arguments)).as_pointer()
+        function = ir.FunctionType(WORD, [WORD] * len(arguments)).as_pointer()
         values = [builder.extract_value(args[1], k) for k in range(len(arguments))]
         return builder.call(builder.inttoptr(args[0], function), values)
 
     return types.int64(types.int64, types.StarArgTuple([types.int64] * len(arguments))), codegen
 
 
-@intrinsic
-def store_id_at(typingctx, address, value):
-    """Write an integer of 32 bits."""
-    return types.void(types.int64, types.int64), _stored(32)
+def _load_at(kind):
+    return lambda b, at: b.zext(b.load(b.inttoptr(at, kind.as_pointer())), WORD)
 
 
-ADDRESSES: dict[str, Any] = {
-    "load_at": load_at,
-    "id_at": id_at,
-    "byte_at": byte_at,
-    "store_at": store_at,
-    "store_id_at": store_id_at,
-    "store_byte_at": store_byte_at,
-    "copy_at": copy_at,
-    "call_at": call_at,
-}
+def _store_at(kind):
+    return lambda b, at, value: b.store(b.trunc(value, kind), b.inttoptr(at, kind.as_pointer()))
 
 
-# ------------------------------------------------------------------ lanes of 32 bits: the primitives of `arithmetic.py`
+def _copy_at(b, target, source):
+    place = ir.VectorType(BYTE, 16).as_pointer()
+    b.store(b.load(b.inttoptr(source, place), align=1), b.inttoptr(target, place), align=1)
 
-LANE = ir.IntType(32)
+
+# ------------------------------------------------------------------ lanes of 32 bits
 
 
 class Lanes(types.Type):
@@ -197,517 +143,250 @@ class _LanesModel(models.PrimitiveModel):
         super().__init__(dmm, fe_type, ir.VectorType(LANE, fe_type.count))
 
 
-def _lanes_loaded(count):
-    @intrinsic
-    def load(typingctx, p):
-        def codegen(context, builder, signature, args):
-            vector = ir.VectorType(LANE, count).as_pointer()
-            return builder.load(builder.bitcast(args[0], vector), align=4)
-
-        return Lanes(count)(p), codegen
-
-    return load
+def _load_lanes(count):
+    vector = ir.VectorType(LANE, count).as_pointer()
+    return lambda b, p: b.load(b.bitcast(p, vector), align=4)
 
 
-@intrinsic
-def lowest_lane(typingctx, lanes):
-    """The smallest lane."""
-
-    def codegen(context, builder, signature, args):
-        name = f"llvm.vector.reduce.umin.v{lanes.count}i32"
-        least = builder.call(declared(builder, name, LANE, [args[0].type]), [args[0]])
-        return builder.zext(least, ir.IntType(64))
-
-    return types.uint64(lanes), codegen
+def _lowest_lane(b, lanes):
+    return b.zext(_called(b, f"llvm.vector.reduce.umin.v{lanes.type.count}i32", LANE, lanes), WORD)
 
 
-@intrinsic
-def put_lane(typingctx, lanes, i, value):
-    """The same lanes with `value` in lane i."""
-
-    def codegen(context, builder, signature, args):
-        vector, i, value = args
-        kind, zeros = vector.type, ir.Constant(ir.VectorType(LANE, lanes.count), [0] * lanes.count)
-        some = ir.Constant(kind, ir.Undefined)
-
-        def spread(number):
-            first = builder.insert_element(some, builder.trunc(number, LANE), ir.Constant(LANE, 0))
-            return builder.shuffle_vector(first, some, zeros)
-
-        places = ir.Constant(kind, list(range(lanes.count)))
-        return builder.select(builder.icmp_unsigned("==", places, spread(i)), spread(value), vector)
-
-    return lanes(lanes, types.int64, types.uint64), codegen
-
-
-LANES: dict[str, Any] = {
-    "few_lanes": _lanes_loaded(16),
-    "some_lanes": _lanes_loaded(32),
-    "many_lanes": _lanes_loaded(64),
-    "lowest_lane": lowest_lane,
-    "put_lane": put_lane,
-}
+def _put_lane(b, lanes, i, value):
+    count = lanes.type.count
+    i, value = _splat(b, b.trunc(i, LANE), count), _splat(b, b.trunc(value, LANE), count)
+    return b.select(b.icmp_unsigned("==", ir.Constant(lanes.type, [*range(count)]), i), value, lanes)
 
 
 # ------------------------------------------------------------------ packing (AVX-512 VBMI2)
 
 
-def _compress(builder, lanes, mask):
+def _compress(b, lanes, mask):
     """The lanes whose bits are set, packed together; zeros after them."""
-    flags = builder.bitcast(mask, ir.VectorType(ir.IntType(1), 64))
-    function = declared(
-        builder, "llvm.x86.avx512.mask.compress.v64i8", lanes.type, [lanes.type, lanes.type, flags.type]
-    )
-    return builder.call(function, [lanes, ir.Constant(lanes.type, None), flags])
+    return _called(b, "llvm.x86.avx512.mask.compress.v64i8", BYTES, lanes, BYTES(None), b.bitcast(mask, FLAGS))
 
 
-@intrinsic
-def write_bits(typingctx, p, i, base, mask):
-    """Write base + k to p from index i on for every set bit k of mask; the index after. Overwrites 64 elements."""
-
-    def codegen(context, builder, signature, args):
-        byte, word = ir.IntType(8), ir.IntType(32)
-        every = ir.Constant(ir.VectorType(byte, 64), [ir.Constant(byte, k) for k in range(64)])
-        packed = _compress(builder, every, args[3])
-        start = builder.trunc(args[2], word)
-        for part in range(4):
-            chosen = ir.Constant(ir.VectorType(word, 16), [word(16 * part + k) for k in range(16)])
-            wide = builder.zext(builder.shuffle_vector(packed, packed, chosen), ir.VectorType(word, 16))
-            splat = builder.insert_element(ir.Constant(wide.type, None), start, word(0))
-            splat = builder.shuffle_vector(splat, splat, ir.Constant(ir.VectorType(word, 16), None))
-            address = builder.gep(args[0], [builder.add(args[1], ir.Constant(ir.IntType(64), 16 * part))])
-            builder.store(builder.add(wide, splat), builder.bitcast(address, wide.type.as_pointer()), align=4)
-        return builder.add(args[1], builder.ctpop(args[3]))
-
-    return types.int64(p, types.int64, types.int64, types.uint64), codegen
+def _widened(b, packed, part):
+    """A quarter of 64 bytes, in lanes of 32 bits."""
+    return b.zext(b.shuffle_vector(packed, packed, WIDE([16 * part + k for k in range(16)])), WIDE)
 
 
-@intrinsic
-def write_flagged_bits(typingctx, p, i, base, mask, flags):
-    """The same with bit 31 set for the set bits of `flags`: bit 7 of a position says so until it has 32 bits."""
-
-    def codegen(context, builder, signature, args):
-        byte, word = ir.IntType(8), ir.IntType(32)
-        wide = ir.VectorType(word, 16)
-        chosen = builder.bitcast(args[4], ir.VectorType(ir.IntType(1), 64))
-        plain, marked = (ir.Constant(ir.VectorType(byte, 64), [byte(k | flag) for k in range(64)]) for flag in (0, 128))
-        packed = _compress(builder, builder.select(chosen, marked, plain), args[3])
-        start = builder.insert_element(ir.Constant(wide, None), builder.trunc(args[2], word), word(0))
-        start = builder.shuffle_vector(start, start, ir.Constant(wide, None))
-        for part in range(4):
-            some = ir.Constant(wide, [word(16 * part + k) for k in range(16)])
-            places = builder.zext(builder.shuffle_vector(packed, packed, some), wide)
-            flag = builder.shl(builder.and_(places, ir.Constant(wide, [128] * 16)), ir.Constant(wide, [24] * 16))
-            ends = builder.add(builder.and_(places, ir.Constant(wide, [63] * 16)), start)
-            address = builder.gep(args[0], [builder.add(args[1], ir.Constant(ir.IntType(64), 16 * part))])
-            builder.store(builder.or_(ends, flag), builder.bitcast(address, wide.as_pointer()), align=4)
-        return builder.add(args[1], builder.ctpop(args[3]))
-
-    return types.int64(p, types.int64, types.int64, types.uint64, types.uint64), codegen
+def _write_bits(b, p, i, base, mask, flags=None):
+    places = BYTES([*range(64)])
+    if flags is not None:  # bit 7 of a place is its flag until it has 32 bits
+        places = b.select(b.bitcast(flags, FLAGS), BYTES([k | 128 for k in range(64)]), places)
+    packed, start = _compress(b, places, mask), _splat(b, b.trunc(base, LANE), 16)
+    for part in range(4):
+        wide = _widened(b, packed, part)
+        if flags is None:
+            ends = b.add(wide, start)
+        else:
+            flag = b.shl(b.and_(wide, WIDE([128] * 16)), WIDE([24] * 16))
+            ends = b.or_(b.add(b.and_(wide, WIDE([63] * 16)), start), flag)
+        _stored(b, ends, p, b.add(i, WORD(16 * part)), 4)
+    return b.add(i, b.ctpop(mask))
 
 
-def _code_points(builder, lead, second, third):
+def _code_points(b, lead, second, third):
     """The code points of characters of up to three bytes, in lanes of 32 bits."""
 
     def bits(value, mask, shift):
-        lane = value.type
-        return builder.shl(builder.and_(value, ir.Constant(lane, [mask] * 16)), ir.Constant(lane, [shift] * 16))
+        return b.shl(b.and_(value, WIDE([mask] * 16)), WIDE([shift] * 16))
 
-    of_three = builder.or_(builder.or_(bits(lead, 0x0F, 12), bits(second, 0x3F, 6)), bits(third, 0x3F, 0))
-    of_two = builder.or_(bits(lead, 0x1F, 6), bits(second, 0x3F, 0))
-    least = [ir.Constant(lead.type, [value] * 16) for value in (0xE0, 0x80)]
-    longer = builder.select(builder.icmp_unsigned("<", lead, least[0]), of_two, of_three)
-    return builder.select(builder.icmp_unsigned("<", lead, least[1]), lead, longer)
+    of_three = b.or_(b.or_(bits(lead, 0x0F, 12), bits(second, 0x3F, 6)), bits(third, 0x3F, 0))
+    of_two = b.or_(bits(lead, 0x1F, 6), bits(second, 0x3F, 0))
+    longer = b.select(b.icmp_unsigned("<", lead, WIDE([0xE0] * 16)), of_two, of_three)
+    return b.select(b.icmp_unsigned("<", lead, WIDE([0x80] * 16)), lead, longer)
 
 
-def _char_parts(builder, p, i, starts):
+def _char_parts(b, p, i, starts):
     """Yield (number of the first, code points of 16 characters) for the characters of a block."""
-    wide, place = ir.VectorType(ir.IntType(32), 16), ir.IntType(64)
-    bytes_ = [_compress(builder, loaded(builder, p, builder.add(i, ir.Constant(place, k))), starts) for k in range(3)]
-    count = builder.ctpop(starts)
+    bytes_ = [_compress(b, _loaded(b, p, b.add(i, WORD(k))), starts) for k in range(3)]
+    count = b.ctpop(starts)
     for part in range(4):
-        with builder.if_then(builder.icmp_unsigned(">", count, ir.Constant(place, 16 * part))):
-            chosen = ir.Constant(wide, [16 * part + k for k in range(16)])
-            parts = [builder.zext(builder.shuffle_vector(lanes, lanes, chosen), wide) for lanes in bytes_]
-            yield ir.Constant(place, 16 * part), _code_points(builder, *parts)
+        with b.if_then(b.icmp_unsigned(">", count, WORD(16 * part))):
+            yield WORD(16 * part), _code_points(b, *(_widened(b, lanes, part) for lanes in bytes_))
 
 
-def _gather(builder, table, codes, width):
+def _gather(b, table, codes, width):
     """The elements of `width` bytes of a table by code point, in lanes of 32 bits with other bits above."""
-    word, some = ir.IntType(32), ir.VectorType(ir.IntType(1), 16)
-    kinds = [codes.type, table.type, codes.type, some, word]
-    function = declared(builder, "llvm.x86.avx512.mask.gather.dpi.512", codes.type, kinds)
-    every = ir.Constant(some, [1] * 16)
-    return builder.call(function, [ir.Constant(codes.type, None), table, codes, every, word(width)])
+    every = ir.Constant(ir.VectorType(BIT, 16), [1] * 16)
+    return _called(b, "llvm.x86.avx512.mask.gather.dpi.512", WIDE, WIDE(None), table, codes, every, LANE(width))
 
 
-def _store_parts(builder, array, at, values, bits):
+def _store_parts(b, array, at, values, bits):
     """Store lanes of 32 bits as elements of `bits` bits."""
-    small = builder.trunc(values, ir.VectorType(ir.IntType(bits), 16))
-    builder.store(small, builder.bitcast(builder.gep(array, [at]), small.type.as_pointer()), align=bits // 8)
+    _stored(b, b.trunc(values, ir.VectorType(ir.IntType(bits), 16)), array, at, bits // 8)
 
 
-@intrinsic
-def classify(typingctx, q, n, classes, p, i, starts):
-    """Write the classes of 16 characters at a time."""
-
-    def codegen(context, builder, signature, args):
-        q, n, classes, p, i, starts = args
-        for first, codes in _char_parts(builder, p, i, starts):
-            _store_parts(builder, q, builder.add(n, first), _gather(builder, classes, codes, 1), 8)
-        return context.get_dummy_value()
-
-    return types.void(q, types.int64, classes, p, types.int64, types.uint64), codegen
+def _classify(b, q, n, classes, p, i, starts):
+    for first, codes in _char_parts(b, p, i, starts):
+        _store_parts(b, q, b.add(n, first), _gather(b, classes, codes, 1), 8)
 
 
-@intrinsic
-def classify_members(typingctx, q, r, codes, n, classes, p, i, starts):
-    """Write the classes, the upper halves and the code points of 16 characters at a time."""
-
-    def codegen(context, builder, signature, args):
-        q, r, kept, n, classes, p, i, starts = args
-        table = builder.bitcast(classes, ir.IntType(8).as_pointer())
-        for first, codes in _char_parts(builder, p, i, starts):
-            at, found = builder.add(n, first), _gather(builder, table, codes, 2)
-            _store_parts(builder, q, at, found, 8)
-            _store_parts(builder, r, at, builder.lshr(found, ir.Constant(found.type, [8] * 16)), 8)
-            _store_parts(builder, kept, at, codes, 16)
-        return context.get_dummy_value()
-
-    return types.void(q, r, codes, types.int64, classes, p, types.int64, types.uint64), codegen
+def _classify_members(b, q, r, kept, n, classes, p, i, starts):
+    table = b.bitcast(classes, BYTE.as_pointer())
+    for first, codes in _char_parts(b, p, i, starts):
+        at, found = b.add(n, first), _gather(b, table, codes, 2)
+        _store_parts(b, q, at, found, 8)
+        _store_parts(b, r, at, b.lshr(found, WIDE([8] * 16)), 8)
+        _store_parts(b, kept, at, codes, 16)
 
 
-@intrinsic
-def pack64(typingctx, q, j, p, i, mask):
-    """Copy the bytes of the set bits, packed."""
-
-    def codegen(context, builder, signature, args):
-        q, j, p, i, mask = args
-        packed = _compress(builder, loaded(builder, p, i), mask)
-        builder.store(packed, builder.bitcast(builder.gep(q, [j]), packed.type.as_pointer()), align=1)
-        return context.get_dummy_value()
-
-    return types.void(q, types.int64, p, types.int64, types.uint64), codegen
+def _pack64(b, q, j, p, i, mask):
+    _stored(b, _compress(b, _loaded(b, p, i), mask), q, j)
 
 
-@intrinsic
-def pack64_by_words(typingctx, q, j, p, i, mask):
+def _pack64_by_words(b, q, j, p, i, mask):
     """The same with BMI2, eight bytes at a time."""
-
-    def codegen(context, builder, signature, args):
-        q, j, p, i, mask = args
-        ones, byte = ir.Constant(WORD, 0x0101010101010101), ir.Constant(WORD, 0xFF)
-        spread, gather = (declared(builder, f"llvm.x86.bmi.{name}.64", WORD, [WORD, WORD]) for name in ("pdep", "pext"))
-        parts = []
-        for k in range(8):
-            bits = builder.and_(builder.lshr(mask, ir.Constant(WORD, 8 * k)), byte)
-            place = builder.gep(p, [builder.add(i, ir.Constant(WORD, 8 * k))])
-            chosen = builder.mul(builder.call(spread, [bits, ones]), byte)
-            word = builder.load(builder.bitcast(place, WORD.as_pointer()), align=1)
-            parts.append((builder.call(gather, [word, chosen]), builder.ctpop(bits)))
-        for word, count in parts:
-            builder.store(word, builder.bitcast(builder.gep(q, [j]), WORD.as_pointer()), align=1)
-            j = builder.add(j, count)
-        return context.get_dummy_value()
-
-    return types.void(q, types.int64, p, types.int64, types.uint64), codegen
+    parts = []
+    for k in range(8):
+        bits = b.and_(b.lshr(mask, WORD(8 * k)), WORD(0xFF))
+        place = b.add(i, WORD(8 * k))
+        chosen = b.mul(_called(b, "llvm.x86.bmi.pdep.64", WORD, bits, WORD(0x0101010101010101)), WORD(0xFF))
+        word = _loaded(b, p, place, WORD)
+        parts.append((_called(b, "llvm.x86.bmi.pext.64", WORD, word, chosen), b.ctpop(bits)))
+    for word, count in parts:
+        _stored(b, word, q, j)
+        j = b.add(j, count)
 
 
-PACKING: dict[str, Any] = {
-    "pack64": pack64,
-    "write_bits": write_bits,
-    "write_flagged_bits": write_flagged_bits,
-    "classify": classify,
-    "classify_members": classify_members,
-}
+# ------------------------------------------------------------------ bytes and bits
 
 
-# ------------------------------------------------------------------ the primitives of `jit.py`
-
-
-@intrinsic
-def pointer(typingctx, array):
-    """The typed pointer to an array's data."""
-
-    def codegen(context, builder, signature, args):
-        return data_of(builder, args[0], context.get_data_type(signature.return_type))
-
-    return types.CPointer(array.dtype)(array), codegen
-
-
-def _range(builder, lanes, lo, hi):
+def _range(b, lanes, lo, hi):
     """Bit k is set if lo <= lanes[k] <= hi, by one subtraction and one unsigned comparison."""
-    byte = ir.IntType(8)
-    lo, hi = builder.trunc(lo, byte), builder.trunc(hi, byte)
-    shifted = builder.sub(lanes, splat(builder, lo))
-    inside = builder.icmp_unsigned("<=", shifted, splat(builder, builder.sub(hi, lo)))
-    return builder.bitcast(inside, ir.IntType(64))
+    lo, hi = b.trunc(lo, BYTE), b.trunc(hi, BYTE)
+    return b.icmp_unsigned("<=", b.sub(lanes, _splat(b, lo)), _splat(b, b.sub(hi, lo)))
 
 
-@intrinsic
-def range_mask(typingctx, p, i, lo, hi):
-    """Bit k is set if lo <= p[i + k] <= hi, for 64 bytes."""
+def _range_mask(b, p, i, lo, hi):
+    return b.bitcast(_range(b, _loaded(b, p, i), lo, hi), WORD)
 
-    def codegen(context, builder, signature, args):
-        return _range(builder, loaded(builder, args[0], args[1]), args[2], args[3])
 
-    return types.uint64(p, types.int64, types.int64, types.int64), codegen
+def _fold_mask(b, p, i, lo, hi):
+    return b.bitcast(_range(b, b.or_(_loaded(b, p, i), _splat(b, BYTE(32))), lo, hi), WORD)
 
 
-@intrinsic
-def fold_mask(typingctx, p, i, lo, hi):
-    """Bit k is set if lo <= (p[i + k] | 32) <= hi, for 64 bytes: a range of ASCII letters in either case."""
+def _bit_mask(b, p, i, bit):
+    bits = b.and_(_loaded(b, p, i), _splat_byte(b, bit))
+    return b.bitcast(b.icmp_unsigned("!=", bits, BYTES(None)), WORD)
 
-    def codegen(context, builder, signature, args):
-        lanes = loaded(builder, args[0], args[1])
-        return _range(builder, builder.or_(lanes, splat(builder, ir.Constant(ir.IntType(8), 32))), args[2], args[3])
 
-    return types.uint64(p, types.int64, types.int64, types.int64), codegen
+def _add64(b, q, j, p, i, lo, hi, more):
+    inside, old = _range(b, _loaded(b, p, i), lo, hi), _loaded(b, q, j)
+    _stored(b, b.select(inside, b.add(old, _splat_byte(b, more)), old), q, j)
 
 
-@intrinsic
-def bit_mask(typingctx, p, i, bit):
-    """Bit k is set if p[i + k] has `bit`, for 64 bytes."""
+def _copy16(b, q, j, p, i, n):
+    """Under a mask."""
+    mask = b.icmp_unsigned("<", WIDE([*range(16)]), _splat(b, b.trunc(n, LANE), 16))
+    to, at = _address_of(b, q, j, WIDE), _address_of(b, p, i, WIDE)
+    some = ir.Constant(WIDE, ir.Undefined)
+    value = _called(b, "llvm.masked.load.v16i32.p0v16i32", WIDE, at, LANE(4), mask, some)
+    _called(b, "llvm.masked.store.v16i32.p0v16i32", ir.VoidType(), value, to, LANE(4), mask)
 
-    def codegen(context, builder, signature, args):
-        lanes = loaded(builder, args[0], args[1])
-        bits = builder.and_(lanes, splat(builder, builder.trunc(args[2], ir.IntType(8))))
-        return builder.bitcast(builder.icmp_unsigned("!=", bits, ir.Constant(bits.type, None)), ir.IntType(64))
 
-    return types.uint64(p, types.int64, types.int64), codegen
+def _char_at(b, p, i):
+    """Its bytes without the UTF-8 marker bits, which depend on the first four bits."""
+    masks = ir.Constant(ir.ArrayType(LANE, 16), [0x7F000000] * 12 + [0x1F3F0000] * 2 + [0x0F3F3F00, 0x073F3F3F])
+    table = ir.GlobalVariable(b.module, masks.type, b.module.get_unique_name("character_bits"))
+    table.linkage, table.global_constant, table.initializer = "internal", True, masks
+    bytes_ = b.bswap(_loaded(b, p, i, LANE))
+    mask = b.load(b.gep(table, [LANE(0), b.lshr(bytes_, LANE(28))], inbounds=True))
+    return b.zext(_called(b, "llvm.x86.bmi.pext.32", LANE, bytes_, mask), WORD)
 
 
-@intrinsic
-def load64(typingctx, p, i):
-    """The eight bytes at p + i as one little-endian integer, however aligned."""
+def _prefetch(b, p, i):
+    _called(b, "llvm.prefetch.p0i8", ir.VoidType(), _address_of(b, p, i, BYTE), LANE(0), LANE(3), LANE(1))
 
-    def codegen(context, builder, signature, args):
-        word = ir.IntType(64).as_pointer()
-        return builder.load(builder.bitcast(builder.gep(args[0], [args[1]]), word), align=1)
 
-    return types.uint64(p, types.int64), codegen
+def _mix(b, x, y):
+    wide = ir.IntType(128)
+    product = b.mul(b.zext(x, wide), b.zext(y, wide))
+    return b.xor(b.trunc(product, WORD), b.trunc(b.lshr(product, wide(64)), WORD))
 
 
-@intrinsic
-def advance(typingctx, p, k):
-    """The pointer to p[k]."""
+# ------------------------------------------------------------------ the rows
 
-    def codegen(context, builder, signature, args):
-        return builder.gep(args[0], [args[1]])
-
-    return p(p, types.int64), codegen
-
-
-@intrinsic
-def store64(typingctx, p, i, value):
-    """Write the halves of `value` to p[i] and p[i + 1], elements of 32 bits."""
-
-    def codegen(context, builder, signature, args):
-        address = builder.bitcast(builder.gep(args[0], [args[1]]), ir.IntType(64).as_pointer())
-        builder.store(args[2], address, align=4)
-        return context.get_dummy_value()
-
-    return types.void(p, types.int64, types.uint64), codegen
-
-
-@intrinsic
-def copy64(typingctx, q, j, p, i):
-    """Copy 64 bytes."""
-
-    def codegen(context, builder, signature, args):
-        to, at = builder.gep(args[0], [args[1]]), builder.gep(args[2], [args[3]])
-        vector = ir.VectorType(ir.IntType(8), 64).as_pointer()
-        builder.store(builder.load(builder.bitcast(at, vector), align=1), builder.bitcast(to, vector), align=1)
-        return context.get_dummy_value()
-
-    return types.void(q, types.int64, p, types.int64), codegen
-
-
-@intrinsic
-def copy16(typingctx, q, j, p, i, n):
-    """Copy the first n of 16 elements of 32 bits, under a mask."""
-
-    def codegen(context, builder, signature, args):
-        word, bit = ir.IntType(32), ir.IntType(1)
-        vector, flags = ir.VectorType(word, 16), ir.VectorType(bit, 16)
-        number = builder.trunc(args[4], word)
-        some = ir.Constant(vector, ir.Undefined)
-        spread = builder.shuffle_vector(
-            builder.insert_element(some, number, ir.Constant(word, 0)), some, ir.Constant(vector, [0] * 16)
-        )
-        mask = builder.icmp_unsigned("<", ir.Constant(vector, list(range(16))), spread)
-        place = vector.as_pointer()
-        to = builder.bitcast(builder.gep(args[0], [args[1]]), place)
-        at = builder.bitcast(builder.gep(args[2], [args[3]]), place)
-        load = declared(builder, "llvm.masked.load.v16i32.p0v16i32", vector, [place, word, flags, vector])
-        store = declared(builder, "llvm.masked.store.v16i32.p0v16i32", ir.VoidType(), [vector, place, word, flags])
-        value = builder.call(load, [at, ir.Constant(word, 4), mask, some])
-        builder.call(store, [value, to, ir.Constant(word, 4), mask])
-        return context.get_dummy_value()
-
-    return types.void(q, types.int64, p, types.int64, types.int64), codegen
-
-
-@intrinsic
-def char_at(typingctx, p, i):
-    """The code point of the valid character at p[i]: its bytes without the UTF-8 marker bits."""
-
-    def codegen(context, builder, signature, args):
-        word = ir.IntType(32)
-        masks = ir.Constant(ir.ArrayType(word, 16), [0x7F000000] * 12 + [0x1F3F0000] * 2 + [0x0F3F3F00, 0x073F3F3F])
-        table = ir.GlobalVariable(builder.module, masks.type, builder.module.get_unique_name("character_bits"))
-        table.linkage, table.global_constant, table.initializer = "internal", True, masks
-        bytes_ = builder.load(builder.bitcast(builder.gep(args[0], [args[1]]), word.as_pointer()), align=1)
-        bytes_ = builder.bswap(bytes_)
-        kind = builder.lshr(bytes_, ir.Constant(word, 28))
-        mask = builder.load(builder.gep(table, [ir.Constant(word, 0), kind], inbounds=True))
-        function = declared(builder, "llvm.x86.bmi.pext.32", word, [word, word])
-        return builder.zext(builder.call(function, [bytes_, mask]), ir.IntType(64))
-
-    return types.int64(p, types.int64), codegen
-
-
-@intrinsic
-def deposit(typingctx, x, mask):
-    """Put the low bits of x, in order, at the places of the set bits of mask."""
-
-    def codegen(context, builder, signature, args):
-        word = ir.IntType(64)
-        function = declared(builder, "llvm.x86.bmi.pdep.64", word, [word, word])
-        return builder.call(function, args)
-
-    return types.uint64(types.uint64, types.uint64), codegen
-
-
-@intrinsic
-def extract(typingctx, x, mask):
-    """Put the bits of x at the places of the set bits of mask together."""
-
-    def codegen(context, builder, signature, args):
-        return builder.call(declared(builder, "llvm.x86.bmi.pext.64", WORD, [WORD, WORD]), args)
-
-    return types.uint64(types.uint64, types.uint64), codegen
-
-
-@intrinsic
-def add64(typingctx, q, j, p, i, lo, hi, more):
-    """Add a number to the bytes of q where those of p are in a range."""
-
-    def codegen(context, builder, signature, args):
-        byte = ir.IntType(8)
-        lo, hi, more = (splat(builder, builder.trunc(each, byte)) for each in args[4:])
-        lanes, place = loaded(builder, args[2], args[3]), builder.gep(args[0], [args[1]])
-        inside = builder.icmp_unsigned("<=", builder.sub(lanes, lo), builder.sub(hi, lo))
-        old = loaded(builder, args[0], args[1])
-        new = builder.select(inside, builder.add(old, more), old)
-        builder.store(new, builder.bitcast(place, new.type.as_pointer()), align=1)
-        return context.get_dummy_value()
-
-    places = types.int64
-    return types.void(q, places, p, places, places, places, places), codegen
-
-
-@intrinsic
-def prefetch(typingctx, p, i):
-    """Prefetch the cache line of p[i]."""
-
-    def codegen(context, builder, signature, args):
-        byte = ir.IntType(8).as_pointer()
-        word = ir.IntType(32)
-        function = declared(builder, "llvm.prefetch.p0i8", ir.VoidType(), [byte, word, word, word])
-        address = builder.bitcast(builder.gep(args[0], [args[1]]), byte)
-        builder.call(function, [address, word(0), word(3), word(1)])
-        return context.get_dummy_value()
-
-    return types.void(p, types.int64), codegen
-
-
-@intrinsic
-def trailing_zeros(typingctx, x):
-    """The number of zero bits below the lowest one; 64 for 0."""
-
-    def codegen(context, builder, signature, args):
-        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 0))
-
-    return types.int64(types.uint64), codegen
-
-
-@intrinsic
-def leading_zeros(typingctx, x):
-    """The number of zero bits above the highest one; 64 for 0."""
-
-    def codegen(context, builder, signature, args):
-        return builder.ctlz(args[0], ir.Constant(ir.IntType(1), 0))
-
-    return types.int64(types.uint64), codegen
-
-
-@intrinsic
-def popcount(typingctx, x):
-    """The number of one bits."""
-
-    def codegen(context, builder, signature, args):
-        return builder.ctpop(args[0])
-
-    return types.int64(types.uint64), codegen
-
-
-@intrinsic
-def mix(typingctx, a, b):
-    """The high half of the 128-bit product a * b, xor its low half: the step of a keyed hash."""
-
-    def codegen(context, builder, signature, args):
-        wide = ir.IntType(128)
-        product = builder.mul(builder.zext(args[0], wide), builder.zext(args[1], wide))
-        low = builder.trunc(product, ir.IntType(64))
-        high = builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), ir.IntType(64))
-        return builder.xor(low, high)
-
-    return types.uint64(types.uint64, types.uint64), codegen
-
-
-@intrinsic
-def clear64(typingctx, p, i):
-    """Write 64 zero bytes."""
-
-    def codegen(context, builder, signature, args):
-        vector = ir.VectorType(ir.IntType(8), 64)
-        place = builder.bitcast(builder.gep(args[0], [args[1]]), vector.as_pointer())
-        builder.store(ir.Constant(vector, None), place, align=1)
-        return context.get_dummy_value()
-
-    return types.void(p, types.int64), codegen
-
-
-_EVERYWHERE: dict[str, Any] = {
-    **LANES,
-    "pointer": pointer,
-    "bit_mask": bit_mask,
-    "clear64": clear64,
-    "range_mask": range_mask,
-    "fold_mask": fold_mask,
-    "load64": load64,
-    "advance": advance,
-    "copy64": copy64,
-    "add64": add64,
-    "copy16": copy16,
-    "store64": store64,
-    "prefetch": prefetch,
-    "trailing_zeros": trailing_zeros,
-    "leading_zeros": leading_zeros,
-    "popcount": popcount,
-    "mix": mix,
-    **ADDRESSES,
-    "tuple_head": tuple_head,
+KINDS: dict[str, Any] = {
+    "i64": types.int64,
+    "u64": types.uint64,
+    "void": types.void,
+    **{f"lanes{count}": Lanes(count) for count in (16, 32, 64)},
 }
+
+EVERYWHERE: dict[str, tuple[str, Any]] = {
+    # Addresses and objects.
+    "load_at": ("i64 -> i64", _load_at(WORD)),
+    "id_at": ("i64 -> i64", _load_at(LANE)),
+    "byte_at": ("i64 -> i64", _load_at(BYTE)),
+    "store_at": ("i64 i64 -> void", _store_at(WORD)),
+    "store_id_at": ("i64 i64 -> void", _store_at(LANE)),
+    "store_byte_at": ("i64 i64 -> void", _store_at(BYTE)),
+    "copy_at": ("i64 i64 -> void", _copy_at),
+    "tuple_head": ("-> i64", lambda b: _head(b, "subwords_tuple_head")),
+    # Lanes of 32 bits.
+    "few_lanes": ("p -> lanes16", _load_lanes(16)),
+    "some_lanes": ("p -> lanes32", _load_lanes(32)),
+    "many_lanes": ("p -> lanes64", _load_lanes(64)),
+    "lowest_lane": ("lanes -> u64", _lowest_lane),
+    "put_lane": ("lanes i64 u64 -> lanes", _put_lane),
+    # 64 bytes.
+    "bit_mask": ("p i64 i64 -> u64", _bit_mask),
+    "range_mask": ("p i64 i64 i64 -> u64", _range_mask),
+    "fold_mask": ("p i64 i64 i64 -> u64", _fold_mask),
+    "add64": ("q i64 p i64 i64 i64 i64 -> void", _add64),
+    "clear64": ("p i64 -> void", lambda b, p, i: _stored(b, BYTES(None), p, i)),
+    "copy64": ("q i64 p i64 -> void", lambda b, q, j, p, i: _stored(b, _loaded(b, p, i), q, j)),
+    "copy16": ("q i64 p i64 i64 -> void", _copy16),
+    # Words, pointers and bits.
+    "load64": ("p i64 -> u64", lambda b, p, i: _loaded(b, p, i, WORD)),
+    "store64": ("p i64 u64 -> void", lambda b, p, i, value: _stored(b, value, p, i, 4)),
+    "advance": ("p i64 -> p", lambda b, p, k: b.gep(p, [k])),
+    "prefetch": ("p i64 -> void", _prefetch),
+    "trailing_zeros": ("u64 -> i64", lambda b, x: b.cttz(x, BIT(0))),
+    "leading_zeros": ("u64 -> i64", lambda b, x: b.ctlz(x, BIT(0))),
+    "popcount": ("u64 -> i64", lambda b, x: b.ctpop(x)),
+    "mix": ("u64 u64 -> u64", _mix),
+}
+WITH_BMI2: dict[str, tuple[str, Any]] = {
+    "char_at": ("p i64 -> i64", _char_at),
+    "deposit": ("u64 u64 -> u64", lambda b, x, mask: _called(b, "llvm.x86.bmi.pdep.64", WORD, x, mask)),
+    "extract": ("u64 u64 -> u64", lambda b, x, mask: _called(b, "llvm.x86.bmi.pext.64", WORD, x, mask)),
+    "pack64": ("q i64 p i64 u64 -> void", _pack64_by_words),
+}
+# One instruction packs the positions of a mask; otherwise LLVM would emit code for each byte.
+WITH_VBMI2: dict[str, tuple[str, Any]] = {
+    "pack64": ("q i64 p i64 u64 -> void", _pack64),
+    "write_bits": ("p i64 i64 u64 -> i64", _write_bits),
+    "write_flagged_bits": ("p i64 i64 u64 u64 -> i64", _write_bits),
+    "classify": ("q i64 classes p i64 u64 -> void", _classify),
+    "classify_members": ("q r codes i64 classes p i64 u64 -> void", _classify_members),
+}
+
+
+def _primitive(name, kinds, emit):
+    """The primitive of a row. A word that names no type stands for the type of the argument, as in "p i64 -> p"."""
+    *words, _, result = kinds.split()
+
+    def typed(typingctx, *arguments):
+        known = dict(zip(words, arguments, strict=True)) | KINDS
+
+        def codegen(context, builder, signature, args):
+            value = emit(builder, *args)
+            return context.get_dummy_value() if result == "void" else value
+
+        return known[result](*(known[word] for word in words)), codegen
+
+    # Numba calls `typed` by this signature: `*arguments` would be one tuple.
+    places = [inspect.Parameter(f"at{k}", inspect.Parameter.POSITIONAL_ONLY) for k in range(len(words) + 1)]
+    typed.__name__, typed.__signature__ = name, inspect.Signature(places)
+    return intrinsic(typed)
 
 
 def instructions(features: set[str]) -> dict[str, Any]:
     """Return the primitives that are a few instructions on processors with these features, by name."""
-    found = dict(_EVERYWHERE)
-    if "bmi2" in features:
-        found |= {"char_at": char_at, "deposit": deposit, "extract": extract, "pack64": pack64_by_words}
-    if "avx512vbmi2" in features:
-        # One instruction packs the positions of a mask; otherwise LLVM would emit code for each byte.
-        found |= PACKING
-    return found
+    rows = EVERYWHERE | (WITH_BMI2 if "bmi2" in features else {}) | (WITH_VBMI2 if "avx512vbmi2" in features else {})
+    made = {name: _primitive(name, *row) for name, row in rows.items()}
+    return {"pointer": _pointer, "call_at": _call_at, **made}

@@ -36,6 +36,8 @@ from subwords.kernels.stored import (
 from subwords.support.errors import SubwordsError, in_main_interpreter
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from subwords.kernels.entry import Bound, Kernel
 
 
@@ -208,6 +210,28 @@ TESTED = "0.61 to 0.68"  # versions of Numba; the range in pyproject.toml
 SUMMED = len(MAGIC) + 32  # bytes of a file before its content (identity, object file): MAGIC and a SHA-256, for damage
 
 
+@contextlib.contextmanager
+def _interrupts_wait() -> Iterator[None]:
+    """Let Ctrl-C wait until a kernel is ready: it would leave Numba in an invalid state, or be lost in a destructor."""
+    import signal
+
+    came: list[Any] = []
+    handler = signal.getsignal(signal.SIGINT)
+    try:
+        if callable(handler):
+            signal.signal(signal.SIGINT, lambda *args: came.append(args))
+    except ValueError:  # only the main thread is interrupted
+        handler = None
+    try:
+        yield
+    finally:
+        if callable(handler):
+            signal.signal(signal.SIGINT, handler)
+            if came:
+                handler(*came[0])
+
+
+@_interrupts_wait()
 def load_code(kernel: Kernel) -> Bound:
     """Return a kernel as two functions of array objects and integers: one releases the GIL, one keeps it."""
     found = _read(kernel)
@@ -225,9 +249,6 @@ def load_code(kernel: Kernel) -> Bound:
 
 
 def _compile(kernel: Kernel) -> bytes:
-    from subwords.kernels.guard import hold_forks
-
-    hold_forks()
     try:
         from subwords.kernels.compile import machine_code
 

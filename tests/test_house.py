@@ -310,7 +310,7 @@ BUDGETS = {
     "engine": 9350,
     "formats": 7250,
     "interop": 3450,
-    "kernels": 14500,
+    "kernels": 14150,
     "models": 5250,
     "normalize": 2300,
     "prompts": 300,
@@ -350,7 +350,7 @@ for algorithm, size in (("bpe", 270), ("wordpiece", 32), ("unigram", 30), ("word
     ids = tok.encode(texts[0])
     assert ids and tok.encode_batch(texts, threads=2).to_lists() == [ids] * 3 and tok.decode(ids)
     assert tok(texts[0]).spans[0].tolist()[0] == 0 and len(tok(texts[0]).tokens) == len(ids)
-    assert tok(texts, padding=subwords.Padding(3), truncation=3).to_numpy()["input_ids"].shape == (3, 3) and tok.count_tokens("low")
+    assert tok(texts, padding=subwords.Padding(3), truncation=3).to_numpy()["input_ids"].shape == (3, 3)
     tok.save("tokenizer.json")
     assert subwords.load("tokenizer.json").encode(texts[0]) == ids
 counts = subwords.count(texts)

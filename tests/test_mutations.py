@@ -15,7 +15,7 @@ import pytest
 
 import subwords
 from building import read_json, read_model, read_vocab, write_json, write_model
-from inside import Kind, read_flatbuffer, read_unigram_json, tokens_to_text, write_flatbuffer
+from inside import Kind, read_unigram_json, tokens_to_text
 from inside import formats_gguf_read as gguf_read
 from inside import formats_gguf_write as gguf_write
 from inside import formats_hf_folder as folder
@@ -143,11 +143,6 @@ def read_config(data: bytes, name: str) -> Tokenizer:
     return tok
 
 
-def flat_buffers(rng: random.Random) -> bytes:
-    proto = of_proto(rng.choice([Kind.UNIGRAM, Kind.BPE]), byte_fallback=rng.random() < 0.3)
-    return write_flatbuffer(read_model(write_model(proto), "a.model").spec)
-
-
 def tekkens(rng: random.Random) -> bytes:
     entries = [{"rank": i, "token_bytes": base64.b64encode(token).decode()} for i, token in enumerate(TOKENS)]
     config = {"pattern": r"\w+|\W", "default_vocab_size": len(TOKENS) + 20, "default_num_special_tokens": 21}
@@ -176,7 +171,6 @@ FORMATS: dict[str, tuple[Callable[[random.Random], bytes], Callable[[bytes, str]
     "vocab.json": (lambda _: VOCAB, read_vocab_json),
     "folder": (configs, read_config),
     "a.gguf": (vocabularies_in_gguf, read_gguf),
-    "a.spm.fb": (flat_buffers, lambda data, name: Tokenizer(read_flatbuffer(data, name))),
     "tekken.json": (tekkens, read_tekken),
     "unigram.json": (unigrams, lambda data, name: Tokenizer(read_unigram_json(data, name))),
 }

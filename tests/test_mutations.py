@@ -15,15 +15,12 @@ import pytest
 
 import subwords
 from building import read_json, read_model, read_vocab, write_json, write_model
-from inside import Kind, parse_json, read_flatbuffer, read_unigram_json, tokens_to_text, write_flatbuffer
+from inside import Kind, read_unigram_json, tokens_to_text
 from inside import formats_gguf_read as gguf_read
 from inside import formats_gguf_write as gguf_write
-from inside import formats_hf_classes as classes
 from inside import formats_hf_folder as folder
-from inside import formats_hf_tokenizer_json as tokenizer_json
 from inside import formats_hf_vocab_merges as vocab_merges
 from inside import formats_tiktoken as tiktoken
-from inside import json_node_Node as Node
 from inside import splitter_NAMED as SPLITTERS
 from seeds import sweep_seed
 from subwords import FormatError, SubwordsError, Tokenizer
@@ -146,11 +143,6 @@ def read_config(data: bytes, name: str) -> Tokenizer:
     return tok
 
 
-def flat_buffers(rng: random.Random) -> bytes:
-    proto = of_proto(rng.choice([Kind.UNIGRAM, Kind.BPE]), byte_fallback=rng.random() < 0.3)
-    return write_flatbuffer(read_model(write_model(proto), "a.model").spec)
-
-
 def tekkens(rng: random.Random) -> bytes:
     entries = [{"rank": i, "token_bytes": base64.b64encode(token).decode()} for i, token in enumerate(TOKENS)]
     config = {"pattern": r"\w+|\W", "default_vocab_size": len(TOKENS) + 20, "default_num_special_tokens": 21}
@@ -170,38 +162,6 @@ def unigrams(rng: random.Random) -> bytes:
     return json.dumps({"type": "Unigram", "unk_id": 0, "vocab": pieces}).encode()
 
 
-# A folder as a class reads it: the options are what changes.
-CLASS_FILES = {
-    "Bert": {"vocab.txt": vocabularies(random.Random(0))},
-    "GPT2": {"vocab.json": VOCAB, "merges.txt": MERGES},
-    "Whisper": {"vocab.json": VOCAB, "merges.txt": MERGES},
-    **{
-        name: {"spiece.model": write_model(of_proto(Kind.UNIGRAM, byte_fallback=False))}
-        for name in ("T5", "Albert", "MBart", "Pegasus")
-    },
-    **{
-        name: {"tokenizer.model": write_model(of_proto(Kind.BPE, byte_fallback=False))}
-        for name in ("Llama", "Nllb", "CodeLlama")
-    },
-}
-
-
-def class_options(rng: random.Random) -> bytes:
-    token = {"content": "<s>", "lstrip": True, "special": True}
-    options = {"add_bos_token": True, "add_prefix_space": False, "bos_token": "<s>", "extra_ids": 3, "offset": 4}
-    options |= {"added_tokens_decoder": {"0": token, "900": {**token, "content": "<q>"}}, "src_lang": "fr_XX"}
-    return json.dumps({"class": rng.choice([*CLASS_FILES]), **options, "extra_special_tokens": ["<q>"]}).encode()
-
-
-def read_class(data: bytes, name: str) -> Tokenizer:
-    options = parse_json(data, name)
-    found = options["class"].value
-    kind = found if isinstance(found, str) and found in CLASS_FILES else "Bert"
-    none = Node(name, "", {})
-    given = classes.Given(name, classes.class_options(options, none, none), CLASS_FILES[kind])
-    return Tokenizer(tokenizer_json.spec_from(classes.as_tokenizer_json(kind, given)))
-
-
 FORMATS: dict[str, tuple[Callable[[random.Random], bytes], Callable[[bytes, str], Tokenizer]]] = {
     "a.json": (files_in_json, read_json),
     "a.model": (models, read_model),
@@ -211,10 +171,8 @@ FORMATS: dict[str, tuple[Callable[[random.Random], bytes], Callable[[bytes, str]
     "vocab.json": (lambda _: VOCAB, read_vocab_json),
     "folder": (configs, read_config),
     "a.gguf": (vocabularies_in_gguf, read_gguf),
-    "a.spm.fb": (flat_buffers, lambda data, name: Tokenizer(read_flatbuffer(data, name))),
     "tekken.json": (tekkens, read_tekken),
     "unigram.json": (unigrams, lambda data, name: Tokenizer(read_unigram_json(data, name))),
-    "class": (class_options, read_class),
 }
 
 

@@ -113,11 +113,6 @@ TARGETS = {
         ("formats.sentencepiece", "spec", "normalize", "models.unigram"),
         change_model,
     ),
-    "flatbuffer": Target(
-        reader("a.spm.fb"),
-        lambda: (file_of(tok, "a.spm.fb") for tok in _small_tokenizers("unigram")),
-        ("formats.sentencepiece", "spec.normalizer"),
-    ),
     "gguf": Target(
         gguf_of, lambda: (file_of(tok, "a.gguf")[4:] for tok in _small_tokenizers("gguf")), ("formats.gguf",)
     ),

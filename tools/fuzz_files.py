@@ -229,7 +229,7 @@ def folder_seeds() -> Iterator[bytes]:
         "chat_template": [{"name": "default", "template": "{{ messages }}"}],
         "clean_up_tokenization_spaces": True,
         "model_max_length": 512,
-        "tokenizer_class": "BertTokenizer",
+        "tokenizer_class": "FunnelTokenizer",
         "do_lower_case": False,
         "add_bos_token": True,
         "add_prefix_space": True,
@@ -241,9 +241,9 @@ def folder_seeds() -> Iterator[bytes]:
     vocab = file_of(word, "vocab.txt").decode()
     yield json.dumps({"vocab.txt": vocab, "tokenizer_config.json": config, **beside}).encode()
     pair = {"vocab.json": {"a": 0, "b": 1, "ab": 2, "<unk>": 3, "</s>": 4}, "merges.txt": "#version: 0.2\na b\n"}
-    for name in ("GPT2Tokenizer", "CLIPTokenizer", "RobertaTokenizer", "OpenAIGPTTokenizer", "Qwen2Tokenizer"):
+    for name in ("OpenAIGPTTokenizer", "PreTrainedTokenizerFast"):
         yield json.dumps({**pair, "tokenizer_config.json": {**config, "tokenizer_class": name}, **beside}).encode()
-    yield json.dumps({**pair, "config.json": {"model_type": "bart"}}).encode()
+    yield json.dumps({**pair, "config.json": {"model_type": "phi3"}}).encode()
 
 
 # ------------------------------------------------------------------ other files

@@ -80,7 +80,7 @@ def test_ids_are_the_longest_tokens(path: Path) -> None:
 
 def test_other_formats_refuse_it(path: Path, tmp_path: Path) -> None:
     tok = subwords.load(path)
-    for name in ("a.json", "a.model", "a.gguf", "vocab.txt", "a.tiktoken", "tekken.json", "a.spm.fb"):
+    for name in ("a.json", "a.model", "a.gguf", "vocab.txt", "a.tiktoken", "tekken.json"):
         with pytest.raises(FormatError):
             tok.save(tmp_path / name)
 

@@ -42,7 +42,7 @@ HEAD = HEAD_SUM + 16  # bytes: these, how many numbers follow, and the place of 
 LONG_WORD = 1 << 9  # bytes of a word for which a kept file has buffers
 LARGEST = 1 << 26  # bytes of the files of a tokenizer
 # Endings of the files that a tokenizer is read from.
-READ = (".json", ".txt", ".model", ".jinja", ".tiktoken", ".spm", ".bpe", ".vocab", ".gz", ".fb")
+READ = (".json", ".txt", ".model", ".jinja", ".tiktoken", ".spm", ".bpe", ".vocab", ".gz")
 
 
 class Kept:

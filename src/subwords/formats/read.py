@@ -33,7 +33,6 @@ Kind: TypeAlias = Literal[
     "vocab.txt",
     "rwkv",
     "sentencepiece",
-    "spm.fb",
     "tokenizer.json",
 ]
 
@@ -106,8 +105,6 @@ def kind_of(data: bytes, file: Path) -> Kind | None:
         from subwords.formats.vocab_txt import is_rwkv
 
         return "rwkv" if is_rwkv(data) else "vocab.txt"
-    if file.suffix == ".fb":
-        return "spm.fb"
     begins_json = data.lstrip().startswith(b"{")
     if begins_json and (_TEKKEN.match(data) or ("tekken" in file.name and file.suffix == ".json")):
         return "tekken"
@@ -338,10 +335,6 @@ def read_as(
             from subwords.formats.sentencepiece import read
 
             return read.read_model_file(data, str(file))
-        case "spm.fb":
-            from subwords.formats.sentencepiece import read
-
-            return read.read_flatbuffer(data, str(file))
         case "tokenizer.json":
             from subwords.formats.hf import tokenizer_json
 
@@ -380,9 +373,7 @@ def _for_names(path: str | PathLike[str], file: Path) -> InputError:
 def _within(names: Sequence[str]) -> str:
     """Return the file to read among those of a folder; tokenizer.json if there is none."""
     own = [Path(name) for name in names if "/" not in name]
-    others = (
-        path.name for ending in ("*.spm.fb", "*.tiktoken", "rwkv_vocab*.txt") for path in own if path.match(ending)
-    )
+    others = (path.name for ending in ("*.tiktoken", "rwkv_vocab*.txt") for path in own if path.match(ending))
     return next((name for name in _NAMES if name in names), None) or next(others, _NAMES[0])
 
 
@@ -439,7 +430,7 @@ FILES = (
         "vocab.txt",
     ),
     *("tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "spm.model", "source.spm", "target.spm"),
-    *("tiktoken.model", "*.tiktoken", "*.spm.fb"),
+    *("tiktoken.model", "*.tiktoken"),
 )
 _REPOSITORY = re.compile(r"(?=.{3,96}\Z)[A-Za-z0-9_][\w.-]*/[A-Za-z0-9_][\w.-]*", re.ASCII)
 _PLAIN_NAME = re.compile(r"(?=.{2,96}\Z)[A-Za-z0-9_][\w.-]*", re.ASCII)

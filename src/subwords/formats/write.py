@@ -17,7 +17,7 @@ from subwords.support.errors import InputError
 from subwords.support.files import atomic_write, place_of
 
 _PARTS = ("padding", "truncation", "chat_template", "inputs")
-_WRITTEN = (".json", ".model", ".spm.fb", ".tiktoken", ".gguf", ".txt")
+_WRITTEN = (".json", ".model", ".tiktoken", ".gguf", ".txt")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +51,12 @@ def target_of(path: str | PathLike[str]) -> SaveTarget:
         return SaveTarget(file, "pair")
     if "tekken" in file.name and file.suffix == ".json":
         return SaveTarget(file, "tekken")
-    kind = ".spm.fb" if file.suffix == ".fb" else file.suffix
-    if kind not in _WRITTEN:
+    if file.suffix not in _WRITTEN:
         raise InputError(
             f"expected a name ending in {', '.join(_WRITTEN)}, or vocab.json, merges.txt, or a folder (that exists, or "
             f'a name that ends in "/" or has no suffix); not {file}'
         )
-    return SaveTarget(file, kind)
+    return SaveTarget(file, file.suffix)
 
 
 def files_of(spec: TokenizerSpec, target: SaveTarget) -> dict[Path, bytes]:
@@ -82,10 +81,6 @@ def files_of(spec: TokenizerSpec, target: SaveTarget) -> dict[Path, bytes]:
             from subwords.formats.sentencepiece import write
 
             return {target.path: write.write_model_file(spec)}
-        case ".spm.fb":
-            from subwords.formats.sentencepiece import write
-
-            return {target.path: write.write_flatbuffer(spec)}
         case ".tiktoken":
             from subwords.formats import tiktoken
 

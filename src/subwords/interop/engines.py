@@ -14,9 +14,9 @@ from hashlib import sha256
 from typing import Any
 
 from subwords.formats.hf.tokenizer_json import read_tokenizer_json
-from subwords.interop.verify import ComparedText, Side, checked_reason, compare_ids, probes
+from subwords.interop.verify import ComparedText, Side, compare_ids, probes
 from subwords.spec.template import Slot, Template
-from subwords.support.errors import FormatError, SubwordsWarning
+from subwords.support.errors import FormatError, SubwordsWarning, checked_reason
 from subwords.tokenizer import Tokenizer, load
 
 ALLOW: Any = "allow"  # transformers finds special tokens that a text spells

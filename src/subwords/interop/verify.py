@@ -19,7 +19,7 @@ from subwords.corpus.source import Source, describe_value, files_and_texts, is_s
 from subwords.formats.read import kind_at
 from subwords.spec.splitter import ByteChars, Rule, Split
 from subwords.support.checks import check_choice
-from subwords.support.errors import FormatError, InputError
+from subwords.support.errors import FormatError, InputError, checked_reason
 from subwords.support.files import place_of
 from subwords.support.names import install_hint
 from subwords.support.report import Report, Table
@@ -233,14 +233,6 @@ def _row(text: str, side: Side) -> _Row:
         return list(side.encode([text])[0])
     except BaseException as error:
         return checked_reason(error)
-
-
-def checked_reason(error: BaseException) -> str:
-    """Return the first line of an error of a library; raise it again if it is an interruption."""
-    # PanicException, of libraries in Rust, derives from BaseException.
-    if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
-        raise error
-    return f"{type(error).__name__}: {error!s:.500}".splitlines()[0]
 
 
 def _difference(text: ComparedText, mine: _Row, other: _Row, ours: Side, theirs: Side) -> Difference:

@@ -124,3 +124,11 @@ def in_main_interpreter() -> bool:
                 "sub-interpreter. Use threads or processes instead"
             ) from error
     return main
+
+
+def checked_reason(error: BaseException) -> str:
+    """Return the first line of an error of a library; raise it again if it is an interruption."""
+    # PanicException, of libraries in Rust, derives from BaseException.
+    if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+        raise error
+    return f"{type(error).__name__}: {error!s:.500}".splitlines()[0]

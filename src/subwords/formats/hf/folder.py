@@ -9,17 +9,22 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from pathlib import PurePosixPath
+from importlib.util import find_spec
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from subwords.formats.hf import classes, settings
+from subwords.formats.hf.tokenizer_json import read_tokenizer_json
+from subwords.formats.hf.vocabulary import read_vocab
 from subwords.formats.json_node import Node, is_unicode, parse_json, show_json
 from subwords.formats.read import BESIDE, TEMPLATES, Files
 from subwords.kernels.stored import stored
 from subwords.models.bpe.model import LARGEST_ID
 from subwords.spec.added_token import checked_roles
 from subwords.spec.tokenizer import TokenizerSpec
-from subwords.support.errors import FormatError, InputError
+from subwords.support.errors import FormatError, InputError, checked_reason
+from subwords.support.names import install_hint
 from subwords.support.value import digest_of
 
 if TYPE_CHECKING:
@@ -35,16 +40,15 @@ _OURS = (
     *(*_KEY.values(), "additional_special_tokens", "tokenizer_class", "backend", "added_tokens_decoder"),
     "clean_up_tokenization_spaces",  # is in the decoder of what is written
 )
+_COUNTS, _MOST_IDS = ("extra_ids", "offset"), 100_000  # sentinels of T5, and unused tokens of Pegasus
 _NO_LIMIT = int(1e30)  # what transformers writes for a model without a longest input
 
 
 def read_with_class(place: Files, files: Mapping[str, bytes]) -> TokenizerSpec | None:
     """Return the spec of a folder without tokenizer.json as the class that it names reads it; None for other folders.
 
-    files: those beside the vocabulary, by name.
+    files: those beside the vocabulary, by name. transformers makes the tokenizer.json, once: the spec is stored.
     """
-    from subwords.formats.hf.tokenizer_json import spec_from
-
     folder = str(place.folder)
     config, other, model_config = (_parsed(files, name, folder) for name in (CONFIG, MAP, MODEL_CONFIG))
     settings.check_readable(folder, config, model_config)
@@ -53,19 +57,88 @@ def read_with_class(place: Files, files: Mapping[str, bytes]) -> TokenizerSpec |
     if not there:
         return None
     vocabulary = {each: place.read(each)[0] for each in there}
-    options = classes.class_options(config, other, _parsed(files, ADDED, folder))
-    digests = tuple((each, place.read(each)[1]) for each in there)
+    for key in _COUNTS:
+        if config[key].value is not None:
+            config[key].integer(_MOST_IDS)
+    given = {each: files[each] for each in (CONFIG, MAP, ADDED, MODEL_CONFIG) if each in files} | vocabulary
+    own = name in classes.OWN
 
-    def made() -> tuple[TokenizerSpec, str, dict[str, str]]:
-        given = classes.Given(folder, options, vocabulary)
-        own = name in classes.OWN
-        spec = classes.of_own_code(name, given) if own else spec_from(classes.as_tokenizer_json(name, given))
-        return spec, spec.model.digest, given.roles
+    def made() -> tuple[TokenizerSpec, str, Mapping[str, str]]:
+        if own:
+            roles = classes.special_tokens(name, config, other)
+            spec = _of_own_code(name, folder, vocabulary, roles, config["added_tokens_decoder"])
+        else:
+            text, roles = _as_tokenizer_json(name, folder, given)
+            spec = read_tokenizer_json(text.encode(), folder)
+        return spec, spec.model.digest, roles
 
-    source = digest_of((name, options.verbatim(), digests)).encode()
-    spec, digest, roles = stored("class", source, made)
+    version = b"" if own else _transformers(place, name, there[0])
+    spec, digest, roles = stored("class", digest_of((name, version, tuple(given.items()))).encode(), made)
     vars(spec.model)["digest"] = digest
     return read_folder_files(spec, files, folder, complete=True, roles=roles)
+
+
+def _transformers(place: Files, name: str, vocabulary: str) -> bytes:
+    """Return what differs between versions of transformers; FormatError if it is not installed."""
+    library = find_spec("transformers")
+    if library is None or library.origin is None:
+        raise FormatError(
+            f"{place.folder}: expected a tokenizer.json, or transformers, which has the rules of {name}Tokenizer and "
+            f"makes one: {install_hint('verify')}; AutoTokenizer.from_pretrained(...).save_pretrained(...) writes it "
+            f"where transformers is; {vocabulary} alone can be loaded by its path, with other rules"
+        )
+    return place.read(library.origin)[1]  # so a kept file, which is named by the folder's files alone, is not made
+
+
+def _as_tokenizer_json(name: str, folder: str, given: Mapping[str, bytes]) -> tuple[str, dict[str, str]]:
+    """Return the tokenizer.json that a class of transformers makes of a folder's files, and its tokens by role.
+
+    It sees a copy of these files alone, runs no code of the folder and asks no network. Raises FormatError for what it
+    refuses.
+    """
+    with TemporaryDirectory() as place:
+        for file, data in given.items():
+            # A class looks for one of these names; without its file, it would be empty.
+            for each in classes.SENTENCEPIECE if file in classes.SENTENCEPIECE else (file,):
+                Path(place, each).write_bytes(data)
+        if CONFIG in given:  # which may name other files of this machine
+            config = json.loads(given[CONFIG])
+            kept = {key: config[key] for key in config if not key.endswith(("_file", "_files"))}
+            Path(place, CONFIG).write_text(json.dumps(kept), "utf-8")
+        try:
+            from transformers import AutoTokenizer
+
+            theirs = AutoTokenizer.from_pretrained(place, local_files_only=True, trust_remote_code=False)
+            parts = json.loads(theirs.backend_tokenizer.to_str())
+        except BaseException as error:  # transformers passes on those of several libraries
+            raise FormatError(
+                f"{folder}: expected files that {name}Tokenizer of transformers reads: {checked_reason(error)}"
+            ) from error
+    if name == "CLIP":  # whose text is made by code, not by the decoder
+        parts["decoder"] = classes.CLASSES[name].rules(classes.Given(Node("", "", {}), "", {}))["decoder"]
+    names = {role: theirs.special_tokens_map.get(key) for role, key in _KEY.items()}
+    return json.dumps(parts), {role: str(text) for role, text in names.items() if text}
+
+
+def _of_own_code(
+    name: str, folder: str, files: Mapping[str, bytes], roles: Mapping[str, str], listed: Node
+) -> TokenizerSpec:
+    """Return the tokenizer of a class whose files are no parts of a tokenizer.json; transformers writes none either."""
+    from subwords.formats import tiktoken
+    from subwords.formats.sentencepiece.read import read_marian
+
+    first, *_ = ((data, f"{folder}/{file}") for file, data in files.items())
+    if name == "QWen":
+        return tiktoken.read_qwen(*first)
+    if name == "TikToken":
+        tokens = {} if listed.value is None else listed.object()
+        named = {int(key): classes.content_of(listed[key]) or "" for key in tokens if key.isdecimal()}
+        return tiktoken.read_kimi(*first, named)
+    ids = read_vocab(parse_json(files["vocab.json"], f"{folder}/vocab.json"))
+    for role, text in roles.items():
+        if text not in ids:
+            raise FormatError(f"{folder}/{CONFIG}: {role}_token: expected a token of vocab.json, not {show_json(text)}")
+    return read_marian(*first, ids, roles)
 
 
 def read_folder_files(
@@ -96,8 +169,10 @@ def read_folder_files(
     else:
         added_tokens = _parsed(files, ADDED, folder)
         own: Mapping[str, str] = {}
+        if complete and of_class in classes.CLASSES:
+            own = classes.special_tokens(of_class, config, other)
         if complete:
-            own, replaced = settings.built(of_class, classes.class_options(config, other, added_tokens), spec)
+            replaced = settings.built(of_class, config, own, spec)
         tokens = _named_tokens(config, other, own)
         named = {role: tokens[key][0] if key in tokens else None for role, key in _KEY.items()}
         spec = _with_listed(spec, decoder)
@@ -279,7 +354,7 @@ def _extra(config: Node, other: Node) -> list[tuple[Node, bool]]:
 
 def _token(node: Node, listed: bool = False) -> _Token | None:
     """Return a token and its flags: a string, or an object with `content`."""
-    content = _content(node)
+    content = classes.content_of(node)
     return None if content is None else (content, _flags_of(node, listed))
 
 
@@ -309,14 +384,6 @@ def _extended(spec: TokenizerSpec, contents: Sequence[str], flags: Mapping[str, 
 
 def _parsed(files: Mapping[str, bytes], name: str, folder: str) -> Node:
     return parse_json(files[name], f"{folder}/{name}") if name in files else Node(f"{folder}/{name}", "", {})
-
-
-def _content(node: Node) -> str | None:
-    """Return the text of a token: a string, or the `content` of an object."""
-    value = node["content"].value if isinstance(node.value, dict) else node.value
-    if value is not None and not (isinstance(value, str) and is_unicode(value)):
-        raise node.wrong("a token: a string, an object with `content`, or null")
-    return value or None
 
 
 def _template(files: Mapping[str, bytes], config: Node, folder: str) -> str | None:

@@ -8,17 +8,15 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from typing import Any
 
 from subwords.formats.hf import classes
-from subwords.formats.hf.post_processor import from_post_processor
 from subwords.formats.hf.tokenizer_json import spec_from
 from subwords.formats.json_node import Node
 from subwords.spec.normalizer import Bert, Precompiled, Prepend
 from subwords.spec.padding import LONGEST, SIDES, ModelInputs
 from subwords.spec.splitter import Prefix
-from subwords.spec.template import Template
+from subwords.spec.template import Slot, Template
 from subwords.spec.tokenizer import TokenizerSpec
 from subwords.support.errors import FormatError
 
@@ -233,48 +231,36 @@ _OPTIONS = ("add_prefix_space", "do_lower_case", "keep_accents", "legacy", "stri
 _PARTS = {"normalizer": "normalizer", "splitter": "pre_tokenizer", "decoder": "decoder"}
 
 
-def built(name: str, options: Node, spec: TokenizerSpec) -> tuple[dict[str, str], str]:
-    """Return the special tokens by role that a class has beside a tokenizer.json, and a text that names other rules.
+def built(name: str, options: Node, own: Mapping[str, str], spec: TokenizerSpec) -> str:
+    """Return a text that names the rules of a tokenizer.json that a class replaces.
 
-    The text is "" if the class keeps the rules of the file, or builds the same. spec: that of the tokenizer.json.
+    It is "" if the class keeps the rules of the file, or builds the same. options: of tokenizer_config.json. own: the
+    special tokens of the class by role. spec: that of the tokenizer.json.
     """
     if name in _BUILDING:
-        return {}, f'tokenizer_class="{name}Tokenizer" (transformers may replace the rules of the tokenizer.json)'
+        return f'tokenizer_class="{name}Tokenizer" (transformers may replace the rules of the tokenizer.json)'
     if name not in classes.CLASSES or name == "ConvBert":  # which has no code of its own
-        return {}, ""
-    given = classes.Given(options.file, options, {}, beside=True, charsmap=_charsmap(spec))
+        return ""
+    step = next((step for step in spec.normalizer if isinstance(step, Precompiled)), None)
+    charsmap = "" if step is None else base64.b64encode(step.charsmap).decode()
+    given, kind = classes.Given(options, charsmap, {**own}), classes.CLASSES[name]
     try:
-        parts = classes.CLASSES[name][0](given)
-        other = spec_from(Node(options.file, "", _small(parts, given)))
+        other = spec_from(Node(options.file, "", kind.rules(given)))
+        words = kind.template(given) if callable(kind.template) else kind.template
     except FormatError:  # options that the class cannot use
-        return given.roles, ""
+        return ""
     changed = [part for field, part in _PARTS.items() if getattr(spec, field) != getattr(other, field)]
     changed += ["model"] if _differs(spec, other) else []
-    changed += ["post_processor"] if _other_template(name, parts, given, spec) else []
+    if words and not (name == "Albert" and spec.template):  # the file's is set after the class's
+        changed += ["post_processor"] if _other_template(words, own, spec) else []
     if not changed:
-        return given.roles, ""
+        return ""
     values = options.object()
     said = [f"{key}={json.dumps(values[key])}" for key in _OPTIONS if key in values]
     what = f"transformers replaces {', '.join(changed)} of the tokenizer.json" + (
         f": {', '.join(said)}" if said else ""
     )
-    return given.roles, f'tokenizer_class="{name}Tokenizer" ({what})'
-
-
-def _charsmap(spec: TokenizerSpec) -> str:
-    step = next((step for step in spec.normalizer if isinstance(step, Precompiled)), None)
-    return "" if step is None else base64.b64encode(step.charsmap).decode()
-
-
-def _small(parts: classes.Parts, given: classes.Given) -> dict[str, Any]:
-    """Return the tokenizer.json of the rules, with a vocabulary of one token."""
-    unk = given.roles.get("unk", "?")
-    unigram = parts.model["type"] == "Unigram"
-    model: dict[str, Any] = {**parts.model, "vocab": [[unk, 0.0]] if unigram else {unk: 0}}
-    if unigram:
-        model["unk_id"] = 0
-    rules = {"normalizer": parts.normalizer, "pre_tokenizer": parts.pre_tokenizer, "decoder": parts.decoder}
-    return {"version": "1.0", "added_tokens": [], "post_processor": None, **rules, "model": model}
+    return f'tokenizer_class="{name}Tokenizer" ({what})'
 
 
 def _differs(spec: TokenizerSpec, other: TokenizerSpec) -> bool:
@@ -286,25 +272,27 @@ def _differs(spec: TokenizerSpec, other: TokenizerSpec) -> bool:
     return any(getattr(a, each, None) != getattr(b, each, None) for each in names)
 
 
-# Classes without a template of their own that set one last: with bos, and none.
-_UPDATED = {
-    "CodeLlama": classes.WordTemplate("{bos}:0 $A:0", "{bos}:0 $A:0 {bos}:1 $B:1"),
-    "GPTNeoX": classes.WordTemplate("$A:0", "$A:0 $B:1"),
-}
-
-
-def _other_template(name: str, parts: classes.Parts, given: classes.Given, spec: TokenizerSpec) -> bool:
+def _other_template(words: classes.Words, own: Mapping[str, str], spec: TokenizerSpec) -> bool:
     """Whether a class sets another template than that of the file."""
-    made = parts.template or _UPDATED.get(name)
-    if made is None or (name == "Albert" and spec.template):  # the file's is set after the class's
+
+    def index(word: str) -> int | None:
+        text = own.get(word[1:-1]) if word.startswith("{") else word
+        return spec.index_of(text) if text else None
+
+    def piece(word: str) -> tuple[object, int]:
+        name, _, type_id = word.partition(":")
+        if name.startswith("$"):
+            return name[1:], int(type_id or 0)
+        found = index(name)
+        # As in transformers, a language that the file lacks is unknown.
+        return (index("{unk}") if found is None else found,), int(type_id or 0)
+
+    single, pair = ([piece(word) for word in text.split()] for text in words)
+    if any(what == (None,) for what, _ in single + pair):
         return False
-    names = {f"{{{role}}}": text for role, text in given.roles.items()}
-    own = "" if isinstance(made, classes.RobertaTemplate) else f"{made.single} {made.pair}"
-    # Only tokens: any other text would be looked up in a table of all tokens, which takes 7 ms to make.
-    texts = {*names.values(), *(word.partition(":")[0] for word in own.split() if word[0] not in "{$")}
-    ids = {text: index for text in texts if (index := spec.index_of(text)) is not None}
-    with suppress(KeyError):
-        template = from_post_processor(Node("", "", made.node(ids, names))) or Template()
-        there = spec.template or Template()
-        return any(template.pieces(pair) != there.pieces(pair) for pair in (False, True))
-    return False
+    there = spec.template or Template()
+    found = [
+        [(each.text if isinstance(each, Slot) else each.ids, each.type_id) for each in there.pieces(is_pair)]
+        for is_pair in (False, True)
+    ]
+    return found != [single, pair]

@@ -1,8 +1,7 @@
-"""Read SentencePiece's .model files, and the .spm.fb files of its small runtime."""
+"""Read SentencePiece's .model files."""
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -362,120 +361,6 @@ def read_marian(data: bytes, name: str, listed: Mapping[str, int], roles: Mappin
         added_tokens=tuple(sorted((AddedToken(text, ids[text]) for text in special), key=lambda token: token.id)),
         foreign=Foreign(warned=said),
     )
-
-
-# ------------------------------------------------------------------ .spm.fb
-
-# The places of fields in the tables of a FlatBuffer.
-_PIECES, _SCORES, _INT_SCORES, _TYPES, _UNK_ID, _SURFACE, _MODEL_TYPE, _NORMALIZER = range(8)
-_BOS_ID, _EOS_ID, _PAD_ID = range(13, 16)
-_NAME, _CHARSMAP, _PREFIX, _EXTRA, _ESCAPE, _SUFFIX = range(6)
-
-
-class _Table:
-    """A table of a FlatBuffer; struct.error and ValueError for what points outside the file."""
-
-    def __init__(self, data: bytes, at: int) -> None:
-        self._data, self._at = data, at
-        self._fields = at - self._number("<i", at)
-        self._end = self._number("<H", self._fields)
-
-    def _number(self, kind: str, at: int) -> int:
-        if at < 0:
-            raise ValueError("a place before the file")
-        return int(struct.unpack_from(kind, self._data, at)[0])
-
-    def _place(self, field: int) -> int:
-        """Return where a field stands, 0 if it has its default."""
-        entry = 4 + 2 * field
-        found = self._number("<H", self._fields + entry) if entry + 2 <= self._end else 0
-        return found and self._at + found
-
-    def number(self, field: int, kind: str, default: int) -> int:
-        at = self._place(field)
-        return self._number(kind, at) if at else default
-
-    def table(self, field: int) -> _Table | None:
-        at = self._place(field)
-        return _Table(self._data, at + self._number("<I", at)) if at else None
-
-    def vector(self, field: int, width: int) -> tuple[int, int]:
-        """Return where the elements of a vector begin, and their number."""
-        at = self._place(field)
-        if not at:
-            return 0, 0
-        start = at + self._number("<I", at)
-        count = self._number("<I", start)
-        if start + 4 + count * width > len(self._data):
-            raise ValueError("a vector that is longer than the file")
-        return start + 4, count
-
-    def bytes_of(self, field: int) -> bytes:
-        start, count = self.vector(field, 1)
-        return self._data[start : start + count]
-
-    def array(self, field: int, kind: Any) -> NDArray[Any]:
-        start, count = self.vector(field, np.dtype(kind).itemsize)
-        return np.frombuffer(self._data, kind, count, start)
-
-    def strings(self, field: int) -> list[bytes]:
-        """Return a vector of strings, which together are no longer than the file."""
-        start, count = self.vector(field, 4)
-        found, room = [], len(self._data)
-        for at in range(start, start + 4 * count, 4):
-            place = at + self._number("<I", at)
-            length = self._number("<I", place)
-            room -= length
-            if room < 0 or place + 4 + length > len(self._data):
-                raise ValueError("a string that is longer than the file")
-            found.append(self._data[place + 4 : place + 4 + length])
-        return found
-
-
-def read_flatbuffer(data: bytes, name: str) -> TokenizerSpec:
-    """Return the spec of a .spm.fb file, which has what SentencePiece needs to run a model, and no denormalizer.
-
-    Raises FormatError for damaged files, and as `read_model_file` does.
-
-    Source: SentencePiece 0.2.3, sentencepiece_lite.fbs.
-    """
-    message = model_class()()
-    try:
-        top = _Table(data, int(struct.unpack_from("<I", data)[0]))
-        pieces, types = top.strings(_PIECES), top.array(_TYPES, np.int8)
-        kind = top.number(_MODEL_TYPE, "<b", Kind.UNIGRAM)
-        scores = top.array(*((_INT_SCORES, "<i4") if kind == Kind.BPE else (_SCORES, "<f4")))
-        rules = top.table(_NORMALIZER)
-        trainer, normalizer = message.trainer_spec, message.normalizer_spec
-        trainer.unk_surface = top.bytes_of(_SURFACE) or trainer.unk_surface
-        if rules is not None:
-            normalizer.name = rules.bytes_of(_NAME)
-            normalizer.precompiled_charsmap = rules.bytes_of(_CHARSMAP)
-            normalizer.add_dummy_prefix = bool(rules.number(_PREFIX, "<b", 1))
-            normalizer.remove_extra_whitespaces = bool(rules.number(_EXTRA, "<b", 1))
-            normalizer.escape_whitespaces = bool(rules.number(_ESCAPE, "<b", 1))
-            trainer.treat_whitespace_as_suffix = bool(rules.number(_SUFFIX, "<b", 0))
-        ids = [top.number(field, "<i", -1) for field in (_BOS_ID, _EOS_ID, _PAD_ID)]
-        trainer.unk_id = top.number(_UNK_ID, "<i", 0)
-    except (struct.error, ValueError) as error:
-        raise FormatError(f"{name}: truncated, or not a .spm.fb file ({len(data)} bytes): {error}") from None
-    if not len(pieces) == len(types) == len(scores):
-        counts = f"{len(pieces)} pieces, {len(types)} types, {len(scores)} scores"
-        raise FormatError(f"{name}: expected a type and a score for each piece, not {counts}")
-    for piece, score, piece_type in zip(pieces, scores.tolist(), types.tolist(), strict=True):
-        message.pieces.add(piece=piece, score=score, type=piece_type)
-    trainer.model_type, trainer.vocab_size = kind, len(pieces)
-    trainer.byte_fallback = PieceType.BYTE in types
-    for role, index in zip(("bos", "eos", "pad"), ids, strict=True):
-        setattr(trainer, f"{role}_id", index)
-        if 0 <= index < len(pieces):
-            setattr(trainer, f"{role}_piece", pieces[index])
-    if 0 <= trainer.unk_id < len(pieces):
-        trainer.unk_piece = pieces[trainer.unk_id]
-    try:
-        return spec_of(message)
-    except FormatError as error:
-        raise FormatError(f"{name}: {error}") from None
 
 
 # ------------------------------------------------------------------ the parts of a spec

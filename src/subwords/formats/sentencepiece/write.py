@@ -29,7 +29,6 @@ from subwords.spec.splitter import NAMED, Rule, Split
 from subwords.spec.tokenizer import TokenizerSpec
 from subwords.split.splitter import Splitter
 from subwords.support.errors import FormatError, InputError
-from subwords.support.names import install_hint
 
 # Rules that decide a cut between two characters from these two characters only.
 _LOCAL: tuple[Rule, ...] = (
@@ -59,21 +58,6 @@ def write_model_file(spec: TokenizerSpec) -> bytes:
         add_pieces(message, list(spec.model.vocab), table)
     data: bytes = message.SerializeToString(deterministic=True)
     return data
-
-
-def write_flatbuffer(spec: TokenizerSpec) -> bytes:
-    """Return the .spm.fb of a tokenizer, made by SentencePiece of its .model file; FormatError for what it refuses."""
-    data = write_model_file(spec)
-    if spec.foreign.sentencepiece and model_class().FromString(data).denormalizer_spec.precompiled_charsmap:
-        raise FormatError("a .spm.fb file holds no denormalizer: write a .model file")
-    try:
-        from sentencepiece import convert_to_flatbuffer
-    except ImportError:
-        raise FormatError(f"sentencepiece 0.2.3 or later makes a .spm.fb file: {install_hint('verify')}") from None
-    try:
-        return convert_to_flatbuffer(serialized_model_proto=data) or b""
-    except (ValueError, RuntimeError) as error:
-        raise FormatError(f"SentencePiece makes no .spm.fb of this model: {error}") from None
 
 
 def rebuilt(spec: TokenizerSpec, table: PieceTable) -> Any:

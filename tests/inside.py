@@ -75,7 +75,7 @@ NAMES = {
     "kernels.normalize.graphemes": "grapheme_sources",
     "kernels.plan_layout": "CUT_TEXT FIELDS",
     "kernels.split.masks": "cut_words",
-    "kernels.split.o200k": "split_o200k",
+    "kernels.split.rules": "split_o200k",
     "kernels.stored": "cache_root stored",
     "kernels.table.words": "number_of_words share_words sort_rows",
     "kernels.text.locate": "count_characters cover_text fill_rows frame_rows keep_ids place_ids",

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from subwords.kernels import layout
 from subwords.kernels.layout import Kinds, SafeCuts, Transducer
+from subwords.kernels.named import split_cl100k, split_cl100k_many, split_gpt2, split_gpt2_many, split_o200k
 from subwords.kernels.stored import stored
 from subwords.spec.splitter import NAMED, Rule
 from subwords.spec.unicode import UNICODE_VERSION, cased_classes, gpt2_classes
@@ -334,14 +335,14 @@ def _is_much(high: np.integer[Any], sample: Bytes, buffers: SplitBuffers) -> boo
 # ---------------------------------------------------------------------------------------------------------------------
 # Routes that split by boundary algebra on bit masks: the rules that most tokenizers of language models have.
 
-# For the rules of kernels/split/cl100k.py: how many numbers make a word, and whether `\s++$` comes first.
+# For the rules like GPT-4's in kernels/split/rules.py: how many numbers make a word, and whether `\s++$` comes first.
 SETTINGS: dict[Rule, tuple[int, int]] = {
     NAMED["cl100k"]: (3, 1),
     NAMED["llama3"]: (3, 0),
     NAMED["qwen2"]: (1, 0),
 }
 
-# For those of kernels/split/o200k.py: how many numbers make a word, and whether there are contractions.
+# For those like GPT-4o's: how many numbers make a word, and whether there are contractions.
 CASED: dict[Rule, tuple[int, int]] = {NAMED["o200k"]: (3, 1), NAMED["tekken"]: (1, 0)}
 WORTH = 1 << 14  # bytes that masks must split in one call; otherwise the machine splits some hundred thousand
 
@@ -359,22 +360,11 @@ class MaskRoute(Scanner):
     """Splits by GPT-2's rule, with boundary algebra on bit masks."""
 
     name = "compiled masks"
+    _split, _split_many = split_gpt2, split_gpt2_many
 
     def __init__(self, rule: Rule) -> None:
         self._rule = rule
         self._classes = gpt2_classes()
-
-    @cached_property
-    def _split(self) -> Kernel:
-        from subwords.kernels.named import split_gpt2
-
-        return split_gpt2
-
-    @cached_property
-    def _split_many(self) -> Kernel:
-        from subwords.kernels.named import split_gpt2_many
-
-        return split_gpt2_many
 
     def _one(self, text: Bytes, start: int, stop: int, buffers: SplitBuffers) -> int:
         if much_is_odd(sample_text(text, start, stop), buffers):
@@ -413,25 +403,17 @@ class MaskRoute(Scanner):
 class GapsRoute(MaskRoute):
     """Splits by the rule of GPT-4, Llama 3 or Qwen."""
 
+    _split, _split_many = split_cl100k, split_cl100k_many
+
     def __init__(self, rule: Rule) -> None:
         super().__init__(rule)
         self._classes = np.concatenate([self._classes, np.array(SETTINGS[rule], np.uint8)])
 
-    @cached_property
-    def _split(self) -> Kernel:
-        from subwords.kernels.named import split_cl100k
-
-        return split_cl100k
-
-    @cached_property
-    def _split_many(self) -> Kernel:
-        from subwords.kernels.named import split_cl100k_many
-
-        return split_cl100k_many
-
 
 class CasedRoute(MaskRoute):
     """Splits by the rule of GPT-4o or Tekken: large texts by masks, if they are ASCII mostly, others by the machine."""
+
+    _split = split_o200k
 
     def __init__(self, rule: Rule) -> None:
         self._rule = rule
@@ -439,12 +421,6 @@ class CasedRoute(MaskRoute):
     @cached_property
     def _table(self) -> Bytes:
         return np.concatenate([cased_classes(), np.array(CASED[self._rule], np.uint8)])
-
-    @cached_property
-    def _split(self) -> Kernel:
-        from subwords.kernels.named import split_o200k
-
-        return split_o200k
 
     def _one(self, text: Bytes, start: int, stop: int, buffers: SplitBuffers) -> int:
         sample = sample_text(text, start, stop)

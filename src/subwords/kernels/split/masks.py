@@ -23,6 +23,7 @@ from subwords.kernels.jit import (
     pointer,
     popcount,
     range_mask,
+    spliced,
     trailing_zeros,
 )
 from subwords.kernels.layout import I64s, U8s, U32s
@@ -214,15 +215,11 @@ def unpack_runs(q, borders, runs, blocks, base, ends, count):
 
 
 class Classes(NamedTuple):
-    """Class masks of one block, and the part of its last character that is in the next block."""
+    """Class masks of one block."""
 
     letters: object
     numbers: object
     spaces: object
-    lone: object  # starts of non-ASCII whitespace characters that end their run
-    inner: object  # bytes of characters but their first ones
-    rest: object  # bytes of the next block that belong to this one's last character
-    rest_class: object
 
 
 @helper
@@ -239,14 +236,14 @@ def is_space_at(p, i, stop, classes):
 @helper
 def add_class(found, member, bits):
     """Put `bits` into the mask of their class."""
-    letters, numbers, spaces, lone, inner, rest, rest_class = found
+    letters, numbers, spaces = found
     if member == layout.LETTER:
         letters |= bits
     elif member == layout.NUMBER:
         numbers |= bits
     elif member == layout.SPACE:
         spaces |= bits
-    return Classes(letters, numbers, spaces, lone, inner, rest, rest_class)
+    return Classes(letters, numbers, spaces)
 
 
 @inlined
@@ -286,31 +283,45 @@ def usual_characters(block, at):
     return letters, marks | marks << ONE | marks << U64(2), inner
 
 
-@helper
-def classify_high(p, i, block, at, stop, classes, high, found):
-    """Add the non-ASCII characters of a block to its masks: usual ones at once, others one at a time."""
-    carried = low_bits(found.rest)
-    found = add_class(found, found.rest_class, carried)
-    usual, others, inner = usual_characters(block, at)
-    found = add_class(found, layout.LETTER, usual)
-    lone, inner = ZERO, inner | carried
-    high &= ~(carried | usual | others)
-    rest, rest_class = 0, 0
+@spliced
+def classify_each(add, found, p, i, stop, classes, high, rest, rest_class):
+    """Add the characters at the bits of `high` to the masks of a block, one at a time, by `add` (such as `add_class`).
+
+    rest, rest_class: how many bytes of the block belong to the last character of the one before. Returns the masks;
+    starts of whitespace characters that end their run; bytes of characters but their first ones; and the rest of the
+    last character, for the next block.
+    """
+    carried = low_bits(rest)
+    found = add(found, rest_class, carried)
+    lone, inner = ZERO, carried
+    high &= ~carried
+    rest, rest_class = I64(0), I64(0)
     while high != ZERO:
         k = trailing_zeros(high)
         code, length = decode_at(p, i + k, stop)
-        member = 0
+        member = I64(0)
         if code >= 0:
             member = I64(classes[code])
         bits = low_bits(length) << U64(k)
-        found = add_class(found, member, bits)
+        found = add(found, member, bits)
         if member == layout.SPACE and not is_space_at(p, i + k + length, stop, classes):
             lone |= ONE << U64(k)
         inner |= bits & (bits - ONE)
         if k + length > layout.LANES:
-            rest, rest_class = k + length - layout.LANES, member
+            rest, rest_class = I64(k + length - layout.LANES), member
         high &= ~bits
-    return Classes(found.letters, found.numbers, found.spaces, lone, inner, rest, rest_class)
+    return found, lone, inner, rest, rest_class
+
+
+@helper
+def classify_high(found, p, i, block, at, stop, classes, high, rest, rest_class):
+    """Add the non-ASCII characters of a block to its masks: usual ones at once, others one at a time."""
+    usual, others, inner = usual_characters(block, at)
+    found, lone, more, rest, rest_class = classify_each(
+        add_class, found, p, i, stop, classes, high & ~(usual | others), rest, rest_class
+    )
+    letters, numbers, spaces = add_class(found, layout.LETTER, usual)
+    return letters, numbers, spaces, lone, inner | more, rest, rest_class
 
 
 @helper

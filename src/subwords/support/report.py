@@ -38,7 +38,7 @@ class Report:
 
     >>> import subwords
     >>> print(subwords.study.sweep(["low lower"] * 9, vocab_sizes=[258]).to_markdown().splitlines()[0])
-    | vocabulary | tokens | bytes per token | interval | tokens per word | unknown | used |
+    | vocabulary | tokens | bytes per token |   interval | tokens per word |   used |
     """
 
     def tables(self) -> list[Table]:

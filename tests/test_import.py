@@ -32,7 +32,6 @@ IN_SPACES = {
     "study": (
         *(
             "align",
-            "allocation",
             "audit",
             "bench",
             "boundary_difference",
@@ -41,7 +40,7 @@ IN_SPACES = {
             "diff",
             "evaluate",
         ),
-        *("explain", "explain_training", "is_canonical", "stability", "sweep", "undertrained", "verify_training"),
+        *("explain", "explain_training", "is_canonical", "sweep", "undertrained", "verify_training"),
         *("vocabulary_map", "why_not"),
     ),
 }

@@ -81,7 +81,6 @@ USES: dict[str, Callable[[Any, Path], Any]] = {
     "compare": lambda texts, _: str(study.compare([base(), "demo"], texts)),
     "several sizes": lambda texts, _: str(study.sweep(texts, vocab_sizes=[258, 260], held_out=texts)),
     "audit": lambda texts, _: str(study.audit(base(), texts)),
-    "allocation": lambda texts, _: str(study.allocation(base(), {"a": texts, "b": ["low"]})),
     "diff": lambda texts, _: study.diff(base(), base().with_tokens(["low"], special=False), source=texts).texts,
     "convert": _converted,
     "encode_files": _files,

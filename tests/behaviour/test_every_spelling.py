@@ -26,7 +26,6 @@ Call = Callable[[Any], Any]
 
 # Calls of all public functions that take a tokenizer, with each in turn. What they return is compared by its repr.
 WITH_TOKENIZER: dict[str, Call] = {
-    "allocation": lambda t: subwords.study.allocation(t, {"a": TEXTS}, progress=False),
     "audit": lambda t: subwords.study.audit(t, rules=["unreachable-token"]),
     "boundary_difference": lambda t: subwords.study.boundary_difference(t, "l", "ow"),
     "canonicalize": lambda t: subwords.study.canonicalize(t, [75, 78]),
@@ -62,7 +61,6 @@ WITH_TOKENIZER: dict[str, Call] = {
 
 # Calls of all public functions that read a corpus.
 WITH_CORPUS: dict[str, Call] = {
-    "allocation": lambda c: subwords.study.allocation(TOK, {"a": c}, progress=False),
     "audit": lambda c: subwords.study.audit(TOK, c, rules=["unused-token"], progress=False),
     "compare": lambda c: subwords.study.compare([TOK, OTHER], c, progress=False),
     "convert": lambda c: subwords.files.convert("tok.json", "converted.json", source=c, progress=False),
@@ -76,7 +74,6 @@ WITH_CORPUS: dict[str, Call] = {
         {"a": c, "b": subwords.count(TEXTS, progress=False)}, weights={"a": 1.0, "b": 1.0}
     ),
     "replace": lambda c: subwords.adapt.replace(TOK, c, count=1, progress=False),
-    "stability": lambda c: subwords.study.stability(c, vocab_size=258, shares=[1], progress=False),
     "sweep": lambda c: subwords.study.sweep(c, vocab_sizes=[258], progress=False),
     "train": lambda c: subwords.train(c, vocab_size=258, progress=False),
     "train_parity": lambda c: subwords.research.train_parity({"a": c, "b": TEXTS}, vocab_size=258, progress=False),

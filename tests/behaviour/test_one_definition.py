@@ -28,8 +28,6 @@ SETUPS: dict[str, dict[str, Any]] = {
     "wordpiece": {"algorithm": "wordpiece", "vocab_size": 80},
     "wordlevel": {"algorithm": "wordlevel", "vocab_size": 20},
 }
-# What two results call by one name, but is not one figure: numbers of tokens against shares; what a sample has.
-APART = {("allocation", "used"), ("allocation", "share"), ("stability", "bytes"), ("stability", "share")}
 
 
 def reports(tok: subwords.Tokenizer, options: dict[str, Any], tmp_path: Path) -> dict[str, dict[str, Any]]:
@@ -39,20 +37,13 @@ def reports(tok: subwords.Tokenizer, options: dict[str, Any], tmp_path: Path) ->
         (tmp_path / "t" / f"{k}.txt").write_text(text, encoding="utf8", newline="")
     sizes = {**options, "vocab_sizes": [options["vocab_size"]]}
     del sizes["vocab_size"]
-    cut_out = [token.content for token in tok.spec.added_tokens]
-    counts = subwords.count(TEXTS, splitter=tok.splitter, normalizer=tok.normalizer, special_tokens=cut_out)
-    counted = subwords.study.allocation(tok, {"all": counts})
     compared = subwords.study.compare([tok, tok], TEXTS)
-    allocated = subwords.study.allocation(tok, {"all": TEXTS})
     tok.save(tmp_path / "tok.json")
     return {
         "evaluate": vars(subwords.study.evaluate(tok, TEXTS)),
         "evaluate, group": vars(subwords.study.evaluate(tok, {"a": TEXTS, "b": ["x"]}).groups[0]),
         "compare": vars(compared.evaluations[1]),
         "sweep": vars(subwords.study.sweep(TEXTS, **sizes).sizes[0]),
-        "allocation": {**vars(allocated.groups[0]), "vocabulary": allocated.vocabulary},
-        "allocation of counts": {**vars(counted.groups[0]), "vocabulary": counted.vocabulary},
-        "stability": vars(subwords.study.stability(TEXTS, shares=[1], **options).samples[0]),
         "count-tokens": json_of("tokens", str(tmp_path / "tok.json"), "--count", str(tmp_path / "t")),
         "inspect": json_of("inspect", str(tmp_path / "tok.json"), "--source", str(tmp_path / "t")),
     }
@@ -69,8 +60,7 @@ def test_figures_of_one_name_are_equal(setup: str, tmp_path: Path) -> None:
     assert truth["tokens"] == sum(len(tok.encode(text)) for text in TEXTS)
     compared = set()
     for function, figures in found.items():
-        apart = {name for where, name in APART if function.startswith(where)}
-        shared = figures.keys() & truth.keys() - apart - {"groups", "bytes_per_second", "gini", "cost"}
+        shared = figures.keys() & truth.keys() - {"groups", "bytes_per_second", "gini", "cost"}
         for name in shared:
             if figures[name] is not None:
                 wanted = truth[name]
@@ -79,12 +69,9 @@ def test_figures_of_one_name_are_equal(setup: str, tmp_path: Path) -> None:
                 compared.add((function, name))
     everywhere = [name for name in found if name not in ("inspect", "count-tokens")]
     assert {(name, "bytes_per_token") for name in everywhere} <= compared
-    assert {(name, "tokens") for name in found if name != "stability"} <= compared
+    assert {(name, "tokens") for name in found} <= compared
     assert {(name, "tokens_per_word") for name in ("inspect", "sweep", "compare")} <= compared
-    assert {(name, "bytes") for name in ("count-tokens", "sweep", "allocation", "allocation of counts")} <= compared
-    for one in ("allocation", "allocation of counts"):
-        assert found[one]["used"] == round(truth["used"] * truth["vocabulary"])
-    assert found["stability"]["bytes"] == truth["bytes"]  # of a sample that is the whole
+    assert {(name, "bytes") for name in ("count-tokens", "sweep")} <= compared
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -116,9 +103,6 @@ def test_counts_of_an_earlier_version_say_that_bytes_are_unknown(tmp_path: Path)
     assert "bytes per token" not in found.to_markdown()
     assert "do not know the bytes" in "".join(found.notes())
     assert subwords.study.sweep(old, vocab_sizes=[260], held_out=TEXTS).sizes[0].bytes_per_token is not None
-    steady = subwords.study.stability(TEXTS, vocab_size=260, shares=[1], held_out=old)
-    with pytest.raises(subwords.InputError, match="bytes per token are unknown"):
-        steady.enough()
 
 
 @pytest.mark.parametrize("stored", ["-1", '"7"', "true", "1.5"])

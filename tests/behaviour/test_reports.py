@@ -41,7 +41,6 @@ def locked(folder: Path) -> Path:
 
 
 RESULTS: dict[str, Callable[[Path], Any]] = {
-    "allocation": lambda folder: subwords.study.allocation(tok(), {"one": TEXT, "other": ["low"]}),
     "audit": lambda folder: subwords.study.audit(tok(), TEXT),
     "boundary_difference": lambda folder: subwords.study.boundary_difference(tok(), "l", "ow"),
     "compare": lambda folder: subwords.study.compare([tok(), smaller()], TEXT),
@@ -59,7 +58,6 @@ RESULTS: dict[str, Callable[[Path], Any]] = {
     "lock, check": lambda folder: subwords.files.check_lock(locked(folder), tokenizer=smaller()),
     "merge": lambda folder: subwords.adapt.merge(smaller(), tok()),
     "prune": lambda folder: subwords.adapt.prune(tok(), drop=[" lower"], compact=True),
-    "stability": lambda folder: subwords.study.stability(TEXT * 9, vocab_size=260, shares=[0.5, 1]),
     "sweep": lambda folder: subwords.study.sweep(TEXT, vocab_sizes=[258, 260]),
     "train_parity": parity,
     "verify": lambda folder: subwords.files.verify(saved(folder), TEXT),

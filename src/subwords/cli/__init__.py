@@ -27,7 +27,7 @@ TOP = FromFiles(
 ADAPT = FromFiles({"adapting": "extend prune replace merge id-map"})
 STUDY = FromFiles(
     {
-        "evaluating": "evaluate compare audit sweep stability allocation",
+        "evaluating": "evaluate compare audit sweep",
         "explaining": "explain why-not explain-training verify-training",
     }
 )

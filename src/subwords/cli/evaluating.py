@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from subwords.cli.adapting import corpus_of
 from subwords.cli.console import (
     INPUT,
     SIZE,
@@ -20,7 +19,6 @@ from subwords.cli.console import (
     choice,
     json_option,
     load_tokenizer,
-    named_values,
     quiet_option,
     source_argument,
     tokenizer_argument,
@@ -315,70 +313,6 @@ def _save_plot(found: Any, plot: Path | None, title: str) -> None:
 
 def _given(options: dict[str, Any]) -> dict[str, Any]:
     return {"reading": reading_from(options)} | {name: value for name, value in options.items() if value is not None}
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# stability and allocation: how much text a vocabulary needs, and who gets its tokens.
-
-
-@command()
-@click.argument("sources", type=SOURCE, nargs=-1, required=True, metavar="SOURCE...")
-@click.option("--vocab-size", type=SIZE, required=True, metavar="N", help="The number of tokens.")
-@click.option(
-    "--share",
-    "shares",
-    type=click.FloatRange(min=0, min_open=True, max=1),
-    multiple=True,
-    metavar="SHARE",
-    help="Of the documents; may be repeated.  [default: 1/64, 1/32, 1/16, 1/8, 1/4, 1/2 and 1]",
-)
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, metavar="N", show_default=True, help="The seed of the samples."
-)
-@click.option("--held-out", type=SOURCE, metavar="SOURCE", help="Text to measure on.  [default: the whole SOURCE]")
-@_algorithm
-@click.option("--splitter", type=utf8_argument, metavar="NAME|REGEX", help="How to split text into words.")
-@click.option("--normalizer", type=utf8_argument, metavar="NAME", help="How to normalize text first.")
-@reading_options
-@table_options
-def stability(sources: tuple[str, ...], shares: tuple[float, ...], held_out: str | None, **options: Any) -> Report:
-    """Train on nested samples of a corpus, and see how much the vocabulary still changes with more text.
-
-    Each text file, row, or line (--documents line) is a document: a sample is of whole documents.
-
-    \b
-    Example:
-      subwords study stability corpus/ --vocab-size 32000 --held-out held_out.txt
-    """
-    from subwords.cli.corpus import is_counts
-    from subwords.study.growth import SHARES
-    from subwords.study.growth import stability as measured
-
-    if counted := next(filter(is_counts, sources), None):
-        raise click.UsageError(f"{counted} holds counts, which have no documents to sample: pass text")
-    source = source_argument(sources)
-    held = corpus_of([held_out]) if held_out is not None else None
-    return measured(source, shares=shares or SHARES, held_out=held, **_given(options))
-
-
-@command()
-@tokenizer_argument
-@click.argument("groups", type=utf8_argument, nargs=-1, required=True, metavar="NAME=SOURCE...")
-@table_options
-def allocation(tokenizer: str, groups: tuple[str, ...], **options: Any) -> Report:
-    """Measure how many tokens of a vocabulary each language gets, or any other group of texts.
-
-    SOURCE is a corpus, or a file of "subwords count".
-
-    \b
-    Example:
-      subwords study allocation tok.json en=english.txt ru=russian.txt th=thai.txt
-    """
-    from subwords.study.growth import allocation as measured
-
-    named = named_values("groups", groups).items()
-    sources = {name: corpus_of([place]) for name, place in named}
-    return measured(load_tokenizer(tokenizer), sources, **options)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -6,8 +6,6 @@ from subwords.study.comparison import compare as compare
 from subwords.study.differences import diff as diff
 from subwords.study.evaluation import evaluate as evaluate
 from subwords.study.explanation import explain as explain
-from subwords.study.growth import allocation as allocation
-from subwords.study.growth import stability as stability
 from subwords.study.growth import sweep as sweep
 from subwords.study.model_rows import undertrained as undertrained
 from subwords.study.obstacles import why_not as why_not

@@ -720,14 +720,12 @@ SETTINGS = evaluate_settings(2.5, 0.95, 1000, 0, False, None)  # the defaults of
 
 @dataclass(frozen=True, eq=False)
 class Use:
-    """What a tokenizer does on a corpus. ids: int64, how often each id of the vocabulary occurs.
+    """What a tokenizer does on a corpus.
 
     bytes: of the documents as given; None if word counts do not know it. Ratios are None where that or tokens are
     missing. Word counts have no documents, thus no interval and no groups, and no words as V2 defines them.
     """
 
-    ids: NDArray[np.int64]
-    vocabulary: int
     tokens: int
     bytes: int | None
     bytes_per_token: float | None
@@ -768,8 +766,6 @@ def uses_of(
         one = evaluation_of(tok, sums, k, SETTINGS)
         found.append(
             Use(
-                ids=sums.counts[k],
-                vocabulary=one.vocabulary,
                 tokens=one.tokens,
                 bytes=one.bytes,
                 bytes_per_token=one.bytes_per_token,
@@ -801,8 +797,6 @@ def _of_counts(tokenizer: Tokenizer, counts: WordCounts, threads: int | None, *,
     ids = found[:size]
     vocabulary, tokens = int((np.diff(model.vocab.offsets) > 0).sum()), int(ids.sum())
     return Use(
-        ids=ids,
-        vocabulary=vocabulary,
         tokens=tokens,
         bytes=counts.text_bytes,
         bytes_per_token=over(counts.text_bytes, tokens),

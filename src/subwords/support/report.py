@@ -37,8 +37,8 @@ class Report:
     """The base of all results: what was found, as data and as tables. Subclasses are frozen dataclasses.
 
     >>> import subwords
-    >>> print(subwords.study.stability(["low lower"] * 9, vocab_size=258, shares=[1]).to_markdown().splitlines()[0])
-    | share | bytes | distinct words | common tokens | overlap | bytes per token |
+    >>> print(subwords.study.sweep(["low lower"] * 9, vocab_sizes=[258]).to_markdown().splitlines()[0])
+    | vocabulary | tokens | bytes per token |   interval | tokens per word |   used |
     """
 
     def tables(self) -> list[Table]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import FunctionType
 
 import pytest
+from tools.plant_faults import FAULTS
 
 import subwords
 from inside import FAMILIES, Family, family_of, family_settings, segmenter_of
@@ -543,3 +544,8 @@ def test_only_one_file_of_tests_names_internal_modules() -> None:
         if name.startswith("subwords.") and not name.startswith(public)
     ]
     assert found == []
+
+
+def test_faults_to_plant_are_in_the_code() -> None:
+    source = "".join(file.read_text("utf-8") for file in FILES)
+    assert [fault.name for fault in FAULTS if source.count(fault.old) != 1] == []

@@ -225,7 +225,7 @@ class Engine:
 
     def encode_inside(self, text: str, special: str | AbstractSet[str]) -> NDArray[np.uint32]:
         """Return the ids of a text before which there is other text, cut off as by an added token."""
-        if self.splitter.inside is self.splitter:
+        if self._parts_alone:
             return self.encode(text, special)
         parts = [part._replace(at_start=False) for part in self.parts.cut(text, special)]
         return self._encoded_parts([parts], 1)[0]
@@ -279,7 +279,7 @@ class Engine:
         return self._encoded_parts([self._cut(text, i, special) for i, text in enumerate(given)], threads)
 
     def _encoded_lists(self, texts: Sequence[Input], threads: int) -> IdsAndOffsets:
-        """Return the ids of texts some of which are lists of Text and Special, each part encoded alone."""
+        """Return the ids of texts; some are lists of Text and Special, whose parts are encoded alone."""
         rows = []
         for i, text in enumerate(texts):
             try:

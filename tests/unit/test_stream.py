@@ -51,6 +51,7 @@ SENTENCEPIECE = [
     for fallback, first, leading in product([False, True], repeat=3)
     for steps in ((), (Lowercase(), Form("NFKD")))
 ]
+PIECES = SentencePieceDecoder(control=frozenset(["<s>"]), byte_fallback=True)
 LLAMA = DecoderSequence((Replace("▁", " "), ByteFallback(), Fuse(), Strip(" ", 1, 0)))
 
 
@@ -139,6 +140,33 @@ def test_pieces_join_to_the_text_of_any_bytes(parts: list[bytes]) -> None:
     check_spans(text, spans, len(ids))
 
 
+EVERY = {
+    "pieces": PIECES,
+    "pieces, first space": SentencePieceDecoder(control=frozenset(["<s>"]), byte_fallback=True, drops_leading=False),
+    "llama": LLAMA,
+    "a token without text": DecoderSequence((Replace("<s>", ""), Metaspace(), ByteFallback(), Fuse())),
+    "clip": DecoderSequence((ByteDecoder(), Replace("</w>", "-"), Strip(" ", 0, 1))),
+    "suffix": BPEDecoder("</w>"),
+    "suffix and strip": DecoderSequence((BPEDecoder("</w>"), Fuse(), Strip(" ", 1, 1))),
+    "spaces": SpaceDecoder(),
+    "held": DecoderSequence((ByteFallback(), Fuse(), Replace("[▁a]+", "-", True))),
+}
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_all_short_lists_of_tokens(name: str) -> None:
+    """Each token first, between and last, beside each other one: whole, in a stream, with spans."""
+    tokens = ["", "▁", "▁a", "Ġa</w>", "<0xC3>", "<0xA9>", "<s>"]
+    tok, ids = with_decoder(EVERY[name], tokens)
+    for size in range(5):
+        for places in product(range(len(tokens)), repeat=size):
+            given = [ids[k] for k in places]
+            expected = whole_text(EVERY[name], [tokens[k] for k in places if tokens[k]])
+            stream, (text, spans) = tok.stream(), tok.decode_with_spans(given)
+            assert tok.decode(given) == text == "".join(map(stream.step, given)) + stream.finish() == expected, places
+            check_spans(text, spans, size)
+
+
 # ------------------------------------------------------------------ when text is final
 
 
@@ -150,6 +178,8 @@ def test_pieces_join_to_the_text_of_any_bytes(parts: list[bytes]) -> None:
         (LLAMA, ["▁a", "▁b", "<0xC3>", "<0xA9>", "c"], ["a", " b", "", "", "éc", ""]),
         (LLAMA, ["<0xC3>", "<0x41>", "<0x41>", "c"], ["", "", "", "\ufffd\ufffd\ufffdc", ""]),
         (LLAMA, ["<0xC3>", "<0xA9>", "<0xF0>"], ["", "", "", "\ufffd\ufffd\ufffd"]),
+        (PIECES, ["<0xC3>", "<s>", "<0xA9>"], ["", "\ufffd", "\ufffd", ""]),
+        (DecoderSequence((Replace("-", ""), ByteFallback())), ["<0xC3>", "-", "<0xA9>"], ["", "\ufffd", "", "\ufffd"]),
         (WordPieceDecoder(), ["do", "##n", "'", "t", " ."], ["do", "n", " '", " t", " .", ""]),
         (BPEDecoder(), ["lo", "w</w>", "er</w>"], ["lo", "", "w ", "er"]),
         (DecoderSequence((BPEDecoder(), Fuse())), ["lo", "w</w>", "er"], ["lo", "", "w er", ""]),

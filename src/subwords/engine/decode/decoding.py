@@ -247,7 +247,7 @@ def _truncated(data: bytes) -> int:
 # The steps: each changes the tokens of a text.
 
 
-class Normalized:
+class Denormalized:
     """A step: normalizes each token, as a denormalizer of SentencePiece does with the whole text."""
 
     def __init__(self, steps: Any) -> None:
@@ -282,7 +282,7 @@ def decode_tokens(decoder: Decoder, tokens: Iterable[str]) -> str:
     """
     if isinstance(decoder, SentencePieceDecoder):
         return _of_pieces(decoder, tokens)
-    return join_texts(applied(flat_steps(decoder), [*tokens]))
+    return join_texts(run_steps(flat_steps(decoder), [*tokens]))
 
 
 def _of_pieces(decoder: SentencePieceDecoder, tokens: Iterable[str]) -> str:
@@ -298,10 +298,10 @@ def _of_pieces(decoder: SentencePieceDecoder, tokens: Iterable[str]) -> str:
         runs[-1][0].append(data)
         runs[-1][1].append(token)
     text = join_texts([_from_bytes(*run, "surrogateescape") for run in runs if run[0]])
-    return Normalized(decoder.steps).of(text) if decoder.steps else text
+    return Denormalized(decoder.steps).of(text) if decoder.steps else text
 
 
-def applied(steps: Iterable[Any], tokens: list[str]) -> list[str]:
+def run_steps(steps: Iterable[Any], tokens: list[str]) -> list[str]:
     """Return the tokens of a text after steps; InputError if they become far too long."""
     size = sum(map(len, tokens))
     for step in steps:
@@ -340,7 +340,7 @@ def _changed(step: Any, tokens: list[str]) -> list[str]:
         case ReplaceTokens(known, content):
             known_tokens = frozenset(known)
             return [like(content, token) if token in known_tokens else token for token in tokens]
-        case Normalized():
+        case Denormalized():
             return [*map(step.of, tokens)]
     raise AssertionError(step)
 

@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.engine.decode.decoding import (
-    Normalized,
+    Denormalized,
     Traced,
-    applied,
     begins_with_space,
     changed,
     check_lengthened,
@@ -26,6 +25,7 @@ from subwords.engine.decode.decoding import (
     join_id_bytes,
     join_texts,
     piece_bytes,
+    run_steps,
     stripped,
     traced_bytes,
 )
@@ -55,9 +55,7 @@ UNCHANGED = (0, "", False)
 UNSURE = (-1, "", False)  # it depends on other ids
 
 _AT_START = Metaspace | SpaceDecoder | WordPieceDecoder
-_ALONE = (
-    _AT_START | BPEDecoder | Replace | ReplaceTokens | Strip
-)  # change each token alone, given whether it is at an end
+_ALONE = _AT_START | BPEDecoder | Replace | ReplaceTokens | Strip  # change one token, given whether it is at an end
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +90,17 @@ class Joined:
         steps = self.after
         if len(steps) == 1 and isinstance(steps[0], Strip):  # that of Llama; half the time of the general way
             return partial(stripped, steps[0])
-        return (lambda text: join_texts(applied(steps, [text]))) if steps else None
+        return (lambda text: join_texts(run_steps(steps, [text]))) if steps else None
+
+    @cached_property
+    def single_bytes(self) -> AbstractSet[int]:
+        """The ids of byte tokens, if a run of these is text only as a whole."""
+        return frozenset(np.flatnonzero(self.spans & layout.SPAN_BYTE).tolist() if self.errors is None else ())
+
+    @cached_property
+    def breaks(self) -> AbstractSet[int]:
+        """The ids that end a run of byte tokens and give no bytes."""
+        return frozenset(np.flatnonzero(self.spans & layout.SPAN_BREAK).tolist())
 
     @cached_property
     def texts(self) -> Vocab | None:
@@ -261,7 +269,7 @@ def _of_pieces(decoder: SentencePieceDecoder, tokens: Sequence[str]) -> Joined:
         return (1, "", len(data) == 1 and decoder.drops_leading) if begins_with_space(decoder, token) else UNCHANGED
 
     drops = decoder.drops_first or decoder.drops_leading
-    after = (Normalized(decoder.steps),) if decoder.steps else ()
+    after = (Denormalized(decoder.steps),) if decoder.steps else ()
     return Joined(texts, spans, edge if drops else None, errors="surrogateescape", after=after)
 
 
@@ -282,7 +290,7 @@ def _of_steps(decoder: Decoder, tokens: Sequence[str]) -> Joined | None:
     def bytes_of(texts: list[str]) -> list[bytes]:
         return _letters(texts) if is_letters else [text.encode() for text in texts]
 
-    found = applied(alone, ["", *tokens, ""])[1:-1]
+    found = run_steps(alone, ["", *tokens, ""])[1:-1]
     texts = [text if token else "" for text, token in zip(found, tokens, strict=True)]
     is_byte = [is_fallback and len(text) == 6 and is_byte_token(text) for text in texts]
     data = bytes_of(texts)
@@ -297,7 +305,7 @@ def _of_steps(decoder: Decoder, tokens: Sequence[str]) -> Joined | None:
     def edge(index: int) -> Edge:
         if not tokens[index]:
             return NO_TEXT
-        text = applied(alone, ["", tokens[index]])[1] if at_end else applied(alone, [tokens[index], ""])[0]
+        text = run_steps(alone, ["", tokens[index]])[1] if at_end else run_steps(alone, [tokens[index], ""])[0]
         if text == texts[index]:
             return UNCHANGED
         if is_byte[index] or (is_fallback and is_byte_token(text)):
@@ -330,7 +338,7 @@ def _flag(spans: NDArray[np.int64], flag: int, chosen: Sequence[bool]) -> None:
 # The same while ids arrive.
 
 
-class Change:
+class HeldText:
     """Changes a text whose characters arrive in pieces, and holds all of it until the end."""
 
     is_over = False  # whether it passes on all that comes
@@ -346,10 +354,10 @@ class Change:
 
     def finish(self) -> str:
         """Return what remains after the last character."""
-        return join_texts(applied(self._steps, ["".join(self._waiting)]))
+        return join_texts(run_steps(self._steps, ["".join(self._waiting)]))
 
 
-class Replacer(Change):
+class Replacer(HeldText):
     """Replaces a string, which is not empty; the start of an occurrence waits for its end."""
 
     def __init__(self, pattern: str, content: str) -> None:
@@ -368,7 +376,7 @@ class Replacer(Change):
         return self._rest
 
 
-class Stripper(Change):
+class Stripper(HeldText):
     """Removes a character at the start, up to `start` times, and at the end, up to `stop` times."""
 
     def __init__(self, step: Strip) -> None:
@@ -398,9 +406,9 @@ class Stripper(Change):
         return run[: max(0, len(run) - self._stop)]
 
 
-def _changes(after: Sequence[Any]) -> list[Change]:
+def _changes(after: Sequence[Any]) -> list[HeldText]:
     """Return the steps after joining; what is no Replacer or Stripper, and all that follows it, is held to the end."""
-    found: list[Change] = []
+    found: list[HeldText] = []
     for at, step in enumerate(after):
         match step:
             case Strip():
@@ -412,105 +420,93 @@ def _changes(after: Sequence[Any]) -> list[Change]:
             case Replace(pattern, content, False) if 0 < len(pattern) >= len(content):  # it makes no text too long
                 found.append(Replacer(pattern, content))
             case _:
-                return [*found, Change(*after[at:])]
+                return [*found, HeldText(*after[at:])]
     return found
 
 
 class Joiner:
-    """Joins the text of one list of ids that arrive one by one. joined: None holds all ids, for `whole` to decode.
-
-    rests: nothing waits, so that the next id gives the text that it gives between others, if this is whole.
-    """
+    """Joins the text of one list of ids that arrive one by one. joined: None holds all ids, for `whole` to decode."""
 
     def __init__(self, joined: Joined | None, whole: Callable[[list[int]], str]) -> None:
-        self._joined, self._whole = joined, whole
+        self._whole = whole
         self._held: list[int] | None = [] if joined is None else None
-        self._at_edge = joined is not None and joined.edge is not None  # always, if `at_end`
+        self._joined = joined = joined or Joined(Vocab([]), np.zeros(0, np.int64))
+        self._known, self._errors = joined.tokens.known, joined.errors or "replace"
+        self._bytes, self._breaks = joined.single_bytes, joined.breaks
+        self._is_first, self._at_end = joined.edge is not None and not joined.at_end, joined.at_end
         self._last = -1  # the id that gives another text if it is the last one
         self._run = bytearray()  # byte tokens in a row, which may not be UTF-8
         self._incomplete = b""  # the beginning of a character
-        self._changes = [] if joined is None else _changes(joined.after)
+        self._changes = _changes(joined.after)
 
     @property
     def rests(self) -> bool:
         """Whether nothing waits."""
-        at_end = self._joined is not None and self._joined.at_end
-        at_edge = self._last >= 0 if at_end else self._at_edge
-        return not (at_edge or self._held is not None or self._run or self._incomplete or self._changes)
+        waits = self._run or self._incomplete or self._is_first or self._last >= 0 or self._changes
+        return not waits and self._held is None
 
     def feed(self, index: int) -> str:
         """Take the next id; return the text that is final."""
-        joined = self._joined
-        if self._at_edge and joined is not None:
-            size, text, goes_on = joined.edge_at(index)
-            if joined.at_end:
-                return "" if goes_on else self._changed(self._until(index, waits=bool(size or text)))
-            self._at_edge = goes_on
-            if size > 0 or text:
-                data = (text + joined.tokens.known[index].decode()[size:]).encode()
-                return self._changed(self._text(index, data))
+        if self._is_first:
+            size, text, self._is_first = self._joined.edge_at(index)
             if size < 0:
                 self._held = []
-        if joined is None or self._held is not None:
-            assert self._held is not None
+            elif size or text:
+                return self._changed(text + self._known[index].decode()[size:])
+        if self._held is not None:
             self._held.append(index)
             return ""
-        return self._changed(self._text(index, joined.tokens.known[index]))
+        text = self._before_last(index) if self._at_end else self._text(index, self._known[index])
+        return self._changed(text) if self._changes else text
 
-    def _until(self, index: int, *, waits: bool) -> str:
-        """Return the text of the id that waited and, unless it waits for the next one, of another."""
-        assert self._joined is not None
-        last, self._last = self._last, index if waits else -1
-        ids = [each for each in (last, -1 if waits else index) if each >= 0]
-        return "".join([self._text(each, self._joined.tokens.known[each]) for each in ids])
+    def _before_last(self, index: int) -> str:
+        """Return the text of the id that waited, and of this one if it gives the same as the last id."""
+        size, text, is_empty = self._joined.edge_at(index)
+        if is_empty:
+            return ""
+        before = self._known[self._last].decode() if self._last >= 0 else ""
+        self._last = index if size or text else -1
+        return before if self._last >= 0 else before + self._known[index].decode()
 
     def _text(self, index: int, data: bytes) -> str:
         """Return the characters that are complete after the bytes of an id."""
-        assert self._joined is not None
-        flags, errors = int(self._joined.spans[index]), self._joined.errors
-        if flags & layout.SPAN_BYTE and errors is None:
+        if index in self._bytes:
             self._run += data
             return ""
-        before = ""
-        if flags & layout.SPAN_BREAK or (self._run and data):
-            before = self._ended()
-        return before + self._characters(data)
-
-    def _characters(self, data: bytes, final: bool = False) -> str:
+        before = self._ended() if (self._run and data) or index in self._breaks else ""
         if not self._incomplete and data.isascii():
-            return data.decode()
+            return before + data.decode()
         data = self._incomplete + data
-        errors = (self._joined and self._joined.errors) or "replace"
-        used = len(data) if final else codecs.utf_8_decode(data, errors, False)[1]
+        used = codecs.utf_8_decode(data, self._errors, False)[1]
         self._incomplete = data[used:]
-        return decoded(data[:used], errors)
+        return before + decoded(data[:used], self._errors)
 
     def _ended(self) -> str:
         """Return the text of the bytes that wait, after which no other byte belongs to them."""
+        data, self._incomplete = self._incomplete, b""
+        if not self._run:
+            return decoded(data, self._errors)
         run, self._run = self._run, bytearray()
         try:
-            text = run.decode()
+            return run.decode()
         except UnicodeDecodeError:
-            text = "\ufffd" * len(run)
-        return text + self._characters(b"", final=True)
+            return "\ufffd" * len(run)
 
     def _changed(self, text: str) -> str:
         for change in self._changes:
             text = change.feed(text) if text else ""
-        if self._changes:
-            self._changes = [change for change in self._changes if not change.is_over]
+        self._changes = [change for change in self._changes if not change.is_over]
         return text
 
     def finish(self) -> str:
         """Return what remains."""
         if self._held is not None:
             return self._whole(self._held)
-        text = ""
-        if self._last >= 0 and self._joined is not None:
-            size, text, _ = self._joined.edge_at(self._last)
-            whole = self._joined.tokens.known[self._last].decode()
-            text = whole[: len(whole) - size] + text
-        text += self._ended()
+        text = self._ended()
+        if self._last >= 0:
+            size, end, _ = self._joined.edge_at(self._last)
+            whole = self._known[self._last].decode()
+            text += whole[: len(whole) - size] + end
         for change in self._changes:
             text = (change.feed(text) if text else "") + change.finish()
         return text

@@ -143,15 +143,17 @@ _NOTHING: Callable[[Any], Any] = MappingProxyType[Any, Any]({}).get
 class StreamPlan:
     """What streams with the same options share.
 
-    skips, skipped: whether special ids give no text, and which. stop_ids, stops: ids and texts that end a text. texts:
-    what ids give between others if nothing waits before or after, of those that came.
+    size: ids are below it. skipped: ids that give no text. stop_ids, stops: ids and texts that end a text. joiner makes
+    what joins the text of a stream; with_spans decodes ids. texts: what ids give between others if nothing waits before
+    or after; of those that came.
     """
 
-    decoder: IdDecoder
-    skips: bool
+    size: int
     skipped: AbstractSet[int]
     stop_ids: AbstractSet[int]
     stops: StopTexts | None
+    joiner: Callable[[], Joiner]
+    with_spans: Callable[[Ids], tuple[str, NDArray[np.int64]]]
     texts: dict[int, str] = field(default_factory=dict)
 
 
@@ -164,7 +166,7 @@ class DecodeStream:
     character and is never taken back: text waits while a later id could change it, or complete a stop. Time is linear
     in the number of ids. `stopped` is None, then the `Stop`; later ids give "".
 
-    Hazard: some decoders, such as a regex after Fuse, return no text before the last id: `finish` returns it.
+    Hazard: some decoders, such as CTC or a regex after Fuse, return no text before the last id: `finish` returns it.
 
     >>> import subwords
     >>> tok = subwords.train(["é"], vocab_size=256)
@@ -179,10 +181,10 @@ class DecodeStream:
     )
 
     def __init__(self, plan: StreamPlan, prompt: Sequence[int] = (), shown: str = "") -> None:
-        self._plan, self._joiner = plan, plan.decoder.joiner(plan.skips)
+        self._plan, self._joiner = plan, plan.joiner()
         self._count = 0  # of the ids
         # All ids, if a `Stop` may have to tell how many of them a character needs.
-        self._ids = deque(prompt, None if plan.stops or plan.stop_ids else 0)
+        self._ids = deque(prompt, None if self._may_stop else 0)
         self._prompt = len(prompt), shown
         self._shown = shown  # the rest of the prompt's text, which is not returned
         self._is_finished = False
@@ -192,20 +194,27 @@ class DecodeStream:
         self._shown = shown[size:]
         self._settle()
 
+    @property
+    def _may_stop(self) -> bool:
+        return bool(self._plan.stops or self._plan.stop_ids)
+
     def _settle(self) -> None:
         """Let `_ready` give the text of an id if nothing waits; otherwise it gives None."""
-        waits = self._shown or self._node or self._is_finished or self.stopped or not self._joiner.rests
-        self._ready: Callable[[int], str | None] = _NOTHING if waits else self._plan.texts.get
+        rests = self._joiner.rests and not (self._shown or self._node or self._is_finished or self.stopped)
+        self._ready: Callable[[int], str | None] = self._plan.texts.get if rests else _NOTHING
 
     def step(self, ids: int | Iterable[int] | NDArray[np.integer[Any]]) -> str:
         """Take the next id, or several; return the text that is now final, "" if there is none yet.
 
         Raises InputError for an invalid id, with its position, and after `finish`. The stream then stays as it was.
         """
-        if type(ids) is int and (text := self._ready(ids)) is not None:
-            self._count += 1
-            self._ids.append(ids)
-            return text
+        if type(ids) is int:
+            if (text := self._ready(ids)) is not None:
+                self._count += 1
+                self._ids.append(ids)
+                return text
+            if 0 <= ids < self._plan.size and not self._is_finished:
+                return self._next(ids)
         if self._is_finished:
             raise InputError("expected no ids after finish(): tok.stream() returns a new stream")
         return "".join(map(self._next, self._checked(ids, self._count)))
@@ -215,7 +224,7 @@ class DecodeStream:
             flat = [int(ids)]
         else:
             flat = as_ids(ids).tolist()  # type: ignore[arg-type]  # it refuses a bool
-        size = self._plan.decoder.size
+        size = self._plan.size
         for at, index in enumerate(flat, first):
             if not 0 <= index < size:
                 raise InputError(f"expected ids from 0 to {size - 1}; ids[{at}] is {index}")
@@ -235,7 +244,11 @@ class DecodeStream:
         self._count += 1
         self._ids.append(index)
         if text is None:
-            text = "" if index in plan.skipped else self._before_stop(self._new(self._joiner.feed(index)))
+            text = "" if index in plan.skipped else self._joiner.feed(index)
+            if self._shown:
+                text = self._new(text)
+            if plan.stops:
+                text = self._before_stop(plan.stops, text)
             self._settle()
             if rested and self._ready is not _NOTHING:
                 plan.texts[index] = text
@@ -243,17 +256,13 @@ class DecodeStream:
 
     def _new(self, text: str) -> str:
         """Return what follows the text of the prompt, or differs from it."""
-        if not self._shown:
-            return text
         same = _same(self._shown, text)
         self._shown = self._shown[same:] if same == len(text) else ""
         return text[same:]
 
-    def _before_stop(self, text: str) -> str:
+    def _before_stop(self, stops: StopTexts, text: str) -> str:
         """Take final text; return what no stop may include, up to the stop if there is one."""
-        stops, last = self._plan.stops, self._node
-        if stops is None:
-            return text
+        last = self._node
         self._node, end, stop = stops.read(last, text)
         held = stops.depths[last]
         size = held + end - (len(stop) or stops.depths[self._node])
@@ -264,20 +273,22 @@ class DecodeStream:
     def _stop(self, index: int = -1) -> Stop:
         """Return what ended the text: a text, or this id if it contains none."""
         plan, (count, shown) = self._plan, self._prompt
-        whole, spans = plan.decoder.with_spans(self._ids, plan.skips)
+        whole, spans = plan.with_spans(self._ids)
         same = _same(shown, whole)
         _, end, stop = plan.stops.read(0, whole[same:]) if plan.stops else (0, len(whole) - same, "")
         if not stop:
-            return Stop(index, end, self._count)
+            return Stop(index, end, len(self._ids) - count)
         size = end - len(stop)
         needs = int(np.searchsorted(spans[:, 0], same + size - 1, "right")) if size else 0
         return Stop(stop, size, max(0, needs - count))
 
     def _last(self) -> str:
         """Return the text that waited, if the ids end here."""
-        stops = self._plan.stops
-        text = self._before_stop(self._new(self._joiner.finish()))
-        return text if stops is None or self.stopped else text + stops.start(self._node, stops.depths[self._node])
+        text, stops = self._new(self._joiner.finish()), self._plan.stops
+        if stops is None:
+            return text
+        text = self._before_stop(stops, text)
+        return text if self.stopped else text + stops.start(self._node, stops.depths[self._node])
 
     def finish(self) -> str:
         """Return the text that waited; an incomplete character is U+FFFD. "" if called again, and after a stop."""
@@ -332,6 +343,7 @@ class DecodeStreams:
     def __init__(self, new: Callable[[Ids, StopLike], DecodeStream], size: int, stop: StopLike) -> None:
         self._new, self._stop = new, stop
         self._slots = [new((), stop) for _ in range(size)]
+        self._may_stop = self._slots[0]._may_stop
 
     def __len__(self) -> int:
         """Return the number of slots."""
@@ -355,17 +367,19 @@ class DecodeStreams:
             given = ids if type(ids) is list else as_list(ids, "ids, one for each slot")
         if len(given) != len(self._slots):
             raise InputError(f"expected {len(self._slots)} ids, one for each slot, not {len(given)}")
-        ready: list[Any] = [None] * len(given)
+        found: list[Any] = [None] * len(given)
         if _INTS.issuperset(map(type, given)):
-            ready = [slot._ready(index) for slot, index in zip(self._slots, given, strict=True)]
-        new = {slot: self._ids(slot, given[slot]) for slot, text in enumerate(ready) if text is None}
-        for slot, (stream, index) in enumerate(zip(self._slots, given, strict=True)):
-            if slot in new:
-                ready[slot] = "".join(map(stream._next, new[slot]))
-            else:
-                stream._count += 1
-                stream._ids.append(index)
-        return ready
+            found = [slot._ready(index) for slot, index in zip(self._slots, given, strict=True)]
+        new = {}
+        if None in found:
+            new = {slot: self._ids(slot, given[slot]) for slot, text in enumerate(found) if text is None}
+            for slot, some in new.items():
+                found[slot] = "".join(map(self._slots[slot]._next, some))
+        if self._may_stop:  # only then, a slot has to know its ids
+            for slot, stream in enumerate(self._slots):
+                if slot not in new:
+                    stream._ids.append(given[slot])
+        return found
 
     def _ids(self, slot: int, ids: Any) -> list[int]:
         """Return valid ids of a slot; InputError for others."""
@@ -384,7 +398,8 @@ class DecodeStreams:
         Raises InputError as `Tokenizer.stream` does.
         """
         check_integer("slot", slot, 0, len(self._slots) - 1)
-        self._slots[slot] = self._new(prompt, self._stop if stop is None else stop)
+        stream = self._slots[slot] = self._new(prompt, self._stop if stop is None else stop)
+        self._may_stop = self._may_stop or stream._may_stop
 
     def finish(self, slot: int) -> str:
         """End the text of a slot; return the text that waited, as `DecodeStream.finish`."""
@@ -572,12 +587,17 @@ class IdDecoder:
             if len(self._plans) >= MOST_PLANS:
                 self._plans.clear()
             skipped = self._added.special_ids if skip_special_tokens else frozenset[int]()
-            found = StreamPlan(self, skip_special_tokens, skipped, ids, StopTexts(texts) if texts else None)
-            self._plans[key] = found
+            found = self._plans[key] = StreamPlan(
+                self.size,
+                skipped,
+                ids,
+                StopTexts(texts) if texts else None,
+                lambda: self._joiner(skip_special_tokens),
+                lambda some: self.with_spans(some, skip_special_tokens),
+            )
         return found
 
-    def joiner(self, skip_special_tokens: bool) -> Joiner:
-        """Return what joins the ids of a stream."""
+    def _joiner(self, skip_special_tokens: bool) -> Joiner:
         from subwords.engine.decode.joined import Joiner
 
         return Joiner(self._joined, lambda ids: self._general(as_ids(ids), skip_special_tokens, traced=False))

@@ -125,30 +125,31 @@ class Traced(str):
     def __radd__(self, text: str) -> Traced:
         return cast("Traced", join_texts([Traced.of(text, self.place), self]))
 
-    def removeprefix(self, prefix: str, /) -> Traced:
-        """Return the text without a prefix."""
-        return self[len(prefix) :] if self.startswith(prefix) else self
-
     def replace(self, old: str, new: str, count: SupportsIndex = -1, /) -> Traced:
         """Return the text with all occurrences of a string replaced."""
         if old not in self:
             return self
         if len(old) == len(new) == 1:
             return Traced.at(str.replace(self, old, new), self.places, self.place)
-        return self.rewritten(_matches_of(old, self), new)
+        return cast("Traced", _rewritten(self, _matches_of(old, self), new))
 
-    def rewritten(self, matches: Iterable[Match], content: str) -> Traced:
-        """Return the text with its matches replaced."""
-        parts = [Traced.of("", self.place)]
-        for start, stop, matching in matches:
-            if not matching:
-                parts.append(self[start:stop])
-            elif start < stop:
-                parts.append(Traced.of(content, (int(self.places[start, 0]), int(self.places[stop - 1, 1]))))
-            else:
-                place = self.places[max(0, start - 1)].tolist() if self else self.place
-                parts.append(Traced.of(content, (place[0], place[1])))
-        return Traced.at("".join(parts), np.concatenate([part.places for part in parts]), self.place)
+    def place_of(self, start: int, stop: int) -> Place:
+        """Return the place of a part; of an empty one, that of the character before it."""
+        if not self:
+            return self.place
+        start = min(start, max(0, stop - 1))
+        return int(self.places[start, 0]), int(self.places[max(start, stop - 1), 1])
+
+
+def _rewritten(token: str, matches: Iterable[Match], content: str) -> str:
+    """Return the token with its matches replaced."""
+    parts = [token[:0]]
+    for start, stop, matching in matches:
+        part = token[start:stop] if not matching else content
+        if matching and isinstance(token, Traced):
+            part = Traced.of(content, token.place_of(start, stop))
+        parts.append(part)
+    return join_texts([*parts, token[:0]])
 
 
 def _matches_of(pattern: str, text: str) -> Iterator[Match]:
@@ -203,8 +204,10 @@ def _byte_places(token: Traced, data: bytes) -> NDArray[np.int64]:
 
 def decoded(data: Any, errors: str) -> str:
     """Return the text of bytes. errors: as in `bytes.decode`; a byte that "surrogateescape" leaves becomes U+FFFD."""
-    text = str(data, "utf-8", errors)
-    return _STRAY.sub("\ufffd", text) if errors == "surrogateescape" else text
+    try:
+        return str(data, "utf-8")
+    except UnicodeDecodeError:
+        return _STRAY.sub("\ufffd", str(data, "utf-8", errors))
 
 
 def traced_bytes(data: bytes, places: NDArray[np.int64], errors: str, place: Place) -> Traced:
@@ -212,8 +215,7 @@ def traced_bytes(data: bytes, places: NDArray[np.int64], errors: str, place: Pla
     text = data.decode("utf-8", errors)
     stops = np.cumsum(_sizes(text, np.frombuffer(data, np.uint8)))
     starts = np.concatenate([np.zeros(1, np.int64), stops])[:-1]
-    found = _STRAY.sub("\ufffd", text) if errors == "surrogateescape" else text
-    return Traced.at(found, np.stack([places[starts, 0], places[stops - 1, 1]], 1), place)
+    return Traced.at(_STRAY.sub("\ufffd", text), np.stack([places[starts, 0], places[stops - 1, 1]], 1), place)
 
 
 def _sizes(text: str, data: NDArray[np.uint8]) -> NDArray[np.int64]:
@@ -346,7 +348,7 @@ def _changed(step: Any, tokens: list[str]) -> list[str]:
 
 
 def _continued(token: str, prefix: str) -> str:
-    return token.removeprefix(prefix) if token.startswith(prefix) else " " + token
+    return token[len(prefix) :] if token.startswith(prefix) else " " + token
 
 
 def _cleaned(text: str) -> str:
@@ -384,7 +386,8 @@ def _replaced(step: Replace, tokens: list[str], size: int) -> list[str]:
     """Return the tokens with matches replaced, unless that makes them far longer than `size`."""
     pattern, content = step.pattern, step.content
     if pattern and not step.regex:
-        check_lengthened(size, tokens, pattern, content)
+        more = (len(content) - len(pattern)) * sum(token.count(pattern) for token in tokens)
+        check_growth("decoder", size, sum(map(len, tokens)) + more)
         return [token.replace(pattern, content) for token in tokens]
     from subwords.split.fallback import find_matches
 
@@ -394,19 +397,6 @@ def _replaced(step: Replace, tokens: list[str], size: int) -> list[str]:
     return [
         _rewritten(token, matches, content) if token else token for token, matches in zip(tokens, found, strict=True)
     ]
-
-
-def _rewritten(token: str, matches: Sequence[Match], content: str) -> str:
-    if isinstance(token, Traced):
-        return token.rewritten(matches, content)
-    return "".join(content if matching else token[start:stop] for start, stop, matching in matches)
-
-
-def check_lengthened(size: int, texts: Sequence[Any], old: Any, new: Any) -> None:
-    """Raise InputError if a replacement makes texts, which had `size` characters or bytes, far too long."""
-    if len(new) > len(old):
-        more = (len(new) - len(old)) * sum(text.count(old) for text in texts)
-        check_growth("decoder", size, sum(map(len, texts)) + more)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

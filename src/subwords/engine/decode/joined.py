@@ -17,7 +17,6 @@ from subwords.engine.decode.decoding import (
     Traced,
     begins_with_space,
     changed,
-    check_lengthened,
     decoded,
     decoded_size,
     flat_steps,
@@ -109,13 +108,8 @@ class Joined:
             return None
         if not (replaces := [step for step in self.after if isinstance(step, Replace)]):
             return self.tokens
-        texts = [*self.tokens]
-        size = sum(map(len, texts))
-        for step in replaces:
-            old, new = step.pattern.encode(), step.content.encode()
-            check_lengthened(size, texts, old, new)
-            texts = [text.replace(old, new) if old in text else text for text in texts]
-        return Vocab(texts)
+        texts = run_steps(replaces, [token.decode("utf-8", "surrogateescape") for token in self.tokens])
+        return Vocab([text.encode("utf-8", "surrogateescape") for text in texts])
 
     @cached_property
     def fast_path(self) -> Callable[[Any], str | None]:
@@ -166,33 +160,20 @@ class Joined:
 
         return rest
 
-    def of_array(self, ids: NDArray[np.int64]) -> str | None:
-        """Return the text of ids; InputError for an id out of range, with its position."""
+    def of_array(self, ids: NDArray[np.int64], *, traced: bool = False) -> str | None:
+        """Return the text of ids, a `Traced` if asked for; InputError for an id out of range, with its position."""
         size = decoded_size(ids, self.spans)
         if size is None:
             return None
-        data = join_id_bytes(ids, size, self.spans, self.tokens.data).data
+        data, errors = join_id_bytes(ids, size, self.spans, self.tokens.data), self.errors or "strict"
         try:
-            found = str(data, "utf-8")
-        except UnicodeDecodeError:
-            if self.errors is None:
-                return None
-            found = decoded(data, self.errors)
-        return self._ended(found, ids)
-
-    def traced(self, ids: NDArray[np.int64]) -> Traced | None:
-        """Return the text of ids with the places of each character's ids; InputError as `of_array`."""
-        size = decoded_size(ids, self.spans)
-        if size is None:
-            return None
-        data = join_id_bytes(ids, size, self.spans, self.tokens.data).tobytes()
-        of_byte = np.repeat(np.arange(len(ids)), self.spans[ids] & layout.SPAN_SIZE)
-        try:
+            if not traced:
+                return self._ended(decoded(data.data, errors), ids)
+            of_byte = np.repeat(np.arange(len(ids)), self.spans[ids] & layout.SPAN_SIZE)
             places = np.stack([of_byte, of_byte + 1], 1)
-            found = self._ended(traced_bytes(data, places, self.errors or "strict", (0, max(1, len(ids)))), ids)
+            return self._ended(traced_bytes(data.tobytes(), places, errors, (0, max(1, len(ids)))), ids)
         except UnicodeDecodeError:
             return None
-        return found if found is None or isinstance(found, Traced) else Traced.of(found, (0, 1))
 
     def _ended(self, found: str, ids: Sequence[int] | NDArray[np.int64]) -> str | None:
         if self.edge is not None:

@@ -186,12 +186,11 @@ class DecodeStream:
         # All ids, if a `Stop` may have to tell how many of them a character needs.
         self._ids = deque(prompt, None if self._may_stop else 0)
         self._prompt = len(prompt), shown
-        self._shown = shown  # the rest of the prompt's text, which is not returned
         self._is_finished = False
         self._node = 0  # the part of a stop at the end, which waits
         self.stopped: Stop | None = None
         size = sum(len(self._joiner.feed(index)) for index in prompt if index not in plan.skipped)
-        self._shown = shown[size:]
+        self._shown = shown[size:]  # the rest of the prompt's text, which is not returned
         self._settle()
 
     @property
@@ -367,12 +366,11 @@ class DecodeStreams:
             given = ids if type(ids) is list else as_list(ids, "ids, one for each slot")
         if len(given) != len(self._slots):
             raise InputError(f"expected {len(self._slots)} ids, one for each slot, not {len(given)}")
-        found: list[Any] = [None] * len(given)
-        if _INTS.issuperset(map(type, given)):
-            found = [slot._ready(index) for slot, index in zip(self._slots, given, strict=True)]
+        pairs = zip(self._slots, given, strict=True)
+        found: list[Any] = [slot._ready(index) if type(index) is int else None for slot, index in pairs]
         new = {}
         if None in found:
-            new = {slot: self._ids(slot, given[slot]) for slot, text in enumerate(found) if text is None}
+            new = {slot: self._checked(slot, given[slot]) for slot, text in enumerate(found) if text is None}
             for slot, some in new.items():
                 found[slot] = "".join(map(self._slots[slot]._next, some))
         if self._may_stop:  # only then, a slot has to know its ids
@@ -381,7 +379,7 @@ class DecodeStreams:
                     stream._ids.append(given[slot])
         return found
 
-    def _ids(self, slot: int, ids: Any) -> list[int]:
+    def _checked(self, slot: int, ids: Any) -> list[int]:
         """Return valid ids of a slot; InputError for others."""
         stream = self._slots[slot]
         try:
@@ -414,9 +412,6 @@ class DecodeStreams:
         return f"DecodeStreams({len(self._slots)} slots, {over} of them stopped or finished)"
 
 
-_INTS = frozenset({int})
-
-
 def _same(one: str, other: str) -> int:
     """Return how many characters two texts have in common at the start."""
     if other.startswith(one):
@@ -433,22 +428,21 @@ class TokenBytes:
 
     def __init__(self, decoder: IdDecoder, tokens: Sequence[str]) -> None:
         self._decoder, self._tokens = decoder, tokens
-        self._steps = [*flat_steps(decoder.decoder)]
+        steps = [*flat_steps(decoder.decoder)]
+        self._has_bytes = any(isinstance(step, ByteFallback) for step in steps)
+        self._has_letters = any(isinstance(step, ByteDecoder) and step.byte_level for step in steps)
         self._neighbours = [*islice(self._letters(), 2)]
 
     def of(self, index: int) -> bytes:
         """Return the bytes that an id adds to a text."""
         token = self._tokens[index]
-        if not token:
-            return b""
-        if any(isinstance(step, ByteFallback) for step in self._steps) and BYTE_TOKEN.fullmatch(token):
+        if self._has_bytes and BYTE_TOKEN.fullmatch(token):
             return bytes([int(token[3:5], 16)])
-        if any(isinstance(step, ByteDecoder) and step.byte_level for step in self._steps):
+        if self._has_letters or not token:
             return bytes_of_letters(token)
-        other = next((id for id in self._neighbours if id != index), None)
-        around = [index] if other is None else [other, index, other]
-        text, spans = self._decoder.with_spans(around, False)
-        start, stop = spans[len(around) // 2].tolist()
+        other = [id for id in self._neighbours if id != index][:1]
+        text, spans = self._decoder.with_spans([*other, index, *other], False)
+        start, stop = spans[len(other)].tolist()
         return text[start:stop].encode()
 
     def _letters(self) -> Iterator[int]:
@@ -615,7 +609,7 @@ class IdDecoder:
         """Return the text of ids and the characters of each; see `Tokenizer.decode_with_spans`."""
         check_flag("skip_special_tokens", skip_special_tokens)
         flat, joined = as_ids(ids), self._joined_for(skip_special_tokens)
-        found: str | None = None if joined is None else joined.traced(flat)
+        found: str | None = None if joined is None else joined.of_array(flat, traced=True)
         if found is None:
             found = self._general(flat, skip_special_tokens, traced=True)
         places = found.places if isinstance(found, Traced) else np.full((len(found), 2), (0, 1), np.int64)

@@ -458,9 +458,9 @@ class Joiner:
         if not self._incomplete and data.isascii():
             return before + data.decode()
         data = self._incomplete + data
-        used = codecs.utf_8_decode(data, self._errors, False)[1]
+        text, used = codecs.utf_8_decode(data, self._errors, False)
         self._incomplete = data[used:]
-        return before + decoded(data[:used], self._errors)
+        return before + (text if self._errors == "replace" else decoded(data[:used], self._errors))
 
     def _ended(self) -> str:
         """Return the text of the bytes that wait, after which no other byte belongs to them."""

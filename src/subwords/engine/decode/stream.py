@@ -246,7 +246,7 @@ class DecodeStream:
             text = "" if index in plan.skipped else self._joiner.feed(index)
             if self._shown:
                 text = self._new(text)
-            if plan.stops:
+            if plan.stops and text:
                 text = self._before_stop(plan.stops, text)
             self._settle()
             if rested and self._ready is not _NOTHING:
@@ -379,9 +379,11 @@ class DecodeStreams:
                     stream._ids.append(given[slot])
         return found
 
-    def _checked(self, slot: int, ids: Any) -> list[int]:
+    def _checked(self, slot: int, ids: Any) -> Sequence[int]:
         """Return valid ids of a slot; InputError for others."""
         stream = self._slots[slot]
+        if type(ids) is int and 0 <= ids < stream._plan.size and not stream._is_finished:
+            return (ids,)
         try:
             flat = [] if ids is None else stream._checked(ids, 0)
         except InputError as error:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from inside import NormalizerEngine, SplitterEngine
+import numpy as np
+
+from inside import BPE, NormalizerEngine, SplitterEngine, Vocab
 from inside import formats_hf_tokenizer_json as tokenizer_json
 from inside import formats_sentencepiece_read as sentencepiece_read
 from inside import formats_sentencepiece_write as sentencepiece_write
@@ -13,7 +15,16 @@ from inside import formats_vocab_txt as vocab_txt
 from inside import json_node_Node as Node
 from subwords import AddedToken, Tokenizer, TokenizerSpec
 
-__all__ = ["node_of", "read_json", "read_model", "read_vocab", "tokenizer_of", "write_json", "write_model"]
+__all__ = [
+    "node_of",
+    "read_json",
+    "read_model",
+    "read_vocab",
+    "tokenizer_of",
+    "with_decoder",
+    "write_json",
+    "write_model",
+]
 
 
 def tokenizer_of(
@@ -34,6 +45,14 @@ def tokenizer_of(
             **parts,
         )
     )
+
+
+def with_decoder(decoder: Any, tokens: list[str], **parts: Any) -> tuple[Tokenizer, list[int]]:
+    """Return a tokenizer that has these tokens and a decoder, and the id of each; "" has an id without a token."""
+    known = [*dict.fromkeys([*tokens, "?"])]
+    model = BPE(Vocab([token.encode() for token in known]), np.zeros((0, 3), np.int64), byte_level=False)
+    tok = tokenizer_of(model, SplitterEngine(()), decoder=decoder, **parts)
+    return tok, [known.index(token) for token in tokens]
 
 
 def node_of(value: Any, path: str = "node") -> Node:

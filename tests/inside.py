@@ -29,10 +29,10 @@ NAMES = {
     "corpus.source": "files_and_texts source_size",
     "corpus.word_table": "CountingTable",
     "engine.added_tokens": "AddedTokens MOST_IN_REGEX Pass StringSearch TrieFinder shortest_within",
-    "engine.decode.decoding": "CLEANED begins_with_space bytes_of_letters decode_bytes is_byte_token piece_bytes",
+    "engine.decode.decoding": "CLEANED begins_with_space bytes_of_letters decode_bytes decode_tokens is_byte_token "
+    "piece_bytes",
     "engine.decode.joined": "joined_of",
-    "engine.decode.stages": "TokenSource decode_tokens",
-    "engine.decode.stream": "DecodeStream StopTexts StreamTable text_and_spans text_of_ids",
+    "engine.decode.stream": "DecodeStream",
     "engine.documents": "LEAST_BLOCK MOST_BLOCK TABLES threads_within",
     "engine.encoder": "CUT Encoder neighbours_of safe_cuts word_ids",
     "engine.encoding": "NO_ROW",

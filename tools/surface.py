@@ -22,7 +22,7 @@ PLACE = ROOT / "tests" / "surface.txt"
 NAMESPACES = ("adapt", "files", "research", "sampling", "scale", "study")
 METHODS = ("__call__", "__contains__", "__enter__", "__getitem__", "__init__", "__iter__", "__len__", "__next__")
 # Left out, of the types that signatures name: what the package itself does with models and engines.
-INSIDE = ("spec.model", "spec.vocab", "engine.added_tokens", "engine.decode.decoding", "engine.decode.stages")
+INSIDE = ("spec.model", "spec.vocab", "engine.added_tokens", "engine.decode.decoding", "engine.decode.joined")
 INSIDE += ("chat.conversation", "chat.owned_text", "chat.pieces", "chat.template")
 HEAD = "# The public surface, written by `python -m tools.surface`. A changed line is a line in CHANGELOG.md.\n"
 

@@ -12,22 +12,22 @@ import pytest
 import tokenizers
 from tokenizers import decoders
 
+import subwords
+from building import with_decoder
 from inside import (
+    CTC,
     ByteDecoder,
     Decoder,
     SpaceDecoder,
-    TokenSource,
     WordPieceDecoder,
     decode_tokens,
     from_decoder,
-    read_tokens,
-    text_of_ids,
     to_decoder,
     tokens_to_text,
 )
 from inside import json_node_Node as Node
 from small_data import file_of
-from subwords import FormatError, InputError
+from subwords import AddedToken, FormatError, InputError
 
 BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
 PARTS = [*".?!,' #\u3000x", "n't", "'m", "do not", "'s", "'ve", "'re", " do not", "##", " ' ", "", "é", " n't", "▁"]
@@ -86,32 +86,30 @@ def test_ids_are_decoded_as_in_hf(decoder: Decoder) -> None:
     rng = random.Random(seed)
     tokens = ["[CLS]", *PARTS, "", "##n't", "# .", "[SEP]", "##."]
     tokens = list(dict.fromkeys(tokens))  # of which one is "": an id without a token
-    special = {0, tokens.index("[SEP]")}
+    added = [AddedToken(token, tokens.index(token)) for token in ("[CLS]", "[SEP]")]
+    tok, _ = with_decoder(decoder, tokens, added_tokens=added)
     ref = peer(tokens, to_decoder(decoder), ["[CLS]", "[SEP]"])
     for _ in range(1000):
         ids = rng.choices(range(len(tokens)), k=rng.randint(0, 8))
         for skip in (False, True):
             expected = ref.decode(ids, skip_special_tokens=skip)
-            found = text_of_ids(TokenSource(decoder, tokens), np.array(ids, np.int64), special if skip else frozenset())
-            assert found == expected, ids
+            assert tok.decode(ids, skip_special_tokens=skip) == expected, ids
 
 
 def test_vocabulary_of_bert_is_decoded_as_in_hf(data: Path) -> None:
     vocab, path = (file_of(data, f"bert/bert-base-uncased-{file}") for file in ("vocab.txt", "tokenizer.json"))
-    tokens = read_tokens(vocab.read_bytes(), "vocab.txt")
+    tok = subwords.load(vocab).with_(decoder=WordPieceDecoder())
     ref = tokenizers.Tokenizer.from_file(str(path))
-    special = {tokens.index(token) for token in ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")}
     rng = np.random.default_rng(5)
-    for ids in (np.arange(len(tokens)), rng.permutation(len(tokens)), rng.integers(0, len(tokens), 100_000)):
+    for ids in (np.arange(tok.vocab_size), rng.permutation(tok.vocab_size), rng.integers(0, tok.vocab_size, 100_000)):
         for skip in (False, True):
-            found = text_of_ids(TokenSource(WordPieceDecoder(), tokens), ids, special if skip else frozenset())
-            assert found == ref.decode(ids.tolist(), skip_special_tokens=skip)
+            assert tok.decode(ids, skip_special_tokens=skip) == ref.decode(ids.tolist(), skip_special_tokens=skip)
 
 
 @pytest.mark.parametrize("ids", [[0, 2], [0, -1], [1, 2**40]])
 def test_id_that_is_none_is_named_with_its_position(ids: list[int]) -> None:
     with pytest.raises(InputError, match=rf"^expected ids from 0 to 1; ids\[1\] is {ids[1]}$"):
-        text_of_ids(TokenSource(SpaceDecoder(), ["a", "b"]), np.array(ids, np.int64))
+        with_decoder(CTC(), ["a", "?"])[0].decode(ids)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import subwords
-from building import read_json, tokenizer_of
+from building import read_json, tokenizer_of, with_decoder
 from decoding import PARTS, decoder_nodes
 from inside import (
     BPE,
@@ -23,7 +23,6 @@ from inside import (
     ByteDecoder,
     ByteFallback,
     DecoderSequence,
-    DecodeStream,
     Form,
     Fuse,
     Lowercase,
@@ -31,13 +30,9 @@ from inside import (
     ReplaceTokens,
     SentencePieceDecoder,
     SpaceDecoder,
-    StopTexts,
-    StreamTable,
-    TokenSource,
     Vocab,
     WordPieceDecoder,
     from_decoder,
-    text_and_spans,
 )
 from inside import (
     decoder_Replace as Replace,
@@ -56,30 +51,31 @@ SENTENCEPIECE = [
     for fallback, first, leading in product([False, True], repeat=3)
     for steps in ((), (Lowercase(), Form("NFKD")))
 ]
+PIECES = SentencePieceDecoder(control=frozenset(["<s>"]), byte_fallback=True)
 LLAMA = DecoderSequence((Replace("▁", " "), ByteFallback(), Fuse(), Strip(" ", 1, 0)))
 
 
 def streamed(decoder: Any, tokens: list[str]) -> list[str]:
-    """What each token gives, and what `finish` gives; the same if another stream has filled the table."""
-    found, table = [], StreamTable(frozenset(), frozenset(), None)
+    """What each token gives, and what `finish` gives; the same of a second stream, which knows texts of the first."""
+    found, (tok, ids) = [], with_decoder(decoder, tokens)
     for _ in range(2):
-        stream = DecodeStream(TokenSource(decoder, tokens), table)
-        found.append([*(stream.step(i) for i in range(len(tokens))), stream.finish()])
+        stream = tok.stream()
+        found.append([*map(stream.step, ids), stream.finish()])
     assert found[0] == found[1], (decoder, tokens)
     return found[0]
 
 
 def check(decoder: Any, tokens: list[str]) -> None:
-    ids = [*range(len(tokens))]
+    tok, ids = with_decoder(decoder, tokens)
     expected = whole_text(decoder, [token for token in tokens if token])
-    assert "".join(streamed(decoder, tokens)) == expected, tokens
-    text, spans = text_and_spans(TokenSource(decoder, tokens), np.array(ids, np.int64))
+    assert "".join(streamed(decoder, tokens)) == tok.decode(ids) == expected, tokens
+    text, spans = tok.decode_with_spans(ids)
     assert text == expected
     check_spans(text, spans, len(ids))
-    check_stops(decoder, tokens, text, spans.tolist())
+    check_stops(tok, ids, text, spans.tolist())
 
 
-def check_stops(decoder: Any, tokens: list[str], text: str, spans: list[list[int]]) -> None:
+def check_stops(tok: Tokenizer, ids: list[int], text: str, spans: list[list[int]]) -> None:
     """D8, for texts that are in the text and one that is not quite."""
     middle = len(text) // 2
     stops = {text[at : at + size] for at, size in ((0, 1), (middle, 2), (middle, 3), (len(text) - 1, 1)) if at >= 0}
@@ -91,10 +87,9 @@ def check_stops(decoder: Any, tokens: list[str], text: str, spans: list[list[int
         end, minus, stop = min(ends, default=(len(text), 0, ""))
         size = end + minus
         needs = max((k + 1 for k, (a, b) in enumerate(spans) if a < size <= b), default=0)
-        table = StreamTable(frozenset(), frozenset(), StopTexts(chosen))
         for _ in range(2):
-            stream = DecodeStream(TokenSource(decoder, tokens), table)
-            assert "".join([*map(stream.step, range(len(tokens))), stream.finish()]) == text[:size]
+            stream = tok.stream(stop=chosen)
+            assert "".join([*map(stream.step, ids), stream.finish()]) == text[:size]
             found = stream.stopped
             assert (found and (found.stop, found.characters, found.ids)) == ((stop, size, needs) if stop else None)
 
@@ -145,6 +140,33 @@ def test_pieces_join_to_the_text_of_any_bytes(parts: list[bytes]) -> None:
     check_spans(text, spans, len(ids))
 
 
+EVERY = {
+    "pieces": PIECES,
+    "pieces, first space": SentencePieceDecoder(control=frozenset(["<s>"]), byte_fallback=True, drops_leading=False),
+    "llama": LLAMA,
+    "a token without text": DecoderSequence((Replace("<s>", ""), Metaspace(), ByteFallback(), Fuse())),
+    "clip": DecoderSequence((ByteDecoder(), Replace("</w>", "-"), Strip(" ", 0, 1))),
+    "suffix": BPEDecoder("</w>"),
+    "suffix and strip": DecoderSequence((BPEDecoder("</w>"), Fuse(), Strip(" ", 1, 1))),
+    "spaces": SpaceDecoder(),
+    "held": DecoderSequence((ByteFallback(), Fuse(), Replace("[▁a]+", "-", True))),
+}
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_all_short_lists_of_tokens(name: str) -> None:
+    """Each token first, between and last, beside each other one: whole, in a stream, with spans."""
+    tokens = ["", "▁", "▁a", "Ġa</w>", "<0xC3>", "<0xA9>", "<s>"]
+    tok, ids = with_decoder(EVERY[name], tokens)
+    for size in range(5):
+        for places in product(range(len(tokens)), repeat=size):
+            given = [ids[k] for k in places]
+            expected = whole_text(EVERY[name], [tokens[k] for k in places if tokens[k]])
+            stream, (text, spans) = tok.stream(), tok.decode_with_spans(given)
+            assert tok.decode(given) == text == "".join(map(stream.step, given)) + stream.finish() == expected, places
+            check_spans(text, spans, size)
+
+
 # ------------------------------------------------------------------ when text is final
 
 
@@ -154,13 +176,15 @@ def test_pieces_join_to_the_text_of_any_bytes(parts: list[bytes]) -> None:
         (ByteDecoder(), ["Ã", "©", "Ġa", "Ã"], ["", "é", " a", "", "\ufffd"]),
         (ByteDecoder(), ["ð", "Ł", "a"], ["", "", "\ufffda", ""]),
         (LLAMA, ["▁a", "▁b", "<0xC3>", "<0xA9>", "c"], ["a", " b", "", "", "éc", ""]),
-        (LLAMA, ["<0xC3>", "<0x41>", "<0x41>", "c"], ["", "\ufffd\ufffd", "\ufffd", "c", ""]),
+        (LLAMA, ["<0xC3>", "<0x41>", "<0x41>", "c"], ["", "", "", "\ufffd\ufffd\ufffdc", ""]),
         (LLAMA, ["<0xC3>", "<0xA9>", "<0xF0>"], ["", "", "", "\ufffd\ufffd\ufffd"]),
+        (PIECES, ["<0xC3>", "<s>", "<0xA9>"], ["", "\ufffd", "\ufffd", ""]),
+        (DecoderSequence((Replace("-", ""), ByteFallback())), ["<0xC3>", "-", "<0xA9>"], ["", "\ufffd", "", "\ufffd"]),
         (WordPieceDecoder(), ["do", "##n", "'", "t", " ."], ["do", "n", " '", " t", " .", ""]),
-        (BPEDecoder(), ["lo", "w</w>", "er</w>"], ["lo", "w", " er", ""]),
-        (DecoderSequence((BPEDecoder(), Fuse())), ["lo", "w</w>", "er</w>"], ["lo", "w", " er", ""]),
-        (DecoderSequence((BPEDecoder(), WordPieceDecoder())), ["lo", "w</w>", "e"], ["lo", "", " w  e", ""]),
-        (CTC(), [*"aab", "<pad>", "b", "|"], ["a", "", "b", "", "b", " ", ""]),
+        (BPEDecoder(), ["lo", "w</w>", "er</w>"], ["lo", "", "w ", "er"]),
+        (DecoderSequence((BPEDecoder(), Fuse())), ["lo", "w</w>", "er"], ["lo", "", "w er", ""]),
+        (DecoderSequence((BPEDecoder(), WordPieceDecoder())), ["lo", "w</w>", "e"], ["", "", "", "lo w  e"]),
+        (CTC(), [*"aab", "<pad>", "b", "|"], [*[""] * 6, "abb "]),
         (Metaspace(), ["▁a", "▁b"], ["a", " b", ""]),
         (SpaceDecoder(), ["a", "b"], ["a", " b", ""]),
         (SentencePieceDecoder(byte_fallback=True), ["▁a", "<0xC3>", "<0xA9>", "<0xC3>"], ["a", "", "é", "", "\ufffd"]),
@@ -168,13 +192,13 @@ def test_pieces_join_to_the_text_of_any_bytes(parts: list[bytes]) -> None:
         (DecoderSequence((Fuse(), Replace("aab", "-"))), ["a", "a", "a", "b"], ["", "", "a", "-", ""]),
         (DecoderSequence((Fuse(), Strip(" ", 1, 1))), [" ", " ", "a ", " ", "b "], ["", "", " a", "", "  b", ""]),
         (DecoderSequence((Fuse(), ReplaceTokens(("abc",), "-"))), ["a", "b", "c"], ["", "", "", "-"]),
-        (DecoderSequence((Fuse(), ReplaceTokens(("abc",), "-"))), ["a", "x", "c"], ["", "ax", "c", ""]),
+        (DecoderSequence((Fuse(), ReplaceTokens(("abc",), "-"))), ["a", "x", "c"], ["", "", "", "axc"]),
         (DecoderSequence((Fuse(), ByteFallback())), ["<", "0x41>"], ["", "", "A"]),
-        (DecoderSequence((Fuse(), ByteFallback())), ["<", "0y", "a"], ["", "<0y", "a", ""]),
+        (DecoderSequence((Fuse(), ByteFallback())), ["<", "0y", "a"], ["", "", "", "<0ya"]),
         (DecoderSequence((Fuse(), ByteDecoder())), ["Ã", "©", "Ġ"], ["", "", "", "é "]),
-        (DecoderSequence((Fuse(), ByteDecoder())), ["Ã", "中", "Ġ"], ["", "Ã中", "Ġ", ""]),
+        (DecoderSequence((Fuse(), ByteDecoder())), ["Ã", "中", "Ġ"], ["", "", "", "Ã中Ġ"]),
         (DecoderSequence((Fuse(), Replace("a+", "-", True))), ["a", "b", "c"], ["", "", "", "-bc"]),
-        (DecoderSequence((Fuse(), WordPieceDecoder())), ["do", " n", "'t", " ", "x"], ["do", "", "n't", "", " x"]),
+        (DecoderSequence((Fuse(), WordPieceDecoder())), ["do", " n", "'t", " ", "x"], ["", "", "", "", "", "don't x"]),
     ],
 )
 def test_what_each_step_returns(decoder: Any, tokens: list[str], pieces: list[str]) -> None:
@@ -274,8 +298,8 @@ def test_starts_are_those_of_tiktoken(data: Path) -> None:
     ],
 )
 def test_spans(decoder: Any, tokens: list[str], spans: list[list[int]]) -> None:
-    source = TokenSource(decoder, tokens)
-    assert text_and_spans(source, np.arange(len(tokens)))[1].tolist() == spans
+    tok, ids = with_decoder(decoder, tokens)
+    assert tok.decode_with_spans(ids)[1].tolist() == spans
 
 
 def test_skipped_ids_have_an_empty_span() -> None:

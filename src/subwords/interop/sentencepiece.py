@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.engine.decode.stages import decode_tokens
+from subwords.engine.decode.decoding import decode_tokens
 from subwords.formats.sentencepiece import write
 from subwords.formats.sentencepiece.read import PieceType, model_class, spec_of
 from subwords.models.families import family_of

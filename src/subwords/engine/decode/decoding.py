@@ -1,20 +1,25 @@
-"""What the decoders do with one token; the fast path applies it to the whole vocabulary."""
+"""What a decoder does to tokens: one definition (D1), for plain texts and for texts that know their ids (D2)."""
 
 from __future__ import annotations
 
-import codecs
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
-from typing import Any, AnyStr, NamedTuple, TypeAlias
+from functools import cached_property
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subwords.kernels import layout
 from subwords.spec.decoder import (
+    CTC,
     BPEDecoder,
+    ByteDecoder,
+    ByteFallback,
+    Decoder,
     DecoderSequence,
+    Fuse,
     Metaspace,
     Replace,
     ReplaceTokens,
@@ -25,11 +30,11 @@ from subwords.spec.decoder import (
 )
 from subwords.spec.token_batch import as_ids
 from subwords.spec.vocab import CHARACTERS, Vocab, tokens_from_text
-from subwords.support.checks import check_growth, too_much_text
+from subwords.support.checks import check_growth
 from subwords.support.errors import InputError
 
-# Steps that change each token alone, given whether it is the first or the last; a `Replace` only of a string.
-Alone: TypeAlias = BPEDecoder | Metaspace | Replace | ReplaceTokens | SpaceDecoder | Strip | WordPieceDecoder
+if TYPE_CHECKING:
+    from subwords.normalize.normalizer import NormalizerEngine
 
 # In HF's order; each replacement gets the result of the previous one.
 CLEANED = (
@@ -46,6 +51,7 @@ _SPACE = "▁"
 _BYTE_PIECE = re.compile("<0x[0-9A-F]{2}>")
 # Two hexadecimal digits as Rust parses them: a sign may replace the first.
 BYTE_TOKEN = re.compile("<0x[+0-9A-Fa-f][0-9A-Fa-f]>")
+_STRAY = re.compile("[\udc80-\udcff]")  # what surrogateescape writes for a byte
 
 
 def bytes_of_letters(token: str) -> bytes:
@@ -66,7 +72,7 @@ def piece_bytes(decoder: SentencePieceDecoder, token: str) -> bytes:
         return decoder.unk_surface.encode()
     if decoder.byte_fallback and _BYTE_PIECE.fullmatch(token):
         return bytes([int(token[3:5], 16)])
-    return token.replace(_SPACE, " ").encode()
+    return str(token).replace(_SPACE, " ").encode()
 
 
 def begins_with_space(decoder: SentencePieceDecoder, token: str) -> bool:
@@ -83,14 +89,236 @@ def flat_steps(decoder: Any) -> Iterator[Any]:
         yield from flat_steps(step)
 
 
-def apply_step(step: Alone, tokens: list[str]) -> list[str]:
-    """Return the tokens of a text after a step; as the stages of `stages.py`, without places."""
+# ---------------------------------------------------------------------------------------------------------------------
+# Texts that know the ids that each character comes from.
+
+Place: TypeAlias = tuple[int, int]  # the positions of ids: the first, and the last plus one
+Match: TypeAlias = tuple[int, int, bool]  # start and end of a part of a text, and whether it is a match
+
+
+class Traced(str):
+    """A text and the places of its ids. places: of each character, int64 of shape (n, 2). place: of the whole text.
+
+    Steps of decoders change it as they change any str: what replaces characters has their places, what is inserted
+    that of the character before it, or of the whole text.
+    """
+
+    __slots__ = ("place", "places")
+    place: Place
+    places: NDArray[np.int64]
+
+    @classmethod
+    def at(cls, text: str, places: NDArray[np.int64], place: Place) -> Traced:
+        """Return a text whose characters have these places."""
+        found = cls(text)
+        found.places, found.place = places, place
+        return found
+
+    @classmethod
+    def of(cls, text: str, place: Place) -> Traced:
+        """Return a text whose characters all have its place."""
+        return cls.at(text, np.full((len(text), 2), place, np.int64), place)
+
+    def __getitem__(self, part: SupportsIndex | slice) -> Traced:
+        return Traced.at(str.__getitem__(self, part), self.places[cast("slice", part)], self.place)
+
+    def __radd__(self, text: str) -> Traced:
+        return cast("Traced", join_texts([Traced.of(text, self.place), self]))
+
+    def replace(self, old: str, new: str, count: SupportsIndex = -1, /) -> Traced:
+        """Return the text with all occurrences of a string replaced."""
+        if old not in self:
+            return self
+        if len(old) == len(new) == 1:
+            return Traced.at(str.replace(self, old, new), self.places, self.place)
+        return cast("Traced", _rewritten(self, _matches_of(old, self), new))
+
+    def place_of(self, start: int, stop: int) -> Place:
+        """Return the place of a part; of an empty one, that of the character before it."""
+        if not self:
+            return self.place
+        start = min(start, max(0, stop - 1))
+        return int(self.places[start, 0]), int(self.places[max(start, stop - 1), 1])
+
+
+def _rewritten(token: str, matches: Iterable[Match], content: str) -> str:
+    """Return the token with its matches replaced."""
+    parts = [token[:0]]
+    for start, stop, matching in matches:
+        part = token[start:stop] if not matching else content
+        if matching and isinstance(token, Traced):
+            part = Traced.of(content, token.place_of(start, stop))
+        parts.append(part)
+    return join_texts([*parts, token[:0]])
+
+
+def _matches_of(pattern: str, text: str) -> Iterator[Match]:
+    """Yield the parts of a text: occurrences of `pattern`, found as in `str.replace`, and the text between them."""
+    done = 0
+    if not pattern:
+        for done in range(len(text)):
+            yield done, done, True
+            yield done, done + 1, False
+        done = len(text)
+        yield done, done, True
+    while pattern and (at := text.find(pattern, done)) >= 0:
+        yield done, at, False
+        yield at, at + len(pattern), True
+        done = at + len(pattern)
+    yield done, len(text), False
+
+
+def like(text: str, token: str) -> str:
+    """Return a text, with the place of a token if that has one."""
+    return Traced.of(text, token.place) if isinstance(token, Traced) else text
+
+
+def join_texts(parts: Sequence[str]) -> str:
+    """Return the texts in a row."""
+    text = "".join(parts)
+    if not parts or not isinstance(parts[0], Traced):
+        return text
+    traced = cast("Sequence[Traced]", parts)
+    place = traced[0].place[0], traced[-1].place[1]
+    return Traced.at(text, np.concatenate([part.places for part in traced]), place)
+
+
+def _from_bytes(parts: Sequence[bytes], tokens: Sequence[str], errors: str) -> str:
+    """Return the text of the bytes that each token gives; see `decoded`."""
+    data = b"".join(parts)
+    if not tokens or not isinstance(tokens[0], Traced):
+        return decoded(data, errors)
+    pairs = zip(cast("Sequence[Traced]", tokens), parts, strict=True)
+    places = np.concatenate([_byte_places(token, part) for token, part in pairs])
+    return traced_bytes(data, places, errors, (tokens[0].place[0], cast("Traced", tokens[-1]).place[1]))
+
+
+def _byte_places(token: Traced, data: bytes) -> NDArray[np.int64]:
+    """Return the places of the bytes that a token gives: letters and characters have their own."""
+    if len(data) == len(token):
+        return token.places
+    if data == token.encode():
+        return np.repeat(token.places, _sizes(token, np.frombuffer(data, np.uint8)), axis=0)
+    return np.full((len(data), 2), token.place, np.int64)
+
+
+def decoded(data: Any, errors: str) -> str:
+    """Return the text of bytes. errors: as in `bytes.decode`; a byte that "surrogateescape" leaves becomes U+FFFD."""
+    try:
+        return str(data, "utf-8")
+    except UnicodeDecodeError:
+        return _STRAY.sub("\ufffd", str(data, "utf-8", errors))
+
+
+def traced_bytes(data: bytes, places: NDArray[np.int64], errors: str, place: Place) -> Traced:
+    """Return the text of bytes with a place each; see `decoded`."""
+    text = data.decode("utf-8", errors)
+    stops = np.cumsum(_sizes(text, np.frombuffer(data, np.uint8)))
+    starts = np.concatenate([np.zeros(1, np.int64), stops])[:-1]
+    return Traced.at(_STRAY.sub("\ufffd", text), np.stack([places[starts, 0], places[stops - 1, 1]], 1), place)
+
+
+def _sizes(text: str, data: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """Return the number of bytes that each character of a decoded text stands for."""
+    starts = np.flatnonzero((data & 0xC0) != 0x80)
+    if len(starts) == len(text) and "\ufffd" not in text and not _STRAY.search(text):
+        return np.diff(starts, append=len(data))
+    sizes: list[int] = []
+    whole, at = data.tobytes(), 0
+    for char in text:
+        if _STRAY.match(char):
+            sizes.append(1)
+        elif char == "\ufffd" and whole[at : at + 3] != b"\xef\xbf\xbd":
+            sizes.append(_truncated(whole[at : at + 4]))
+        else:
+            sizes.append(len(char.encode()))
+        at += sizes[-1]
+    return np.array(sizes, np.int64)
+
+
+def _truncated(data: bytes) -> int:
+    """Return the number of bytes at the start of `data` that one U+FFFD replaces."""
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        return error.end
+    raise AssertionError("these bytes were replaced")
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The steps: each changes the tokens of a text.
+
+
+class Denormalized:
+    """A step: normalizes each token, as a denormalizer of SentencePiece does with the whole text."""
+
+    def __init__(self, steps: Any) -> None:
+        self._steps = steps
+
+    @cached_property
+    def _engine(self) -> NormalizerEngine:
+        from subwords.normalize.normalizer import NormalizerEngine
+
+        return NormalizerEngine(self._steps)
+
+    def of(self, token: str) -> str:
+        """Return the normalized token."""
+        if not isinstance(token, Traced):
+            return self._engine.normalize(token)
+        data = np.frombuffer(token.encode(), np.uint8)
+        of_byte = np.repeat(np.arange(len(token)), _sizes(token, data))
+        text, origin = self._engine.aligned(data)
+        starts, stops = origin[:, (text & 0xC0) != 0x80]
+        first, last = of_byte[starts], of_byte[np.maximum(starts, stops - 1)]
+        places = np.stack([token.places[first, 0], token.places[last, 1]], 1)
+        return Traced.at(text.tobytes().decode(), places, token.place)
+
+
+def decode_tokens(decoder: Decoder, tokens: Iterable[str]) -> str:
+    """Return the text of tokens, given as a file spells them; `Traced` if these are.
+
+    >>> decode_tokens(WordPieceDecoder(), ["play", "##ing", "well", "."])
+    'playing well.'
+    >>> decode_tokens(SentencePieceDecoder(byte_fallback=True), ["▁l", "<0xC3>", "<0xA9>", "▁gume"])
+    'lé gume'
+    """
+    if isinstance(decoder, SentencePieceDecoder):
+        return _of_pieces(decoder, tokens)
+    return join_texts(run_steps(flat_steps(decoder), [*tokens]))
+
+
+def _of_pieces(decoder: SentencePieceDecoder, tokens: Iterable[str]) -> str:
+    drops = decoder.drops_first or decoder.drops_leading
+    runs: list[tuple[list[bytes], list[str]]] = [([], [])]
+    for token in tokens:
+        if token in decoder.control:  # it ends a run of bytes: those before and after it never form one character
+            runs.append(([], []))
+        data = piece_bytes(decoder, token)
+        if drops and begins_with_space(decoder, token):
+            data, drops = data[1:], decoder.drops_leading
+        drops = drops and not data
+        runs[-1][0].append(data)
+        runs[-1][1].append(token)
+    text = join_texts([_from_bytes(*run, "surrogateescape") for run in runs if run[0]])
+    return Denormalized(decoder.steps).of(text) if decoder.steps else text
+
+
+def run_steps(steps: Iterable[Any], tokens: list[str]) -> list[str]:
+    """Return the tokens of a text after steps; InputError if they become far too long."""
+    size = sum(map(len, tokens))
+    for step in steps:
+        tokens = _replaced(step, tokens, size) if isinstance(step, Replace) else _changed(step, tokens)
+        check_growth("decoder", size, sum(map(len, tokens)))
+    return tokens
+
+
+def _changed(step: Any, tokens: list[str]) -> list[str]:
     match step:
         case WordPieceDecoder(prefix, cleanup):
             tokens = tokens[:1] + [_continued(token, prefix) for token in tokens[1:]]
             return list(map(_cleaned, tokens)) if cleanup else tokens
         case SpaceDecoder():
-            return tokens[:1] + [f" {token}" for token in tokens[1:]]
+            return tokens[:1] + [" " + token for token in tokens[1:]]
         case BPEDecoder(suffix):
             return [token.replace(suffix, " ") for token in tokens[:-1]] + [
                 token.replace(suffix, "") for token in tokens[-1:]
@@ -99,24 +327,28 @@ def apply_step(step: Alone, tokens: list[str]) -> list[str]:
             first = " " if scheme == "never" else ""
             begin = [token.replace(replacement, first) for token in tokens[:1]]
             return begin + [token.replace(replacement, " ") for token in tokens[1:]]
+        case CTC():
+            return [text for token, _ in groupby(tokens) if (text := _without_pads(step, token))]
+        case ByteFallback():
+            return [text for is_byte, run in groupby(tokens, is_byte_token) for text in _run(is_byte, [*run])]
+        case ByteDecoder(byte_level):
+            return [
+                _from_bytes([*map(bytes_of_letters, tokens)], tokens, "replace") if byte_level else join_texts(tokens)
+            ]
+        case Fuse():
+            return [join_texts(tokens)]
         case Strip():
             return [stripped(step, token) for token in tokens]
-        case Replace(pattern, content):
-            return [token.replace(pattern, content) for token in tokens]
         case ReplaceTokens(known, content):
             known_tokens = frozenset(known)
-            return [content if token in known_tokens else token for token in tokens]
-
-
-def check_lengthened(size: int, texts: Sequence[AnyStr], old: AnyStr, new: AnyStr) -> None:
-    """Raise InputError if a replacement makes texts, which had `size` characters or bytes, far too long."""
-    if len(new) > len(old):
-        more = (len(new) - len(old)) * sum(text.count(old) for text in texts)
-        check_growth("decoder", size, sum(map(len, texts)) + more)
+            return [like(content, token) if token in known_tokens else token for token in tokens]
+        case Denormalized():
+            return [*map(step.of, tokens)]
+    raise AssertionError(step)
 
 
 def _continued(token: str, prefix: str) -> str:
-    return token.removeprefix(prefix) if token.startswith(prefix) else f" {token}"
+    return token[len(prefix) :] if token.startswith(prefix) else " " + token
 
 
 def _cleaned(text: str) -> str:
@@ -125,20 +357,46 @@ def _cleaned(text: str) -> str:
     return text
 
 
-def kept_range(step: Strip, token: str) -> tuple[int, int]:
-    """Return what remains of a token without the character at its ends, as often as the step removes it."""
+def _without_pads(step: CTC, token: str) -> str:
+    token = token.replace(step.pad_token, "")
+    return _cleaned(token).replace(step.word_delimiter_token, " ") if step.cleanup else token
+
+
+def _run(is_byte: bool, run: list[str]) -> list[str]:
+    if not is_byte:
+        return run
+    parts = [bytes([int(token[3:5], 16)]) for token in run]
+    try:
+        return [_from_bytes(parts, run, "strict")]
+    except UnicodeDecodeError:
+        return [like("\ufffd", token) for token in run]
+
+
+def stripped(step: Strip, token: str) -> str:
+    """Return a token without the character at its ends, as often as the step removes it."""
     begin, stop, content = 0, len(token), step.content
     if step.start:
         begin = min(step.start, stop - len(token.lstrip(content)))
     if step.stop:
         stop = max(begin, stop - min(step.stop, stop - len(token.rstrip(content))))
-    return begin, stop
-
-
-def stripped(step: Strip, token: str) -> str:
-    """Return what remains of a token."""
-    begin, stop = kept_range(step, token)
     return token[begin:stop]
+
+
+def _replaced(step: Replace, tokens: list[str], size: int) -> list[str]:
+    """Return the tokens with matches replaced, unless that makes them far longer than `size`."""
+    pattern, content = step.pattern, step.content
+    if pattern and not step.regex:
+        more = (len(content) - len(pattern)) * sum(token.count(pattern) for token in tokens)
+        check_growth("decoder", size, sum(map(len, tokens)) + more)
+        return [token.replace(pattern, content) for token in tokens]
+    from subwords.split.fallback import find_matches
+
+    found = [find_matches(pattern, str(token)) if token else [] for token in tokens]
+    count = sum(matching for matches in found for _, _, matching in matches)
+    check_growth("decoder", size, sum(map(len, tokens)) + count * len(content))
+    return [
+        _rewritten(token, matches, content) if token else token for token, matches in zip(tokens, found, strict=True)
+    ]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -179,178 +437,3 @@ def join_id_bytes(
 def changed() -> InputError:
     """Return the error for ids into which another thread wrote after their check."""
     return InputError("ids changed while they were decoded: write into the array before or after, or decode a copy")
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Texts with the ids that each character comes from.
-
-Place: TypeAlias = tuple[int, int]  # the positions of ids: the first, and the last plus one
-Match: TypeAlias = tuple[int, int, bool]  # start and end of a part of a text, and whether it is a match
-
-_REPLACEMENT = "\ufffd"
-MOST_OF_ID = 1 << 12  # characters of an id in a text that a replacement makes longer
-_STRAY = range(0xDC80, 0xDD00)  # what surrogateescape writes for a byte
-
-
-class Traced(NamedTuple):
-    """A text and, for each character, the place of its ids."""
-
-    text: str
-    places: list[Place]
-
-    def part(self, start: int, stop: int) -> Traced:
-        """Return a part of the text."""
-        return Traced(self.text[start:stop], self.places[start:stop])
-
-
-class Token(NamedTuple):
-    """A token in a list of tokens; `place` is that of its ids, also if it has no characters."""
-
-    text: str
-    places: list[Place]
-    place: Place
-
-    @staticmethod
-    def of(text: str, place: Place) -> Token:
-        """Return a token whose characters all have its place."""
-        return Token(text, [place] * len(text), place)
-
-
-NOTHING = Traced("", [])
-
-
-def as_token(text: Traced) -> Token:
-    """Return a text as a token."""
-    return Token(text.text, text.places, (text.places[0][0], text.places[-1][1]) if text.places else (0, 1))
-
-
-def join_texts(parts: Iterable[Traced | Token]) -> Traced:
-    """Return the texts in a row."""
-    found = [part for part in parts if part[0]]
-    if len(found) < 2:
-        return Traced(found[0][0], found[0][1]) if found else NOTHING
-    return Traced("".join([part[0] for part in found]), [place for part in found for place in part[1]])
-
-
-def matches_of(pattern: str, text: str) -> list[Match]:
-    """Return the parts of a text: occurrences of `pattern`, found as in `str.replace`, and the text between them."""
-    if not pattern:
-        found: list[Match] = [(0, 0, True)]
-        for i in range(len(text)):
-            found += [(i, i + 1, False), (i + 1, i + 1, True)]
-        return found
-    found, done = [], 0
-    while (at := text.find(pattern, done)) >= 0:
-        found += [(done, at, False), (at, at + len(pattern), True)]
-        done = at + len(pattern)
-    return [*found, (done, len(text), False)]
-
-
-def replaced(traced: Traced | Token, matches: Iterable[Match], content: str, place: Place = (0, 1)) -> Traced:
-    """Return a text with its matches replaced; `place` is that of what is inserted into an empty text.
-
-    What replaces characters has their places, what is inserted that of the character before it.
-    """
-    text, places = traced[0], traced[1]
-    parts, grown, ids = [], 0, places[-1][1] - places[0][0] if places else 1
-    for start, stop, matching in matches:
-        grown += len(content) if matching else stop - start
-        if grown > max(len(text), MOST_OF_ID * ids):
-            raise too_much_text("decoder", grown)
-        if not matching:
-            parts.append(Traced(text[start:stop], places[start:stop]))
-            continue
-        if start < stop:
-            where = (places[start][0], places[stop - 1][1])
-        else:
-            where = places[max(0, start - 1)] if places else place
-        parts.append(Traced(content, [where] * len(content)))
-    return join_texts(parts)
-
-
-class Utf8:
-    """Bytes that arrive in pieces, to characters. errors: as in `bytes.decode`, "replace" or "surrogateescape".
-
-    Every byte that is not part of a character becomes U+FFFD with "surrogateescape"; with "replace", a truncated
-    character does as a whole.
-    """
-
-    __slots__ = ("_data", "_errors", "_places")
-
-    def __init__(self, errors: str) -> None:
-        self._errors = errors
-        self._data = b""
-        self._places: list[Place] = []
-
-    @property
-    def held(self) -> bytes:
-        """The bytes of an incomplete character."""
-        return self._data
-
-    def feed(self, data: bytes, place: Place) -> Traced:
-        """Take bytes; return the characters that are complete."""
-        return self.feed_all(data, [place] * len(data))
-
-    def text(self, data: bytes) -> str:
-        """Take bytes as `feed` does, with errors="replace", for callers that need no places."""
-        if not self._data and data.isascii():
-            return data.decode()
-        data = self._data + data
-        text, used = codecs.utf_8_decode(data, self._errors, False)
-        self._data = data[used:]
-        self._places = [(0, 0)] * len(self._data)
-        return text
-
-    def feed_all(self, data: bytes, places: list[Place]) -> Traced:
-        """Take bytes with a place each; return the characters that are complete."""
-        if not self._data and data.isascii():
-            return Traced(data.decode(), places)
-        self._data += data
-        self._places += places
-        return self._decoded(final=False)
-
-    def finish(self) -> Traced:
-        """Return what remains; more bytes may follow, as a new text."""
-        return self._decoded(final=True) if self._data else NOTHING
-
-    def _decoded(self, *, final: bool) -> Traced:
-        text, used = codecs.utf_8_decode(self._data, self._errors, final)
-        places = self._places
-        found, at = [], 0
-        for size in _character_sizes(text, self._data):
-            found.append((places[at][0], places[at + size - 1][1]))
-            at += size
-        self._data, self._places = self._data[used:], places[used:]
-        return Traced(text if self._errors == "replace" else text.translate(_stray_bytes()), found)
-
-
-@cache
-def _stray_bytes() -> dict[int, str]:
-    return dict.fromkeys(_STRAY, _REPLACEMENT)
-
-
-def _character_sizes(text: str, data: bytes) -> list[int]:
-    """Return the number of bytes that each character of a decoded text stands for."""
-    if text.isascii():
-        return [1] * len(text)
-    sizes: list[int] = []
-    at = 0
-    for char in text:
-        if ord(char) in _STRAY:
-            size = 1
-        elif char == _REPLACEMENT and data[at : at + 3] != b"\xef\xbf\xbd":
-            size = _truncated(data[at : at + 4])
-        else:
-            size = len(char.encode())
-        sizes.append(size)
-        at += size
-    return sizes
-
-
-def _truncated(data: bytes) -> int:
-    """Return the number of bytes at the start of `data` that one U+FFFD replaces."""
-    try:
-        data.decode()
-    except UnicodeDecodeError as error:
-        return error.end
-    raise AssertionError("these bytes were replaced")

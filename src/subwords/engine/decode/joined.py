@@ -1,11 +1,11 @@
-"""Decoders that join bytes: most ids give the same bytes wherever they are, and their text is joined by a kernel."""
+"""The bytes of each id in a text: first, between others, last. Whole texts and streams are made of them (D1)."""
 
 from __future__ import annotations
 
-import re
+import codecs
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, TypeAlias
 
@@ -13,20 +13,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.engine.decode.decoding import (
-    Alone,
-    apply_step,
+    Denormalized,
+    Traced,
     begins_with_space,
     changed,
-    check_lengthened,
+    decoded,
     decoded_size,
     flat_steps,
     is_byte_token,
     join_id_bytes,
+    join_texts,
     piece_bytes,
+    run_steps,
     stripped,
+    traced_bytes,
 )
 from subwords.kernels import layout
 from subwords.spec.decoder import (
+    CTC,
     BPEDecoder,
     ByteDecoder,
     ByteFallback,
@@ -34,6 +38,7 @@ from subwords.spec.decoder import (
     Fuse,
     Metaspace,
     Replace,
+    ReplaceTokens,
     SentencePieceDecoder,
     SpaceDecoder,
     Strip,
@@ -47,7 +52,9 @@ Edge: TypeAlias = tuple[int, str, bool]
 NO_TEXT = (0, "", True)
 UNCHANGED = (0, "", False)
 UNSURE = (-1, "", False)  # it depends on other ids
-_STRAY = re.compile("[\udc80-\udcff]")  # what surrogateescape writes for a byte
+
+_AT_START = Metaspace | SpaceDecoder | WordPieceDecoder
+_ALONE = _AT_START | BPEDecoder | Replace | ReplaceTokens | Strip  # change one token, given whether it is at an end
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,39 +66,50 @@ class Joined:
     bytes of a character.
 
     tokens, spans: the bytes of each id between others. edge: what changes for the first id, or for the last one if
-    `at_end`. finish: the change of the whole text. None: nothing changes. errors: as in `bytes.decode`; a byte that
-    "surrogateescape" leaves becomes U+FFFD.
+    `at_end`. errors: see `decoded`. after: steps that change the whole text.
     """
 
     tokens: Vocab
     spans: NDArray[np.int64]
     edge: Callable[[int], Edge] | None = None
     at_end: bool = False
-    finish: Callable[[str], str] | None = None
     errors: str | None = None
-    after: tuple[Any, ...] = ()  # the steps of `finish`
+    after: tuple[Any, ...] = ()
 
     def without(self, hidden: AbstractSet[int]) -> Joined:
         """Return one that leaves out some ids."""
         spans, edge = self.spans.copy(), self.edge
         spans[sorted(hidden)] &= ~np.int64(layout.SPAN_SIZE | layout.SPAN_BYTE | layout.SPAN_BREAK)
         visible = None if edge is None else lambda index: NO_TEXT if index in hidden else edge(index)
-        return Joined(self.tokens, spans, visible, self.at_end, self.finish, self.errors, self.after)
+        return replace(self, spans=spans, edge=visible)
+
+    @cached_property
+    def finish(self) -> Callable[[str], str] | None:
+        """The change of the whole text; None if nothing changes."""
+        steps = self.after
+        if len(steps) == 1 and isinstance(steps[0], Strip):  # that of Llama; half the time of the general way
+            return partial(stripped, steps[0])
+        return (lambda text: join_texts(run_steps(steps, [text]))) if steps else None
+
+    @cached_property
+    def single_bytes(self) -> AbstractSet[int]:
+        """The ids of byte tokens, if a run of these is text only as a whole."""
+        return frozenset(np.flatnonzero(self.spans & layout.SPAN_BYTE).tolist() if self.errors is None else ())
+
+    @cached_property
+    def breaks(self) -> AbstractSet[int]:
+        """The ids that end a run of byte tokens and give no bytes."""
+        return frozenset(np.flatnonzero(self.spans & layout.SPAN_BREAK).tolist())
 
     @cached_property
     def texts(self) -> Vocab | None:
         """The bytes of each id in a finished text, between others (D7); None if they depend on these."""
-        if any(not isinstance(step, Replace | Strip) for step in self.after):
+        if not all(isinstance(step, Strip) or _is_plain(step) for step in self.after):
             return None
         if not (replaces := [step for step in self.after if isinstance(step, Replace)]):
             return self.tokens
-        texts = [*self.tokens]
-        size = sum(map(len, texts))
-        for step in replaces:
-            old, new = step.pattern.encode(), step.content.encode()
-            check_lengthened(size, texts, old, new)
-            texts = [text.replace(old, new) if old in text else text for text in texts]
-        return Vocab(texts)
+        texts = run_steps(replaces, [token.decode("utf-8", "surrogateescape") for token in self.tokens])
+        return Vocab([text.encode("utf-8", "surrogateescape") for text in texts])
 
     @cached_property
     def fast_path(self) -> Callable[[Any], str | None]:
@@ -142,42 +160,54 @@ class Joined:
 
         return rest
 
-    def of_array(self, ids: NDArray[np.int64]) -> str | None:
-        """Return the text of ids; InputError for an id out of range, with its position."""
+    def of_array(self, ids: NDArray[np.int64], *, traced: bool = False) -> str | None:
+        """Return the text of ids, a `Traced` if asked for; InputError for an id out of range, with its position."""
         size = decoded_size(ids, self.spans)
         if size is None:
             return None
-        data = join_id_bytes(ids, size, self.spans, self.tokens.data).data
+        data, errors = join_id_bytes(ids, size, self.spans, self.tokens.data), self.errors or "strict"
         try:
-            found = str(data, "utf-8")
+            if not traced:
+                return self._ended(decoded(data.data, errors), ids)
+            of_byte = np.repeat(np.arange(len(ids)), self.spans[ids] & layout.SPAN_SIZE)
+            places = np.stack([of_byte, of_byte + 1], 1)
+            return self._ended(traced_bytes(data.tobytes(), places, errors, (0, max(1, len(ids)))), ids)
         except UnicodeDecodeError:
-            if self.errors is None:
-                return None
-            found = _STRAY.sub("\ufffd", str(data, "utf-8", self.errors))
-        return self._ended(found, ids)
+            return None
 
     def _ended(self, found: str, ids: Sequence[int] | NDArray[np.int64]) -> str | None:
         if self.edge is not None:
-            size, text = self._edge_of(ids[::-1] if self.at_end else ids)
+            size, text, at = self._edge_of(ids[::-1] if self.at_end else ids)
             if size < 0:
                 return None
-            if size or text:
-                found = found[: len(found) - size] + text if self.at_end else text + found[size:]
+            if size:
+                found = found[: len(found) - size] if self.at_end else found[size:]
+            if text and isinstance(found, Traced):
+                at = len(ids) - 1 - at if self.at_end else at
+                text = Traced.of(text, (at, at + 1))
+            if text:
+                found = join_texts([found, text] if self.at_end else [text, found])
         return found if self.finish is None else self.finish(found)
 
-    def _edge_of(self, ids: Sequence[int] | NDArray[np.int64]) -> tuple[int, str]:
-        edges, size = self._edges, 0
-        for index in ids:
-            if index not in edges:
-                if not 0 <= index < len(self.tokens):
-                    raise changed()
-                assert self.edge is not None
-                edges[int(index)] = self.edge(int(index))
-            more, text, goes_on = edges[index]
+    def _edge_of(self, ids: Sequence[int] | NDArray[np.int64]) -> tuple[int, str, int]:
+        """Return what the ids at the edge change, as `Edge`, and the place of the last one of them."""
+        size = 0
+        for at, index in enumerate(ids):
+            more, text, goes_on = self.edge_at(index)
             if not goes_on:
-                return (size + more if more >= 0 else more), text
+                return (size + more if more >= 0 else more), text, at
             size += more
-        return size, ""
+        return size, "", 0
+
+    def edge_at(self, index: int) -> Edge:
+        """Return what changes if an id is at the edge."""
+        edges = self._edges
+        if index not in edges:
+            if not 0 <= index < len(self.tokens):
+                raise changed()
+            assert self.edge is not None
+            edges[int(index)] = self.edge(int(index))
+        return edges[index]
 
     @cached_property
     def _edges(self) -> dict[int, Edge]:
@@ -194,7 +224,7 @@ def joined_of(decoder: Decoder | None, tokens: Sequence[str] | Vocab) -> Joined 
     """
     if decoder is None or isinstance(tokens, Vocab):
         assert isinstance(tokens, Vocab)
-        return Joined(tokens, tokens.spans)
+        return Joined(tokens, tokens.spans, errors="replace")
     try:
         return _of_pieces(decoder, tokens) if isinstance(decoder, SentencePieceDecoder) else _of_steps(decoder, tokens)
     except UnicodeEncodeError:  # a decoder of the caller with a lone surrogate
@@ -220,37 +250,28 @@ def _of_pieces(decoder: SentencePieceDecoder, tokens: Sequence[str]) -> Joined:
         return (1, "", len(data) == 1 and decoder.drops_leading) if begins_with_space(decoder, token) else UNCHANGED
 
     drops = decoder.drops_first or decoder.drops_leading
-    options: Any = {"finish": _normalizer(decoder), "errors": "surrogateescape", "after": tuple(decoder.steps)}
-    return Joined(texts, spans, edge if drops else None, **options)
-
-
-def _normalizer(decoder: SentencePieceDecoder) -> Callable[[str], str] | None:
-    if not decoder.steps:
-        return None
-    from subwords.normalize.normalizer import Normalizer
-
-    return Normalizer(decoder.steps).normalize
+    after = (Denormalized(decoder.steps),) if decoder.steps else ()
+    return Joined(texts, spans, edge if drops else None, errors="surrogateescape", after=after)
 
 
 def _of_steps(decoder: Decoder, tokens: Sequence[str]) -> Joined | None:
     steps = [*flat_steps(decoder)]
-    count = next((k for k, step in enumerate(steps) if not _is_alone(step)), len(steps))
+    count = next((k for k, step in enumerate(steps) if not isinstance(step, _ALONE)), len(steps))
     alone, rest = steps[:count], steps[count:]
     is_fallback = bool(rest) and isinstance(rest[0], ByteFallback)
     join, *after = rest[is_fallback:] or [Fuse()]
-    at_start = any(isinstance(step, Metaspace | SpaceDecoder | WordPieceDecoder) for step in alone)
+    at_start = any(isinstance(step, _AT_START) for step in alone)
     at_end = any(isinstance(step, BPEDecoder) for step in alone)
     is_letters = isinstance(join, ByteDecoder) and join.byte_level
-    after = [step for step in after if not isinstance(step, Fuse)]
-    if not isinstance(join, Fuse | ByteDecoder) or (at_start and at_end) or (is_fallback and is_letters):
+    if not isinstance(join, Fuse | ByteDecoder) or (at_start and at_end) or at_end + is_fallback + is_letters > 1:
         return None
-    if not all(map(_is_alone, after)):
-        return None
+    if not any(isinstance(step, CTC) for step in after):  # which may drop the only token
+        after = [step for step in after if not isinstance(step, Fuse)]
 
     def bytes_of(texts: list[str]) -> list[bytes]:
         return _letters(texts) if is_letters else [text.encode() for text in texts]
 
-    found = _applied(alone, ["", *tokens, ""])[1:-1]
+    found = run_steps(alone, ["", *tokens, ""])[1:-1]
     texts = [text if token else "" for text, token in zip(found, tokens, strict=True)]
     is_byte = [is_fallback and len(text) == 6 and is_byte_token(text) for text in texts]
     data = bytes_of(texts)
@@ -265,7 +286,7 @@ def _of_steps(decoder: Decoder, tokens: Sequence[str]) -> Joined | None:
     def edge(index: int) -> Edge:
         if not tokens[index]:
             return NO_TEXT
-        text = _applied(alone, ["", tokens[index]])[1] if at_end else _applied(alone, [tokens[index], ""])[0]
+        text = run_steps(alone, ["", tokens[index]])[1] if at_end else run_steps(alone, [tokens[index], ""])[0]
         if text == texts[index]:
             return UNCHANGED
         if is_byte[index] or (is_fallback and is_byte_token(text)):
@@ -275,29 +296,13 @@ def _of_steps(decoder: Decoder, tokens: Sequence[str]) -> Joined | None:
         except UnicodeDecodeError:
             return UNSURE
 
-    finish = _finisher(after)
     if at_start or at_end:
-        return Joined(vocab, spans, edge, at_end, finish, after=tuple(after))
-    return Joined(vocab, spans, finish=finish, errors="replace" if is_letters else None, after=tuple(after))
+        return Joined(vocab, spans, edge, at_end, after=tuple(after))
+    return Joined(vocab, spans, errors="replace" if is_letters else None, after=tuple(after))
 
 
-def _is_alone(step: Any) -> bool:
-    return isinstance(step, Alone) and not (isinstance(step, Replace) and (step.regex or not step.pattern))
-
-
-def _applied(steps: Sequence[Any], tokens: list[str]) -> list[str]:
-    size = sum(map(len, tokens))
-    for step in steps:
-        if isinstance(step, Replace):
-            check_lengthened(size, tokens, step.pattern, step.content)
-        tokens = apply_step(step, tokens)
-    return tokens
-
-
-def _finisher(steps: Sequence[Any]) -> Callable[[str], str] | None:
-    if len(steps) == 1 and isinstance(steps[0], Strip):  # that of Llama; half the time of the general way
-        return partial(stripped, steps[0])
-    return (lambda text: "".join(_applied(steps, [text]))) if steps else None
+def _is_plain(step: Any) -> bool:
+    return isinstance(step, Replace) and bool(step.pattern) and not step.regex
 
 
 def _letters(texts: Sequence[str]) -> list[bytes]:
@@ -308,3 +313,181 @@ def _letters(texts: Sequence[str]) -> list[bytes]:
 
 def _flag(spans: NDArray[np.int64], flag: int, chosen: Sequence[bool]) -> None:
     spans[np.flatnonzero(chosen)] |= np.int64(flag)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The same while ids arrive.
+
+
+class HeldText:
+    """Changes a text whose characters arrive in pieces, and holds all of it until the end."""
+
+    is_over = False  # whether it passes on all that comes
+
+    def __init__(self, *steps: Any) -> None:
+        self._steps = steps
+        self._waiting: list[str] = []
+
+    def feed(self, text: str) -> str:
+        """Take the next characters, at least one; return those that are final."""
+        self._waiting.append(text)
+        return ""
+
+    def finish(self) -> str:
+        """Return what remains after the last character."""
+        return join_texts(run_steps(self._steps, ["".join(self._waiting)]))
+
+
+class Replacer(HeldText):
+    """Replaces a string, which is not empty; the start of an occurrence waits for its end."""
+
+    def __init__(self, pattern: str, content: str) -> None:
+        self._pattern, self._content, self._rest = pattern, content, ""
+
+    def feed(self, text: str) -> str:
+        """Return the characters with the string replaced."""
+        *parts, rest = (self._rest + text).split(self._pattern)
+        sizes = range(min(len(self._pattern) - 1, len(rest)), -1, -1)
+        at = len(rest) - next(size for size in sizes if rest.endswith(self._pattern[:size]))
+        self._rest = rest[at:]
+        return self._content.join([*parts, rest[:at]])
+
+    def finish(self) -> str:
+        """Return the characters that waited."""
+        return self._rest
+
+
+class Stripper(HeldText):
+    """Removes a character at the start, up to `start` times, and at the end, up to `stop` times."""
+
+    def __init__(self, step: Strip) -> None:
+        super().__init__(step)
+        self._content, self._left, self._stop = step.content, step.start, step.stop
+
+    @property
+    def is_over(self) -> bool:  # type: ignore[override]
+        """Whether it removes nothing from here on."""
+        return not self._left and not self._stop
+
+    def feed(self, text: str) -> str:
+        """Return the characters before a run that may be the end."""
+        if self._left:
+            cut = min(len(text) - len(text.lstrip(self._content)), self._left)
+            text = text[cut:]
+            self._left = 0 if text else self._left - cut
+        kept = len(text.rstrip(self._content)) if self._stop else len(text)
+        if kept:
+            text, self._waiting = "".join([*self._waiting, text[:kept]]), [text[kept:]]
+            return text
+        return super().feed(text)
+
+    def finish(self) -> str:
+        """Return what remains of the run at the end."""
+        run = "".join(self._waiting)
+        return run[: max(0, len(run) - self._stop)]
+
+
+def _changes(after: Sequence[Any]) -> list[HeldText]:
+    """Return the steps after joining; what is no Replacer or Stripper, and all that follows it, is held to the end."""
+    found: list[HeldText] = []
+    for at, step in enumerate(after):
+        match step:
+            case Strip():
+                found.append(Stripper(step))
+            case Metaspace(replacement, scheme):
+                found.append(Replacer(replacement, " " if scheme == "never" else ""))
+            case BPEDecoder(suffix) if suffix:
+                found.append(Replacer(suffix, ""))
+            case Replace(pattern, content, False) if 0 < len(pattern) >= len(content):  # it makes no text too long
+                found.append(Replacer(pattern, content))
+            case _:
+                return [*found, HeldText(*after[at:])]
+    return found
+
+
+class Joiner:
+    """Joins the text of one list of ids that arrive one by one. joined: None holds all ids, for `whole` to decode."""
+
+    def __init__(self, joined: Joined | None, whole: Callable[[list[int]], str]) -> None:
+        self._whole = whole
+        self._held: list[int] | None = [] if joined is None else None
+        self._joined = joined = joined or Joined(Vocab([]), np.zeros(0, np.int64))
+        self._known, self._errors = joined.tokens.known, joined.errors or "replace"
+        self._bytes, self._breaks = joined.single_bytes, joined.breaks
+        self._is_first, self._at_end = joined.edge is not None and not joined.at_end, joined.at_end
+        self._last = -1  # the id that gives another text if it is the last one
+        self._run = bytearray()  # byte tokens in a row, which may not be UTF-8
+        self._incomplete = b""  # the beginning of a character
+        self._changes = _changes(joined.after)
+
+    @property
+    def rests(self) -> bool:
+        """Whether nothing waits."""
+        waits = self._run or self._incomplete or self._is_first or self._last >= 0 or self._changes
+        return not waits and self._held is None
+
+    def feed(self, index: int) -> str:
+        """Take the next id; return the text that is final."""
+        if self._is_first:
+            size, text, self._is_first = self._joined.edge_at(index)
+            if size < 0:
+                self._held = []
+            elif size or text:
+                return self._changed(text + self._known[index].decode()[size:])
+        if self._held is not None:
+            self._held.append(index)
+            return ""
+        text = self._before_last(index) if self._at_end else self._text(index, self._known[index])
+        return self._changed(text) if self._changes else text
+
+    def _before_last(self, index: int) -> str:
+        """Return the text of the id that waited, and of this one if it gives the same as the last id."""
+        size, text, is_empty = self._joined.edge_at(index)
+        if is_empty:
+            return ""
+        before = self._known[self._last].decode() if self._last >= 0 else ""
+        self._last = index if size or text else -1
+        return before if self._last >= 0 else before + self._known[index].decode()
+
+    def _text(self, index: int, data: bytes) -> str:
+        """Return the characters that are complete after the bytes of an id."""
+        if index in self._bytes:
+            self._run += data
+            return ""
+        before = self._ended() if (self._run and data) or index in self._breaks else ""
+        if not self._incomplete and data.isascii():
+            return before + data.decode()
+        data = self._incomplete + data
+        text, used = codecs.utf_8_decode(data, self._errors, False)
+        self._incomplete = data[used:]
+        return before + (text if self._errors == "replace" else decoded(data[:used], self._errors))
+
+    def _ended(self) -> str:
+        """Return the text of the bytes that wait, after which no other byte belongs to them."""
+        data, self._incomplete = self._incomplete, b""
+        if not self._run:
+            return decoded(data, self._errors)
+        run, self._run = self._run, bytearray()
+        try:
+            return run.decode()
+        except UnicodeDecodeError:
+            return "\ufffd" * len(run)
+
+    def _changed(self, text: str) -> str:
+        for change in self._changes:
+            text = change.feed(text) if text else ""
+        self._changes = [change for change in self._changes if not change.is_over]
+        return text
+
+    def finish(self) -> str:
+        """Return what remains."""
+        if self._held is not None:
+            return self._whole(self._held)
+        text = self._ended()
+        if self._last >= 0:
+            size, end, _ = self._joined.edge_at(self._last)
+            whole = self._known[self._last].decode()
+            text += whole[: len(whole) - size] + end
+        for change in self._changes:
+            text = (change.feed(text) if text else "") + change.finish()
+        return text

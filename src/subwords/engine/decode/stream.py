@@ -6,12 +6,11 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
-from operator import add, call
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,11 +20,10 @@ from subwords.engine.decode.decoding import (
     Traced,
     bytes_of_letters,
     decode_bytes,
+    decode_tokens,
     flat_steps,
-    join_texts,
 )
-from subwords.engine.decode.stages import AT_REST, IdSource, TokenSource
-from subwords.spec.decoder import ByteDecoder, ByteFallback, Decoder
+from subwords.spec.decoder import ByteDecoder, ByteFallback, replaces_bytes
 from subwords.spec.token_batch import MOST_AS_LIST, NO_IDS, TokenBatch, as_ids
 from subwords.spec.vocab import Vocab
 from subwords.support.checks import as_index, as_list, check_flag, check_integer, check_token, is_column
@@ -33,7 +31,7 @@ from subwords.support.errors import InputError
 
 if TYPE_CHECKING:
     from subwords.engine.added_tokens import AddedTokens
-    from subwords.engine.decode.joined import Joined
+    from subwords.engine.decode.joined import Joined, Joiner
     from subwords.engine.decode.token_table import TokenTable
     from subwords.spec.tokenizer import TokenizerSpec
 
@@ -138,50 +136,25 @@ def check_stop(stop: StopLike | None, size: int) -> tuple[tuple[str, ...], froze
 # ---------------------------------------------------------------------------------------------------------------------
 # Streams.
 
-MOST_ENTRIES = 1 << 17  # of a table, beside those of its first state
-MOST_REPLAYED = 64  # ids
-_START: tuple[int, int] = (0, 0)
-
-_State: TypeAlias = tuple[tuple[bytes, ...], int]
-_Ready: TypeAlias = Callable[[Any], Any]
-_UNKNOWN: _Ready = MappingProxyType[Any, Any]({}).get
+_NOTHING: Callable[[Any], Any] = MappingProxyType[Any, Any]({}).get
 
 
-class Move(NamedTuple):
-    """What an id gives in a state: a text, and the entries of the next state; `rests` if that is REST."""
+@dataclass(frozen=True)
+class StreamPlan:
+    """What streams with the same options share.
 
-    text: str
-    ready: _Ready
-    rests: bool
-
-
-class StreamTable:
-    """What streams with the same options share: what ids give in the states that came before.
-
-    skipped, stop_ids: ids that give no text, and that end it. stops: texts that end it. A state is that of the source
-    and the node of `stops`. rest: the entries of the state in which nothing waits: a text if the state stays, otherwise
-    a `Move`. With `stops`, an id that leads there gives the last character.
+    size: ids are below it. skipped: ids that give no text. stop_ids, stops: ids and texts that end a text. joiner makes
+    what joins the text of a stream; with_spans decodes ids. texts: what ids give between others if nothing waits before
+    or after; of those that came.
     """
 
-    def __init__(self, skipped: AbstractSet[int], stop_ids: AbstractSet[int], stops: StopTexts | None) -> None:
-        self.skipped: AbstractSet[int] = skipped
-        self.stop_ids: AbstractSet[int] = stop_ids
-        self.stops: StopTexts | None = stops
-        self.rest: dict[int, Any] = {}
-        self._states: dict[_State, dict[int, Any]] = {REST: self.rest}
-        self._left = MOST_ENTRIES
-
-    def add(self, before: _State, index: int, text: str, after: _State) -> None:
-        """Note what an id gives in a state."""
-        if before == after == REST:
-            self.rest[index] = text
-        elif self._left > 0:
-            self._left -= 1
-            ready = self._states.setdefault(after, {}).get
-            self._states.setdefault(before, {})[index] = Move(text, ready, after == REST)
-
-
-REST: _State = (AT_REST, 0)
+    size: int
+    skipped: AbstractSet[int]
+    stop_ids: AbstractSet[int]
+    stops: StopTexts | None
+    joiner: Callable[[], Joiner]
+    with_spans: Callable[[Ids], tuple[str, NDArray[np.int64]]]
+    texts: dict[int, str] = field(default_factory=dict)
 
 
 class DecodeStream:
@@ -193,7 +166,7 @@ class DecodeStream:
     character and is never taken back: text waits while a later id could change it, or complete a stop. Time is linear
     in the number of ids. `stopped` is None, then the `Stop`; later ids give "".
 
-    Hazard: some decoders, such as a regex after Fuse, return no text before the last id: `finish` returns it.
+    Hazard: some decoders, such as CTC or a regex after Fuse, return no text before the last id: `finish` returns it.
 
     >>> import subwords
     >>> tok = subwords.train(["é"], vocab_size=256)
@@ -203,179 +176,127 @@ class DecodeStream:
     """
 
     __slots__ = (
-        *("_chars", "_count", "_is_finished", "_log", "_marks", "_node", "_ready", "_shown", "_source", "_table"),
-        *("_unread", "stopped"),
+        *("_count", "_ids", "_is_finished", "_joiner", "_node", "_plan", "_prompt", "_ready", "_shown"),
+        "stopped",
     )
 
-    def __init__(self, source: IdSource, table: StreamTable, prompt: Sequence[int] = (), shown: str = "") -> None:
-        self._source, self._table = source, table
-        self._count = self._chars = 0  # of the ids and of their final text, but for ...
-        self._unread = 0  # characters that came from the table; the source is at rest then, but for ...
-        self._log: list[int] = []  # ids that it has not read
+    def __init__(self, plan: StreamPlan, prompt: Sequence[int] = (), shown: str = "") -> None:
+        self._plan, self._joiner = plan, plan.joiner()
+        self._count = 0  # of the ids
+        # All ids, if a `Stop` may have to tell how many of them a character needs.
+        self._ids = deque(prompt, None if self._may_stop else 0)
+        self._prompt = len(prompt), shown
         self._is_finished = False
-        self._shown = ""  # the rest of the prompt's text, which is not returned
         self._node = 0  # the part of a stop at the end, which waits
-        self._marks: deque[tuple[int, int]] = deque(
-            [_START]
-        )  # numbers of characters, and the ids that give them, from the last returned on
         self.stopped: Stop | None = None
-        size = 0
-        for index in prompt:
-            if index not in table.skipped:
-                size += len(source.feed(index, _START).text)
-        self._shown = shown[size:]
-        self._find_state()
+        size = sum(len(self._joiner.feed(index)) for index in prompt if index not in plan.skipped)
+        self._shown = shown[size:]  # the rest of the prompt's text, which is not returned
+        self._settle()
 
     @property
     def _may_stop(self) -> bool:
-        return bool(self._table.stops or self._table.stop_ids)
+        return bool(self._plan.stops or self._plan.stop_ids)
+
+    def _settle(self) -> None:
+        """Let `_ready` give the text of an id if nothing waits; otherwise it gives None."""
+        rests = self._joiner.rests and not (self._shown or self._node or self._is_finished or self.stopped)
+        self._ready: Callable[[int], str | None] = self._plan.texts.get if rests else _NOTHING
 
     def step(self, ids: int | Iterable[int] | NDArray[np.integer[Any]]) -> str:
         """Take the next id, or several; return the text that is now final, "" if there is none yet.
 
         Raises InputError for an invalid id, with its position, and after `finish`. The stream then stays as it was.
         """
-        if type(ids) is int and type(text := self._ready(ids)) is str:
-            self._count += 1
-            self._unread += len(text)
-            return text
+        if type(ids) is int:
+            if (text := self._ready(ids)) is not None:
+                self._count += 1
+                self._ids.append(ids)
+                return text
+            if 0 <= ids < self._plan.size and not self._is_finished:
+                return self._next(ids)
         if self._is_finished:
             raise InputError("expected no ids after finish(): tok.stream() returns a new stream")
-        return "".join([self._next(index, self._ready(index)) for index in self._checked(ids, self._count)])
+        return "".join(map(self._next, self._checked(ids, self._count)))
 
     def _checked(self, ids: int | Iterable[int] | NDArray[np.integer[Any]], first: int) -> list[int]:
         if isinstance(ids, int | np.integer) and not isinstance(ids, bool):
             flat = [int(ids)]
         else:
             flat = as_ids(ids).tolist()  # type: ignore[arg-type]  # it refuses a bool
+        size = self._plan.size
         for at, index in enumerate(flat, first):
-            if not 0 <= index < self._source.size:
-                raise InputError(f"expected ids from 0 to {self._source.size - 1}; ids[{at}] is {index}")
+            if not 0 <= index < size:
+                raise InputError(f"expected ids from 0 to {size - 1}; ids[{at}] is {index}")
         return flat
 
-    def _next(self, index: int, found: Any) -> str:
-        """Return the text of the next id, which is valid; `found` is its entry in the table, or None."""
-        if type(found) is str:
-            self._count += 1
-            self._unread += len(found)
-            return found
-        log = self._log
-        if found is None or len(log) >= MOST_REPLAYED:
-            return "" if self.stopped else self._learn(index)
-        text: str
-        text, self._ready, rests = found
-        if not log:
-            self._chars += self._unread
-            self._unread = 0
-        if rests:
-            log.clear()
-        else:
-            log.append(index)
-        self._count += 1
-        self._unread += len(text)
-        return text
-
-    def _learn(self, index: int) -> str:
-        """Return the text of the next id, and put it in the table."""
-        self._replay()
-        table = self._table
-        if index in table.stop_ids:
-            text = self._last()
-            self.stopped = self.stopped or Stop(index, self._chars, self._count)
-            return text
-        before = self._state
-        text = self._read(index)
-        after = self._find_state()
-        if before and after and not (table.stops and after == REST and self._marks[-1] != (self._chars, self._count)):
-            table.add(before, index, text, after)
-        return text
-
-    def _replay(self) -> None:
-        """Let the source read what came from the table."""
-        log, self._log = self._log, []
-        if not log:
-            self._chars += self._unread
-        self._unread = 0
-        self._count -= len(log)
-        if self._marks[-1][0] < self._chars:  # at rest, where the last id gave the last character
-            self._marks = deque([(self._chars, self._count)])
-        for index in log:
-            self._read(index)
-        self._ready = _UNKNOWN
-
-    def _read(self, index: int) -> str:
-        """Return the text of the next id, read by the source."""
-        at, stops = self._count, self._table.stops
-        self._count = at + 1
-        if index in self._table.skipped:
+    def _next(self, index: int) -> str:
+        """Return the text of the next id, which is valid."""
+        if self.stopped:
             return ""
-        if stops is not None:
-            return self._before_stop(stops, self._new(self._source.feed(index, (at, at + 1))))
-        text = self._new(Traced(self._source.text(index), [])).text
-        self._chars += len(text)
+        plan, rested = self._plan, self._ready is not _NOTHING
+        text = self._ready(index)
+        if text is None and index in plan.stop_ids:
+            text = self._last()
+            self.stopped = self.stopped or self._stop(index)
+            self._settle()
+            return text
+        self._count += 1
+        self._ids.append(index)
+        if text is None:
+            text = "" if index in plan.skipped else self._joiner.feed(index)
+            if self._shown:
+                text = self._new(text)
+            if plan.stops and text:
+                text = self._before_stop(plan.stops, text)
+            self._settle()
+            if rested and self._ready is not _NOTHING:
+                plan.texts[index] = text
         return text
 
-    @property
-    def _state(self) -> _State | None:
-        if self._shown or self._is_finished or self.stopped is not None:
-            return None
-        state = self._source.state
-        return None if state is None else (state, self._node)
-
-    def _find_state(self) -> _State | None:
-        """Return the state; use the table if it is REST."""
-        state = self._state
-        self._ready = self._table.rest.get if state == REST else _UNKNOWN  # finds an id in the table
-        return state
-
-    def _new(self, text: Traced) -> Traced:
+    def _new(self, text: str) -> str:
         """Return what follows the text of the prompt, or differs from it."""
-        shown, same = self._shown, 0
-        if not shown:
-            return text
-        most = min(len(shown), len(text.text))
-        while same < most and shown[same] == text.text[same]:
-            same += 1
-        self._shown = shown[same:] if same == len(text.text) else ""
-        return text.part(same, len(text.text))
+        same = _same(self._shown, text)
+        self._shown = self._shown[same:] if same == len(text) else ""
+        return text[same:]
 
-    def _before_stop(self, stops: StopTexts, text: Traced) -> str:
+    def _before_stop(self, stops: StopTexts, text: str) -> str:
         """Take final text; return what no stop may include, up to the stop if there is one."""
-        start, marks, last = self._chars, self._marks, self._node
-        for at, (_, ids) in enumerate(text.places, start + 1):
-            if ids > marks[-1][1]:
-                marks.append((at, ids))
-            else:
-                marks[-1] = (at, marks[-1][1])
-        self._node, end, stop = stops.read(last, text.text)
-        self._chars = start + end - (len(stop) if stop else 0)
+        last = self._node
+        self._node, end, stop = stops.read(last, text)
         held = stops.depths[last]
-        size = held + end - (len(stop) if stop else stops.depths[self._node])
-        released = self._chars if stop else self._chars - stops.depths[self._node]
-        while len(marks) > 1 and marks[0][0] < released:
-            marks.popleft()
+        size = held + end - (len(stop) or stops.depths[self._node])
         if stop:
-            self.stopped = Stop(stop, released, marks[0][1] if released else 0)
-        return stops.start(last, size) + text.text[: max(0, size - held)]
+            self.stopped = self._stop()
+        return stops.start(last, size) + text[: max(0, size - held)]
+
+    def _stop(self, index: int = -1) -> Stop:
+        """Return what ended the text: a text, or this id if it contains none."""
+        plan, (count, shown) = self._plan, self._prompt
+        whole, spans = plan.with_spans(self._ids)
+        same = _same(shown, whole)
+        _, end, stop = plan.stops.read(0, whole[same:]) if plan.stops else (0, len(whole) - same, "")
+        if not stop:
+            return Stop(index, end, len(self._ids) - count)
+        size = end - len(stop)
+        needs = int(np.searchsorted(spans[:, 0], same + size - 1, "right")) if size else 0
+        return Stop(stop, size, max(0, needs - count))
 
     def _last(self) -> str:
         """Return the text that waited, if the ids end here."""
-        text, stops = self._new(self._source.finish()), self._table.stops
+        text, stops = self._new(self._joiner.finish()), self._plan.stops
         if stops is None:
-            self._chars += len(text.text)
-            return text.text
-        found = self._before_stop(stops, text)
-        return found if self.stopped else found + stops.start(self._node, stops.depths[self._node])
+            return text
+        text = self._before_stop(stops, text)
+        return text if self.stopped else text + stops.start(self._node, stops.depths[self._node])
 
     def finish(self) -> str:
         """Return the text that waited; an incomplete character is U+FFFD. "" if called again, and after a stop."""
         if self._is_finished:
             return ""
+        text = "" if self.stopped else self._last()
         self._is_finished = True
-        if self.stopped:
-            return ""
-        self._replay()
-        return self._last()
+        self._settle()
+        return text
 
     def __reduce__(self) -> NoReturn:
         raise InputError(
@@ -421,12 +342,7 @@ class DecodeStreams:
     def __init__(self, new: Callable[[Ids, StopLike], DecodeStream], size: int, stop: StopLike) -> None:
         self._new, self._stop = new, stop
         self._slots = [new((), stop) for _ in range(size)]
-        self._ready = [slot._ready for slot in self._slots]
-        self._stopped: list[Stop | None] = [None] * size
-        self._steps = 0
-        self._known_steps = [0] * size  # those that the stream of a slot has counted
-        self._counts = self._slots[0]._may_stop  # characters
-        self._chars = [0] * size  # those that it has not counted
+        self._may_stop = self._slots[0]._may_stop
 
     def __len__(self) -> int:
         """Return the number of slots."""
@@ -435,7 +351,7 @@ class DecodeStreams:
     @property
     def stopped(self) -> tuple[Stop | None, ...]:
         """For each slot, what ended its text; None if nothing did."""
-        return tuple(self._stopped)
+        return tuple([slot.stopped for slot in self._slots])
 
     def step(self, ids: Iterable[int | Sequence[int] | None] | NDArray[np.integer[Any]]) -> list[str]:
         """Take the next id of each slot, a list of several, or None for no id; return the text that is final, by slot.
@@ -450,36 +366,24 @@ class DecodeStreams:
             given = ids if type(ids) is list else as_list(ids, "ids, one for each slot")
         if len(given) != len(self._slots):
             raise InputError(f"expected {len(self._slots)} ids, one for each slot, not {len(given)}")
-        found: list[Any]
-        if _IDS.issuperset(map(type, given)):
-            found = [*map(_call, self._ready, given)]  # a comprehension takes twice the time
-        else:
-            found = [ready(ids) if type(ids) is int else None for ready, ids in zip(self._ready, given, strict=True)]
-        if not _TEXTS.issuperset(map(type, found)):
-            self._move(given, found, [slot for slot, text in enumerate(found) if type(text) is not str])
-        elif self._counts:
-            self._chars = [*map(add, self._chars, map(len, found))]
-        self._steps += 1
+        pairs = zip(self._slots, given, strict=True)
+        found: list[Any] = [slot._ready(index) if type(index) is int else None for slot, index in pairs]
+        new = {}
+        if None in found:
+            new = {slot: self._checked(slot, given[slot]) for slot, text in enumerate(found) if text is None}
+            for slot, some in new.items():
+                found[slot] = "".join(map(self._slots[slot]._next, some))
+        if self._may_stop:  # only then, a slot has to know its ids
+            for slot, stream in enumerate(self._slots):
+                if slot not in new:
+                    stream._ids.append(given[slot])
         return found
 
-    def _move(self, given: list[Any], found: list[Any], slots: list[int]) -> None:
-        """Put the text of some slots, which go to another state, in `found`."""
-        new = {slot: self._ids(slot, given[slot]) for slot in slots if found[slot] is None}
-        for slot in slots:
-            stream = self._counted(slot)
-            if slot in new:
-                found[slot] = "".join([stream._next(index, stream._ready(index)) for index in new[slot]])
-            else:
-                found[slot] = stream._next(given[slot], found[slot])
-            self._ready[slot], self._stopped[slot] = stream._ready, stream.stopped
-        if self._counts:
-            self._chars = [*map(add, self._chars, map(len, found))]
-        for slot in slots:  # these have counted this step
-            self._known_steps[slot], self._chars[slot] = self._steps + 1, 0
-
-    def _ids(self, slot: int, ids: Any) -> list[int]:
+    def _checked(self, slot: int, ids: Any) -> Sequence[int]:
         """Return valid ids of a slot; InputError for others."""
         stream = self._slots[slot]
+        if type(ids) is int and 0 <= ids < stream._plan.size and not stream._is_finished:
+            return (ids,)
         try:
             flat = [] if ids is None else stream._checked(ids, 0)
         except InputError as error:
@@ -488,32 +392,19 @@ class DecodeStreams:
             raise InputError(f"slot {slot}: expected no ids after finish({slot}): reset({slot}) begins a new text")
         return flat
 
-    def _counted(self, slot: int) -> DecodeStream:
-        """Return the stream of a slot, which has counted all steps."""
-        stream = self._slots[slot]
-        stream._count += self._steps - self._known_steps[slot]
-        stream._unread += self._chars[slot]
-        self._known_steps[slot], self._chars[slot] = self._steps, 0
-        return stream
-
     def reset(self, slot: int, *, prompt: Ids = (), stop: StopLike | None = None) -> None:
         """Begin a new text in a slot, after the ids of a prompt; stop: None is that of all slots, () is none.
 
         Raises InputError as `Tokenizer.stream` does.
         """
         check_integer("slot", slot, 0, len(self._slots) - 1)
-        stream = self._new(prompt, self._stop if stop is None else stop)
-        self._counts = self._counts or stream._may_stop
-        self._slots[slot], self._ready[slot], self._stopped[slot] = stream, stream._ready, None
-        self._known_steps[slot], self._chars[slot] = self._steps, 0
+        stream = self._slots[slot] = self._new(prompt, self._stop if stop is None else stop)
+        self._may_stop = self._may_stop or stream._may_stop
 
     def finish(self, slot: int) -> str:
         """End the text of a slot; return the text that waited, as `DecodeStream.finish`."""
         check_integer("slot", slot, 0, len(self._slots) - 1)
-        stream = self._counted(slot)
-        text = stream.finish()
-        self._ready[slot], self._stopped[slot] = stream._ready, stream.stopped
-        return text
+        return self._slots[slot].finish()
 
     def __reduce__(self) -> NoReturn:
         raise InputError("DecodeStreams cannot be copied or pickled: keep the ids, and reset(slot, prompt=ids)")
@@ -523,35 +414,11 @@ class DecodeStreams:
         return f"DecodeStreams({len(self._slots)} slots, {over} of them stopped or finished)"
 
 
-_call: Any = call  # type checkers do not see that it fits `map`
-_IDS, _TEXTS = frozenset({int, type(None)}), frozenset({str})
-
-
-def text_of_ids(source: IdSource, ids: NDArray[np.int64], skipped: AbstractSet[int] = frozenset()) -> str:
-    """Return the text of ids; InputError for an id out of range, with its position."""
-    outside = (ids < 0) | (ids >= source.size)
-    if outside.any():
-        at = int(outside.argmax())
-        raise InputError(f"expected ids from 0 to {source.size - 1}; ids[{at}] is {ids[at]}")
-    parts = [source.text(index) for index in ids.tolist() if index not in skipped]
-    return "".join([*parts, source.finish().text])
-
-
-def text_and_spans(
-    source: IdSource, ids: NDArray[np.int64], skipped: AbstractSet[int] = frozenset()
-) -> tuple[str, NDArray[np.int64]]:
-    """Return the text of ids and the range of its characters that each id gives; see `Tokenizer.decode_with_spans`."""
-    parts = []
-    for at, index in enumerate(ids.tolist()):
-        if not 0 <= index < source.size:
-            raise InputError(f"expected ids from 0 to {source.size - 1}; ids[{at}] is {index}")
-        if index not in skipped:
-            parts.append(source.feed(index, (at, at + 1)))
-    whole = join_texts([*parts, source.finish()])
-    # Characters are in the order of their ids; a normalizer may report a neighbor's place.
-    first, stop = np.maximum.accumulate(np.array(whole.places, np.int64).reshape(-1, 2), axis=0).T
-    order = np.arange(len(ids))
-    return whole.text, np.stack([np.searchsorted(stop, order, "right"), np.searchsorted(first, order, "right")], 1)
+def _same(one: str, other: str) -> int:
+    """Return how many characters two texts have in common at the start."""
+    if other.startswith(one):
+        return len(one)
+    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), len(other))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -561,39 +428,38 @@ def text_and_spans(
 class TokenBytes:
     """The bytes of ids under a decoder whose ids `Joined` does not know (D7): their range between two letters."""
 
-    def __init__(self, decoder: Decoder, tokens: Sequence[str]) -> None:
+    def __init__(self, decoder: IdDecoder, tokens: Sequence[str]) -> None:
         self._decoder, self._tokens = decoder, tokens
-        self._steps = [*flat_steps(decoder)]
+        steps = [*flat_steps(decoder.decoder)]
+        self._has_bytes = any(isinstance(step, ByteFallback) for step in steps)
+        self._has_letters = any(isinstance(step, ByteDecoder) and step.byte_level for step in steps)
         self._neighbours = [*islice(self._letters(), 2)]
 
     def of(self, index: int) -> bytes:
         """Return the bytes that an id adds to a text."""
-        token, decoder = self._tokens[index], self._decoder
-        if not token:
-            return b""
-        if any(isinstance(step, ByteFallback) for step in self._steps) and BYTE_TOKEN.fullmatch(token):
+        token = self._tokens[index]
+        if self._has_bytes and BYTE_TOKEN.fullmatch(token):
             return bytes([int(token[3:5], 16)])
-        if any(isinstance(step, ByteDecoder) and step.byte_level for step in self._steps):
+        if self._has_letters or not token:
             return bytes_of_letters(token)
-        other = next((id for id in self._neighbours if id != index), None)
-        around = [index] if other is None else [other, index, other]
-        text, spans = text_and_spans(TokenSource(decoder, self._tokens), as_ids(around))
-        start, stop = spans[len(around) // 2].tolist()
+        other = [id for id in self._neighbours if id != index][:1]
+        text, spans = self._decoder.with_spans([*other, index, *other], False)
+        start, stop = spans[len(other)].tolist()
         return text[start:stop].encode()
 
     def _letters(self) -> Iterator[int]:
         """Yield ids of tokens that alone are ASCII letters: tokens between two of them are not at a border."""
         for index, token in enumerate(self._tokens):
-            if token.isascii() and any(map(str.isalpha, token)) and not BYTE_TOKEN.fullmatch(token):
-                text, _ = text_and_spans(TokenSource(self._decoder, self._tokens), as_ids([index]))
-                if text.isalpha():
-                    yield index
+            if not token.isascii() or not any(map(str.isalpha, token)) or BYTE_TOKEN.fullmatch(token):
+                continue
+            if self._decoder.text([index], "replace", False).isalpha():
+                yield index
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Ids to text, for every tokenizer: whole, in a stream, with spans; and the bytes of one id.
 
-MOST_TABLES = 64  # of streams, by their options
+MOST_PLANS = 64  # of streams, by their options
 MOST_STREAMS = 1 << 20
 ERRORS = ("replace", "strict", "ignore", "backslashreplace", "surrogateescape")
 
@@ -602,13 +468,18 @@ class IdDecoder:
     """Decodes the ids of a tokenizer; its tables are built on first use."""
 
     def __init__(self, spec: TokenizerSpec, added: AddedTokens) -> None:
-        self._spec, self._decoder, self._added = spec, spec.decoder, added
-        self._tables: dict[tuple[tuple[str, ...], frozenset[int], bool], StreamTable] = {}
+        self._spec, self.decoder, self._added = spec, spec.decoder, added
+        self._plans: dict[tuple[tuple[str, ...], frozenset[int], bool], StreamPlan] = {}
+
+    @property
+    def size(self) -> int:
+        """The number of ids."""
+        return len(self._texts_of_ids)
 
     def joined_bytes(self, ids: Ids) -> bytes:
         """Return the bytes of ids; InputError names an invalid id and its position."""
-        if self._decoder is not None:
-            return self._streamed(as_ids(ids), skip_special_tokens=False).encode()
+        if self.decoder is not None:
+            return self.text(ids, "replace", False).encode()
         return decode_bytes(self._texts_of_ids, ids)
 
     @cached_property
@@ -628,7 +499,7 @@ class IdDecoder:
         lists: list[Any] = batch.to_lists() if isinstance(batch, TokenBatch) else as_list(batch, "lists of ids")
         found: list[str | None] | None = None
         if errors == "replace" and isinstance(skip_special_tokens, bool):
-            joined = self._visible if skip_special_tokens else self._joined
+            joined = self._joined_for(skip_special_tokens)
             found = None if joined is None else joined.fast_paths(lists)
         if found is None:
             found = [None] * len(lists)
@@ -642,21 +513,19 @@ class IdDecoder:
         check_flag("skip_special_tokens", skip_special_tokens)
         if not isinstance(errors, str) or errors not in ERRORS:
             raise InputError(f"expected errors to be one of {', '.join(map(repr, ERRORS))}, not {errors!r:.60}")
-        if self._decoder is not None:
-            from subwords.spec.decoder import replaces_bytes
-
-            if errors != "replace" and replaces_bytes(self._decoder):
-                raise InputError(f"expected errors='replace', not {errors!r:.60}: this decoder handles bytes itself")
-        joined = self._visible if skip_special_tokens else self._joined
+        if errors != "replace" and self.decoder is not None and replaces_bytes(self.decoder):
+            raise InputError(f"expected errors='replace', not {errors!r:.60}: this decoder handles bytes itself")
+        joined = self._joined_for(skip_special_tokens)
         flat = as_ids(ids)
         found = None
         if joined is not None:
             found = joined.fast_path(flat.tolist()) if len(flat) <= MOST_AS_LIST else None
-            found = joined.of_array(flat) if found is None else found
+            if found is None and (errors == "replace" or self.decoder is not None):
+                found = joined.of_array(flat)
         if found is not None:
             return found
-        if self._decoder is not None:
-            return self._streamed(flat, skip_special_tokens)
+        if self.decoder is not None:
+            return str(self._general(flat, skip_special_tokens, traced=False))
         if skip_special_tokens:
             flat = flat[~np.isin(flat, list(self._added.special_ids))]
         data = self.joined_bytes(flat)
@@ -680,8 +549,7 @@ class IdDecoder:
         found = None if self._joined is None else self._joined.texts
         if found is not None:
             return found
-        assert self._decoder is not None, "without a decoder, bytes are joined"
-        one = TokenBytes(self._decoder, self._tokens)
+        one = TokenBytes(self, self._tokens)
         return Vocab([one.of(index) for index in range(len(self._tokens))])
 
     def table(self, encode: Callable[[str], list[int]]) -> TokenTable:
@@ -692,31 +560,43 @@ class IdDecoder:
 
     def stream(self, prompt: Ids, stop: StopLike | None, skip_special_tokens: bool) -> DecodeStream:
         """Return an incremental decoder; see `Tokenizer.stream`."""
-        table = self._table(stop, skip_special_tokens)
+        plan = self._plan(stop, skip_special_tokens)
         if isinstance(prompt, tuple) and not prompt:
-            return DecodeStream(self._source(), table)
+            return DecodeStream(plan)
         before = as_ids(prompt)
-        shown = self.text(before, "replace", skip_special_tokens)
-        return DecodeStream(self._source(), table, before.tolist(), shown)
+        return DecodeStream(plan, before.tolist(), self.text(before, "replace", skip_special_tokens))
 
     def streams(self, size: int, stop: StopLike | None, skip_special_tokens: bool) -> DecodeStreams:
         """Return incremental decoders of many texts; see `Tokenizer.streams`."""
         check_integer("n", size, 1, MOST_STREAMS)
-        texts, ids = check_stop(stop, len(self._texts_of_ids))
+        texts, ids = check_stop(stop, self.size)
         return DecodeStreams(lambda prompt, stop: self.stream(prompt, stop, skip_special_tokens), size, (*texts, *ids))
 
-    def _table(self, stop: StopLike | None, skip_special_tokens: bool) -> StreamTable:
-        skipped = self._skipped(skip_special_tokens)
-        texts, ids = check_stop(stop, len(self._texts_of_ids))
+    def _plan(self, stop: StopLike | None, skip_special_tokens: bool) -> StreamPlan:
+        check_flag("skip_special_tokens", skip_special_tokens)
+        texts, ids = check_stop(stop, self.size)
         if skip_special_tokens:
             self._check_visible(texts, ids)
         key = (texts, ids, skip_special_tokens)
-        found = self._tables.get(key)
+        found = self._plans.get(key)
         if found is None:
-            if len(self._tables) >= MOST_TABLES:
-                self._tables.clear()
-            found = self._tables[key] = StreamTable(skipped, ids, StopTexts(texts) if texts else None)
+            if len(self._plans) >= MOST_PLANS:
+                self._plans.clear()
+            skipped = self._added.special_ids if skip_special_tokens else frozenset[int]()
+            found = self._plans[key] = StreamPlan(
+                self.size,
+                skipped,
+                ids,
+                StopTexts(texts) if texts else None,
+                lambda: self._joiner(skip_special_tokens),
+                lambda some: self.with_spans(some, skip_special_tokens),
+            )
         return found
+
+    def _joiner(self, skip_special_tokens: bool) -> Joiner:
+        from subwords.engine.decode.joined import Joiner
+
+        return Joiner(self._joined, lambda ids: self._general(as_ids(ids), skip_special_tokens, traced=False))
 
     def _check_visible(self, texts: Iterable[str], ids: AbstractSet[int]) -> None:
         special = {token.content: token.id for token in self._spec.added_tokens if token.special}
@@ -729,31 +609,39 @@ class IdDecoder:
 
     def with_spans(self, ids: Ids, skip_special_tokens: bool) -> tuple[str, NDArray[np.int64]]:
         """Return the text of ids and the characters of each; see `Tokenizer.decode_with_spans`."""
-
-        return text_and_spans(self._source(), as_ids(ids), self._skipped(skip_special_tokens))
-
-    def _streamed(self, ids: NDArray[np.int64], skip_special_tokens: bool) -> str:
-
-        return text_of_ids(self._source(), ids, self._skipped(skip_special_tokens))
-
-    def _skipped(self, skip_special_tokens: bool) -> frozenset[int]:
         check_flag("skip_special_tokens", skip_special_tokens)
-        return self._added.special_ids if skip_special_tokens else frozenset()
+        flat, joined = as_ids(ids), self._joined_for(skip_special_tokens)
+        found: str | None = None if joined is None else joined.of_array(flat, traced=True)
+        if found is None:
+            found = self._general(flat, skip_special_tokens, traced=True)
+        places = found.places if isinstance(found, Traced) else np.full((len(found), 2), (0, 1), np.int64)
+        # Characters are in the order of their ids; a normalizer may report a neighbor's place.
+        first, stop = np.maximum.accumulate(places, axis=0).T
+        order = np.arange(len(flat))
+        spans = np.stack([np.searchsorted(stop, order, "right"), np.searchsorted(first, order, "right")], 1)
+        return str(found), spans
 
-    def _source(self) -> IdSource:
-        if self._decoder is None:
-            from subwords.engine.decode.stages import ByteSource
+    def _general(self, ids: NDArray[np.int64], skip_special_tokens: bool, *, traced: bool) -> str:
+        """Return the text of ids by running all steps of the decoder; `traced` returns a `Traced`."""
+        outside = (ids < 0) | (ids >= self.size)
+        if outside.any():
+            at = int(outside.argmax())
+            raise InputError(f"expected ids from 0 to {self.size - 1}; ids[{at}] is {ids[at]}")
+        skipped = self._added.special_ids if skip_special_tokens else frozenset[int]()
+        known = self._tokens
+        some = [(at, known[index]) for at, index in enumerate(ids.tolist()) if index not in skipped and known[index]]
+        assert self.decoder is not None, "without a decoder, bytes are joined"
+        tokens = (Traced.of(token, (at, at + 1)) if traced else token for at, token in some)
+        return decode_tokens(self.decoder, tokens)
 
-            return ByteSource(self._texts_of_ids)
-        from subwords.engine.decode.stages import TokenSource
-
-        return TokenSource(self._decoder, self._tokens)
+    def _joined_for(self, skip_special_tokens: bool) -> Joined | None:
+        return self._visible if skip_special_tokens else self._joined
 
     @cached_property
     def _joined(self) -> Joined | None:
         from subwords.engine.decode.joined import joined_of
 
-        return joined_of(self._decoder, self._texts_of_ids if self._decoder is None else self._tokens)
+        return joined_of(self.decoder, self._texts_of_ids if self.decoder is None else self._tokens)
 
     @cached_property
     def _visible(self) -> Joined | None:

@@ -25,17 +25,16 @@ from subwords.cli.console import (
     check_file,
     check_output,
     choice,
+    common_options,
     given,
     input_of,
-    json_option,
     load_tokenizer,
     open_output,
     print_saved,
     print_token,
-    quiet_only,
-    quiet_option,
     tokenizer_argument,
     utf8_argument,
+    wants_json,
 )
 from subwords.corpus.files import TextStream
 from subwords.support.errors import InputError
@@ -288,8 +287,7 @@ def read_offsets(path: Path, total: int) -> NDArray[np.int64]:
     show_default=True,
     help="Text that is not UTF-8: stop, read it as U+FFFD, or skip it.",
 )
-@quiet_option
-@json_option
+@common_options
 @click.pass_context
 def encode(
     context: click.Context,
@@ -302,7 +300,6 @@ def encode(
     form: str | None,
     offsets: Path | None,
     errors: str,
-    quiet: bool,
     **options: Any,
 ) -> None:
     """Turn a text into a line of ids; with --lines, each line of it.
@@ -338,8 +335,8 @@ def encode(
             values = _print_nbest(tok, checked, job)
         else:
             values = _write_ids(tok, checked, job)
-    if job.as_json or output is not None:
-        print_saved(values, job.as_json)
+    if wants_json() or output is not None:
+        print_saved(values)
 
 
 def _one_text(files: Sequence[str]) -> str:
@@ -365,7 +362,6 @@ class _Options:
     as_tokens: bool
     color: bool
     dtype: str | None
-    as_json: bool
 
 
 @dataclass(frozen=True)
@@ -380,7 +376,7 @@ class _EncodeJob(_Options):
     @property
     def in_parts(self) -> bool:
         """Whether the ids of a text can be written before all of it is read."""
-        whole = self.draw or self.method or self.nbest or self.color or (self.as_json and self.output is None)
+        whole = self.draw or self.method or self.nbest or self.color or (wants_json() and self.output is None)
         return not whole
 
 
@@ -389,9 +385,9 @@ def _check_usage(context: click.Context, job: _EncodeJob, texts: bool, file_opti
         raise click.UsageError("--text cannot be combined with FILE or --lines")
     if job.form == "text" and (job.dtype or job.offsets):
         raise click.UsageError(f"{'--dtype' if job.dtype else '--offsets'} is for --format npy or bin")
-    if job.color and (job.form != "text" or job.as_json or job.output or job.nbest):
+    if job.color and (job.form != "text" or wants_json() or job.output or job.nbest):
         raise click.UsageError("--color shows tokens on the terminal: leave out -o, --format, --json and --nbest")
-    if job.form != "text" and (job.as_tokens or (job.as_json and job.output is None)):
+    if job.form != "text" and (job.as_tokens or (wants_json() and job.output is None)):
         raise click.UsageError(
             f"--format {job.form} holds ids only: leave out --tokens; for --json, name a file with -o"
         )
@@ -534,7 +530,7 @@ def _write_ids(tok: Tokenizer, batches: Iterable[list[bytes]], job: _EncodeJob) 
             yield row
 
     found: dict[str, object] = {}
-    if job.as_json and job.output is None:
+    if wants_json() and job.output is None:
         ids = [*rows()]
         found["ids"] = ids
         if vocab is not None:
@@ -602,7 +598,7 @@ def _print_nbest(tok: Tokenizer, batches: Iterable[list[bytes]], job: _EncodeJob
     assert job.nbest is not None
     vocab = tok.model.vocab if job.as_tokens else None
     ways = (tok.nbest(text.decode(), job.nbest) for texts in batches for text in texts)
-    if job.as_json and job.output is None:
+    if wants_json() and job.output is None:
         best = [[_way(ids, score, vocab) for ids, score in found] for found in ways]
         return {"texts": len(best), "nbest": best}
     names, texts = _Names(vocab), 0
@@ -642,8 +638,7 @@ def _way(ids: list[int], score: float, vocab: Vocab | None) -> dict[str, object]
     metavar="OUT",
     help="The file to write.  [default: standard output]",
 )
-@quiet_only
-@json_option
+@common_options
 def decode(
     tokenizer: str,
     file: str,
@@ -652,7 +647,6 @@ def decode(
     dtype: str | None,
     offsets: Path | None,
     output: Path | None,
-    as_json: bool,
 ) -> None:
     """Turn ids into text, byte for byte.
 
@@ -675,7 +669,7 @@ def decode(
     check_output(output)
     texts, size, kept = 0, 0, list[str]()
     with _decoded(tok, file, given, lines, dtype, offsets) as decoded:
-        if as_json and output is None:
+        if wants_json() and output is None:
             for text in decoded:
                 texts, size = texts + 1, size + len(text)
                 kept.append(text.decode("utf-8", "replace"))
@@ -685,8 +679,8 @@ def decode(
                     texts, size = texts + 1, size + len(text)
                     stream.write(text + b"\n" if lines or offsets else text)
     result = {"text": kept} if output is None else {"saved": str(output)}
-    if as_json or output is not None:
-        print_saved({"texts": texts, "bytes": size, **result}, as_json)
+    if wants_json() or output is not None:
+        print_saved({"texts": texts, "bytes": size, **result})
 
 
 @contextmanager

@@ -126,16 +126,14 @@ def tokens(
         given["chat"] = {name: value for name, value in of_chat.items() if value is not None}
     elif "pack" in given or any(value is not None for value in of_chat.values()):
         raise click.UsageError("--template, --mask-start, --mask-end and --pack are for conversations: add --chat")
+    if output is None and (given or run is not None):
+        raise click.UsageError("token files need a name: add -o FILE; to count, leave out their options and workers")
+    if output is not None and (each or most is not None):
+        raise click.UsageError(f"{'--count' if each else '--max'} writes no file: leave out -o")
     check_file(sources, "text")
     if output is None:
-        if given or run is not None:
-            raise click.UsageError(
-                "token files need a name: add -o FILE; to count, leave out their options and workers"
-            )
         _print_counts(load_tokenizer(tokenizer), sources, reading, threads, each, most)
         return
-    if each or most is not None:
-        raise click.UsageError(f"{'--count' if each else '--max'} writes no file: leave out -o")
     if not sources or "-" in sources:
         raise click.UsageError("token files are made of files: name them instead of standard input")
     check_output(output)

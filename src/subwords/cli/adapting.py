@@ -15,7 +15,7 @@ from subwords.cli.console import (
     check_output,
     check_target,
     is_quiet,
-    named_values,
+    named_numbers,
     opt,
     output_option,
     print_rows,
@@ -228,14 +228,6 @@ def id_map(call: Call) -> None:
 # train-parity: one vocabulary for several languages.
 
 
-def _ratios(call: Call) -> dict[str, float] | None:
-    ratios = call.take("ratios")
-    try:
-        return {name: float(value) for name, value in named_values("--ratio", ratios).items()} or None
-    except ValueError:
-        raise click.UsageError(f"--ratio: expected NAME=NUMBER, such as ru=1.2, not {ratios!r}") from None
-
-
 def _by_language(spec: str, text: str, name: str, needed: bool) -> Adapter:
     option = opt(f"{spec} NAME=SOURCE...", text, utf8_argument, name, required=needed)
     return Adapter([option], lambda call: corpora(call, name, spec))
@@ -249,7 +241,8 @@ def _by_language(spec: str, text: str, name: str, needed: bool) -> Adapter:
     ),
     development=_by_language("--development", "Parallel text: measure the cost on it.", "development", False),
     ratios=Adapter(
-        [opt("--ratio NAME=X...", "A language may cost X times the others.", utf8_argument, "ratios")], _ratios
+        [opt("--ratio NAME=X...", "A language may cost X times the others.", utf8_argument, "ratios")],
+        lambda call: named_numbers("--ratio", call.take("ratios")),
     ),
 )
 def train_parity(call: Call) -> None:

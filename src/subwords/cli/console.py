@@ -427,6 +427,14 @@ def named_values(option: str, values: Sequence[str]) -> dict[str, str]:
     return found
 
 
+def named_numbers(option: str, values: Sequence[str]) -> dict[str, float] | None:
+    """Return NAME=NUMBER arguments as a dict, None without any; UsageError for any other."""
+    try:
+        return {name: float(value) for name, value in named_values(option, values).items()} or None
+    except ValueError:
+        raise click.UsageError(f"{option}: expected NAME=NUMBER, such as en=0.7, not {values!r}") from None
+
+
 def given(context: click.Context, name: str) -> bool:
     """Whether the user gave an option, even with its default value."""
     return context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT

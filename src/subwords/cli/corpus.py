@@ -21,6 +21,7 @@ from subwords.cli.console import (
     choice,
     common_options,
     is_quiet,
+    named_numbers,
     named_values,
     opt,
     output_option,
@@ -59,13 +60,6 @@ if TYPE_CHECKING:
 # count --mix: word counts of several sources, with weights.
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
-
-
-def _numbers(option: str, values: tuple[str, ...]) -> dict[str, float] | None:
-    try:
-        return {name: float(value) for name, value in named_values(option, values).items()} or None
-    except ValueError:
-        raise click.UsageError(f"{option}: expected NAME=NUMBER, such as en=0.7, not {values!r}") from None
 
 
 MIXING = ("weights", "shares", "exponent", "max_bytes")
@@ -108,8 +102,8 @@ def mixed(
         most = {**named_values("--max-bytes", max_bytes)}
     factors = mix_factors(
         found,
-        weights=_numbers("--weight", weights),
-        shares=_numbers("--share", shares),
+        weights=named_numbers("--weight", weights),
+        shares=named_numbers("--share", shares),
         exponent=exponent,
         max_bytes=most,
     )

@@ -70,6 +70,7 @@ class Command(click.Command):
     """A command with options that are made when they are first asked for: what they are made of is slow to import."""
 
     _params: list[Any]
+    place = ""  # of the function that it is made from
 
     @property
     def params(self) -> list[click.Parameter]:
@@ -364,7 +365,9 @@ def command_of(
             run(Call(place, used, values))
 
         params: list[Any] = [make, *_decorated([*options, common_options])]
-        return Command(run.__name__.replace("_", "-"), callback=invoke, params=params, help=cleandoc(run.__doc__ or ""))
+        made = Command(run.__name__.replace("_", "-"), callback=invoke, params=params, help=cleandoc(run.__doc__ or ""))
+        made.place = place
+        return made
 
     return decorate
 

@@ -21,10 +21,10 @@ from subwords.cli.console import (
     print_rows,
     print_summary,
     print_values,
-    unshown,
     utf8_argument,
     wants_json,
 )
+from subwords.cli.files import find_token
 from subwords.cli.options import Adapter, Call, command_of, corpora, sources
 from subwords.support.errors import FormatError, InputError, unreadable
 
@@ -54,16 +54,7 @@ def tokens_of(tok: Tokenizer, given: Sequence[str], file: Path | None) -> list[i
             raise FormatError(f"{file}: expected tokens in UTF-8; byte {error.start} is not UTF-8") from None
     if not names and file is None:
         return None
-    return [_id_of(tok, name) for name in names]
-
-
-def _id_of(tok: Tokenizer, name: str) -> int:
-    if name.isascii() and name.isdigit() and len(name) < 20:
-        return int(name)
-    index = tok.token_to_id(unshown(name))
-    if index is None:
-        raise InputError(f"token {name!r} is not in the vocabulary; subwords inspect --vocab lists all")
-    return index
+    return [find_token(tok, name) for name in names]
 
 
 _SCRIPTS = {"scripts": "Remove tokens with letters of this script only, such as Cyrillic. May be repeated."}

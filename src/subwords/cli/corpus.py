@@ -95,11 +95,8 @@ def mixed(
             found[name] = WordCounts.load(place)
         except InputError as error:
             raise InputError(f"{name}: {error}") from None
-    most: dict[str, str] | str | None = None
-    if len(max_bytes) == 1 and "=" not in max_bytes[0]:
-        most = max_bytes[0]
-    elif max_bytes:
-        most = {**named_values("--max-bytes", max_bytes)}
+    one = len(max_bytes) == 1 and "=" not in max_bytes[0]
+    most = max_bytes[0] if one else {**named_values("--max-bytes", max_bytes)} or None
     factors = mix_factors(
         found,
         weights=named_numbers("--weight", weights),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterable
 from html import escape
 from pathlib import Path
@@ -249,16 +250,13 @@ def _start(path: object) -> tuple[str, bool]:
     """Return the beginning of a text file, and whether the file is longer."""
     from subwords.corpus.files import open_text
     from subwords.study.page import MOST_CHARACTERS
-    from subwords.support.errors import InputError
 
     buffer = memoryview(bytearray(4 * MOST_CHARACTERS + 4))
     with open_text(*input_of(str(path), "text")) as stream:
         data = bytes(buffer[: stream.fill(buffer)])
     more = len(data) == len(buffer)
     try:
-        text = data.decode()
+        text = getincrementaldecoder("utf-8")().decode(data, not more)
     except UnicodeDecodeError as error:
-        if not more or error.start < len(data) - 4:
-            raise InputError(f"{path}: expected UTF-8 text; byte {error.start} is not UTF-8") from None
-        text = data[: error.start].decode()
+        raise InputError(f"{path}: expected UTF-8 text; byte {error.start} is not UTF-8") from None
     return text[:MOST_CHARACTERS], more or len(text) > MOST_CHARACTERS

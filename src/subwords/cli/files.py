@@ -7,7 +7,7 @@ import os
 import re
 import sysconfig
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
@@ -105,39 +105,22 @@ def verify(call: Call) -> None:
       subwords verify tok.tiktoken --other tok.json --source corpus.txt
     """
     found = call.result()
-    values = {
-        "equal": bool(found),
-        **{name: getattr(found, name) for name in ("library", "special", "texts", "tokens")},
-    }
-    difference = found.difference
-    rows = {"difference": _as_json(difference)} if wants_json() else _verify_rows(difference, found.library)
-    print_values(values | rows)
+    values = {name: getattr(found, name) for name in ("library", "special", "texts", "tokens")}
+    print_values({"equal": bool(found), **values, **_difference(found.difference)})
     if not found:
         click.get_current_context().exit(1)
 
 
-def _as_json(difference: Difference | None) -> dict[str, Any] | None:
-    """Return a difference as a JSON object."""
+def _difference(difference: Difference | None) -> dict[str, Any]:
+    """Return the row of a difference, or with --json an object."""
+    if not wants_json():
+        return {} if difference is None else {"first difference": str(difference)}
     if difference is None:
-        return None
+        return {"difference": None}
     found = asdict(difference)
     for side in ("ours", "theirs"):
         found[side] = found[side] and dict(zip(("id", "token"), found[side], strict=True))
-    return found
-
-
-def _verify_rows(difference: Difference | None, library: str) -> dict[str, object]:
-    if difference is None:
-        return {}
-    here = f"{difference.place}, line {difference.line}, character {difference.character}"
-    text = f"{print_token(difference.before.encode())}|{print_token(difference.after.encode())}"
-    rows: dict[str, object] = {"first difference": here, "text": text}
-    if difference.reason is not None:
-        return rows | {"error": difference.reason}
-    for name, token in (("subwords", difference.ours), (library, difference.theirs)):
-        shows = "none" if token is None else f"{token[1]!r}, id {token[0]}"
-        rows[name] = f"token {difference.index}: {shows}"
-    return rows
+    return {"difference": found}
 
 
 @command_of("interop.convert.convert", **_COMPARED, target=taken("target", click.argument("target")))
@@ -155,13 +138,12 @@ def convert(call: Call) -> None:
       subwords convert llama3.tiktoken tok.json --splitter llama3 --special-ids '{"<|eot_id|>": 128009}'
     """
     found = call.result()
-    values: dict[str, object] = {"texts": found.texts, "tokens": found.tokens, "different": found.different}
+    values = {"texts": found.texts, "tokens": found.tokens, "different": found.different}
     if wants_json():
-        lost = {"same_parts": found.same_parts, "lost": [*found.lost], "difference": _as_json(found.difference)}
+        lost: dict[str, Any] = {"same_parts": found.same_parts, "lost": [*found.lost]}
     else:
-        lost = {} if found.difference is None else {"first difference": str(found.difference)}
-        lost["not in the new file"] = ", ".join(found.lost) or "nothing is missing"
-    print_values(values | lost | {"saved": str(found.path)})
+        lost = {"not in the new file": ", ".join(found.lost) or "nothing is missing"}
+    print_values({**values, **_difference(found.difference), **lost, "saved": str(found.path)})
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -200,15 +182,18 @@ def inspect(
     if limit and not (vocab or merges or token is not None):
         raise click.UsageError("--limit needs --vocab, --merges or --token")
     tok = load_tokenizer(tokenizer)
+    model = tok.model
     if vocab:
-        present = (i for i, content in enumerate(tok.model.vocab) if content)
-        _print_tokens(tok.model, islice(present, limit))
+        present = islice((i for i, content in enumerate(model.vocab) if content), limit)
+        columns = ("id", "token", "bytes", *([] if model.score(0) is None else ["score"]))
+        _print_list("vocab", [_token(model, i) for i in present], columns, _token_row)
     elif merges:
-        if tok.model.merge_count is None:
+        if model.merge_count is None:
             raise InputError("--merges needs a BPE tokenizer; this one has no merges")
-        _print_merges(tok.model, range(tok.model.merge_count)[:limit])
+        found = [_merge(model, position) for position in range(model.merge_count)[:limit]]
+        _print_list("merges", found, ("rank", "left", "right", "id", "token"), _merge_row)
     elif token is not None:
-        _print_token(tok.model, _find(tok, token), limit)
+        _print_token(model, find_token(tok, token), limit)
     else:
         print_values(_summary(tok) if sample is None else _use(tok, sample))
 
@@ -244,86 +229,67 @@ def _use(tok: Tokenizer, sample: str) -> dict[str, object]:
     }
 
 
-def _find(tok: Tokenizer, wanted: str) -> int:
+def find_token(tok: Tokenizer, wanted: str) -> int:
+    """Return the id of a token as `subwords inspect --vocab` shows it, or given by its id."""
+    vocab = tok.model.vocab
     if wanted.isascii() and wanted.isdigit() and len(wanted) < 20:
-        found = int(wanted)
-        if not (found < tok.vocab_size and tok.model.vocab[found]):
-            raise InputError(f"expected an id with a token, up to {tok.vocab_size - 1}; {found} has no token")
-        return found
+        if (found := int(wanted)) < len(vocab) and vocab[found]:
+            return found
+        raise InputError(f"expected an id with a token, up to {len(vocab) - 1}; {found} has no token")
     content = unshown(wanted)
-    index = tok.model.vocab.ids.get(content) if content else None
+    index = vocab.ids.get(content) if content else None
     if index is None:
-        raise InputError(f"token {print_token(content)!r} is not in the vocabulary; --vocab lists all")
+        raise InputError(f"token {print_token(content)!r} is not in the vocabulary; subwords inspect --vocab lists all")
     return index
 
 
-def _inspected_token(model: Model, index: int) -> dict[str, Any]:
-    content = model.vocab[index]
-    return {"id": index, "token": content.decode("utf-8", "replace"), "bytes": content.hex(), **_score(model, index)}
+def _token(model: Model, index: int) -> dict[str, Any]:
+    """Return a token; score: of a Unigram piece, the natural logarithm of its probability."""
+    content, score = model.vocab[index], model.score(index)
+    found = {"id": index, "token": content.decode("utf-8", "replace"), "bytes": content.hex()}
+    return found | ({} if score is None else {"score": round(score, 6)})
 
 
-def _score(model: Model, index: int) -> dict[str, float]:
-    """Return a piece's score, the natural logarithm of its probability; empty if not Unigram."""
-    score = model.score(index)
-    return {} if score is None else {"score": round(score, 6)}
+def _token_row(token: dict[str, Any]) -> list[str]:
+    data = bytes.fromhex(token["bytes"])
+    return [str(token["id"]), print_token(data), data.hex(" "), *([str(token["score"])] if "score" in token else [])]
 
 
 def _merge(model: Model, position: int) -> dict[str, Any]:
-    rank, left, right, result = model.ranked_merges[position].tolist()
-    return {
-        "rank": rank,
-        "left": _inspected_token(model, left),
-        "right": _inspected_token(model, right),
-        "result": _inspected_token(model, result),
-    }
+    rank, *parts = model.ranked_merges[position].tolist()
+    return {"rank": rank} | {name: _token(model, i) for name, i in zip(("left", "right", "result"), parts, strict=True)}
 
 
-def _print_tokens(model: Model, ids: Iterable[int]) -> None:
+def _merge_row(merge: dict[str, Any]) -> list[str]:
+    left, right, result = (_token_row(merge[part]) for part in ("left", "right", "result"))
+    return [str(merge["rank"]), left[1], right[1], *result[:2]]
+
+
+def _print_list(
+    name: str, found: list[dict[str, Any]], columns: Sequence[str], row: Callable[[dict[str, Any]], list[str]]
+) -> None:
     if wants_json():
-        print_values({"vocab": [_inspected_token(model, i) for i in ids]})
-        return
-    rows = (
-        (str(i), print_token(model.vocab[i]), model.vocab[i].hex(" "), *map(str, _score(model, i).values()))
-        for i in ids
-    )
-    print_rows(("id", "token", "bytes", *_score(model, 0)), rows)
-
-
-def _print_merges(model: Model, positions: Iterable[int]) -> None:
-    found = [_merge(model, position) for position in positions]
-    if wants_json():
-        print_values({"merges": found})
-        return
-    print_rows(("rank", "left", "right", "id", "token"), map(_merge_row, found))
-
-
-def _merge_row(merge: dict[str, Any]) -> tuple[str, ...]:
-    left, right, result = (print_token(bytes.fromhex(merge[part]["bytes"])) for part in ("left", "right", "result"))
-    return str(merge["rank"]), left, right, str(merge["result"]["id"]), result
+        print_values({name: found})
+    else:
+        print_rows(columns, map(row, found))
 
 
 def _print_token(model: Model, index: int, limit: int | None) -> None:
-    special = index in model.special_ids
+    special, token = index in model.special_ids, _token(model, index)
     made = (model.ranked_merges[:, 3] == index).nonzero()[0].tolist()
     part = (model.ranked_merges[:, 1:3] == index).any(1).nonzero()[0].tolist()
-    made_by = [_merge(model, position) for position in made[:limit]]
-    part_of = [_merge(model, position) for position in part[:limit]]
+    merges = {
+        name: [_merge(model, position) for position in found[:limit]]
+        for name, found in (("made_by", made), ("part_of", part))
+    }
     if wants_json():
-        values = {**_inspected_token(model, index), "special": special, "made_by": made_by, "part_of": part_of}
-        print_values({**values, "merges_with_it": len(part)})
+        print_values({**token, "special": special, **merges, "merges_with_it": len(part)})
         return
-    content = model.vocab[index]
-    facts = [
-        ("id", str(index)),
-        ("token", print_token(content)),
-        ("bytes", content.hex(" ")),
-        ("special", "yes" if special else "no"),
-        *((name, str(value)) for name, value in _score(model, index).items()),
-    ]
-    listed = [("made by", made_by), ("part of", part_of)]
-    rows = [(name, "  ".join(_merge_row(merge))) for name, merges in listed for merge in merges]
-    more = [("", f"and {len(part) - len(part_of)} more")] if len(part) > len(part_of) else []
-    print_rows([], [*facts, *rows, *more])
+    number, shown, data, *score = _token_row(token)
+    facts = [("id", number), ("token", shown), ("bytes", data), ("special", "yes" if special else "no")]
+    rows = [(name.replace("_", " "), "  ".join(_merge_row(merge))) for name, found in merges.items() for merge in found]
+    more = [("", f"and {len(part) - limit} more")] if limit and len(part) > limit else []
+    print_rows([], [*facts, *(("score", one) for one in score), *rows, *more])
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -64,11 +64,11 @@ def test_lines_do_not_depend_on_how_they_are_read(tok_path: Path, tok: Tokenizer
     [
         ([0, 1, 2], "they go from 0 to 2: do they belong to another file"),
         ([1, 3], "they go from 1 to 3"),
-        ([0, 2, 1, 3], "expected offsets of texts, int64, ascending from 0 to 3"),
+        ([0, 2, 1, 3], "expected offsets of texts, ascending from 0 to 3"),
         ([0.0, 3.0], "found float64 of shape"),
         ([[0, 3]], "of shape (1, 2)"),
         ([], "found float64 of shape (0,)"),
-        (None, "in a NumPy file: "),
+        (None, "expected a NumPy file: "),
     ],
 )
 def test_offsets_of_another_file_are_refused(offsets: object, message: str, tok_path: Path, tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_offsets_of_another_file_are_refused(offsets: object, message: str, tok_
     path = tmp_path / "offsets.npy"
     np.save(path, np.array(offsets)) if offsets is not None else path.write_bytes(b"0 1 2")
     stderr = run("decode", tok_path, tmp_path / "ids.npy", "--offsets", path, code=1).stderr
-    assert f"{path}: expected offsets of texts, int64" in stderr
+    assert f"{path}: expected " in stderr
     assert message in stderr
 
 

@@ -110,6 +110,7 @@ def test_decode_takes_ids_as_an_argument(tok_path: Path, tok: Tokenizer) -> None
         (b"1 282", "282"),
         (b"9" * 30, ""),
         (b"\x93NUMPY\x01", "NumPy"),
+        (b"\x93NUMPY\x01\x00\x76\x00" + b"{'descr': (" * 10 + b" " * 8, "NumPy"),
     ],
 )
 def test_decode_of_what_is_no_id_fails(stdin: bytes, named: str, tok_path: Path) -> None:

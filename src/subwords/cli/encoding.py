@@ -85,7 +85,7 @@ def parse_ids(data: bytes, dtype: str | None, name: str) -> NDArray[np.integer[A
         if data.startswith(NPY):
             loaded: NDArray[np.integer[Any]] = np.load(io.BytesIO(data), allow_pickle=False)
             return loaded
-    except (ValueError, EOFError) as error:
+    except Exception as error:  # NumPy evaluates a header as Python does: a hostile one raises anything
         what = f"ids in a NumPy file: {error}" if not dtype else f"ids of type {dtype}: {error}"
         raise InputError(f"{name}: expected {what}") from None
     try:
@@ -117,21 +117,16 @@ def _pasted_ids(text: str, name: str) -> list[int]:
     return ids
 
 
-def read_offsets(path: Path, total: int) -> NDArray[np.int64]:
+def _offsets(path: Path, total: int) -> list[int]:
     """Return the offsets of texts in `total` ids; InputError if the file does not hold valid offsets."""
-    import numpy as np
+    from subwords.tokens.formats import mapped_npy
 
-    expected = f"{path}: expected offsets of texts, int64, ascending from 0 to {total}"
-    try:
-        found = np.load(path, allow_pickle=False)
-    except (ValueError, EOFError) as error:
-        raise InputError(f"{expected}, in a NumPy file: {error}") from None
-    if not isinstance(found, np.ndarray) or found.ndim != 1 or found.dtype.kind not in "iu" or not len(found):
-        raise InputError(f"{expected}; found {getattr(found, 'dtype', 'an archive')} of shape {np.shape(found)}")
-    offsets = found.astype(np.int64)
-    if offsets[0] != 0 or offsets[-1] != total or (np.diff(offsets) < 0).any():
-        raise InputError(f"{expected}; they go from {offsets[0]} to {offsets[-1]}: do they belong to another file?")
-    return offsets
+    found: list[int] = mapped_npy(path).tolist()
+    if not found or found[0] != 0 or found[-1] != total or any(stop < start for start, stop in pairwise(found)):
+        ends = f"they go from {found[0]} to {found[-1]}" if found else "there are none"
+        expected = f"{path}: expected offsets of texts, ascending from 0 to {total}"
+        raise InputError(f"{expected}; {ends}: do they belong to another file?")
+    return found
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -525,5 +520,5 @@ def _arrays(tok: Tokenizer, data: bytes, name: str, dtype: str | None, offsets: 
     if offsets is None:
         yield tok.decode_bytes(ids)
         return
-    for start, stop in pairwise(read_offsets(offsets, len(ids)).tolist()):
+    for start, stop in pairwise(_offsets(offsets, len(ids))):
         yield tok.decode_bytes(ids[start:stop])

@@ -264,7 +264,7 @@ def parameters_of(place: str, like: str = "") -> list[Option]:
     like: a function whose docstring says what the parameters mean of which this one says nothing.
     """
     function, aliases = _function(place)
-    parts, meanings = function.args, {**_TEXTS, **{name: rows[0][1].text for name, rows in _rows().items()}}
+    parts, meanings = function.args, {**_TEXTS}
     for one in (_function(like)[0], function) if like else (function,):
         meanings |= _meanings(one)
     defaults = [*[None] * (len(parts.args) - len(parts.defaults)), *parts.defaults, *parts.kw_defaults]
@@ -277,15 +277,15 @@ def parameters_of(place: str, like: str = "") -> list[Option]:
 
 
 def _of_parameter(name: str, hint: str, default: Any, text: str) -> Option:
-    from subwords.models.families import ALGORITHMS
-
     types = [kind for kind in hint.split(" | ") if kind != "None"]
     choices = ast.literal_eval(types[0].removeprefix("Literal")) if types[0].startswith("Literal[") else ()
     if name == "algorithm" and not choices:
+        from subwords.models.families import ALGORITHMS
+
         choices = [*ALGORITHMS]
     kind: type = {"bool": bool, "int": int, "float": float}.get(types[0], str) if len(types) == 1 else object
     if types[0].startswith(("Sequence[", "Iterable[")):
-        kind, text = list, f"{text} May be repeated.".removeprefix(" ")
+        kind, text = list, f"{text} May be repeated."
     elif "PathLike" in hint:
         kind = Path
     least = (0 if default not in (None, ...) else 1) if kind is int else None
@@ -350,7 +350,8 @@ def command_of(
             for one in parameters_of(place, like):
                 adapter = adapters.get(one.name) or _USUAL.get(one.name)
                 if adapter is None:
-                    found.append(_made(one._replace(text=(texts or {}).get(one.name, one.text))))
+                    text = (texts or {}).get(one.name) or one.text or _rows()[one.name][0][1].text
+                    found.append(_made(one._replace(text=text)))
                 else:
                     used[one.name] = adapter
                     found += [

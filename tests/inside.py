@@ -10,6 +10,7 @@ from typing import Any
 
 # The names that tests use, by module.
 NAMES = {
+    "cli.options": "parameters_of",
     "adapt.extending": "Extension MOST_CLASSES extend_bpe word_rules",
     "adapt.pruning": "lowest removal_of token_counts",
     "adapt.words": "ids_of_words parts_of_tokens symbol_words_of_ids",

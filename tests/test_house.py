@@ -306,9 +306,9 @@ def test_the_house_fits_in_a_head() -> None:
 BUDGETS = {
     "adapt": 2050,
     "chat": 3600,
-    "cli": 4500,
+    "cli": 3850,
     "corpus": 3850,
-    "engine": 9350,
+    "engine": 8800,
     "formats": 6700,
     "interop": 3450,
     "kernels": 14000,

@@ -449,8 +449,9 @@ def train_parity(
     languages: a corpus (see `count`), or word counts of one splitter and normalizer, by language. development: parallel
     text by language; the cost of a language is then the number of its ids. Without it, the cost is ids per byte of the
     training text. ratios: a language may cost this many times as much as the others (1). pooled: this many of the first
-    merges are the best of all languages together ("hybrid"). window: a language is passed over while it has chosen
-    window_share / (number of languages) of the last `window` merges; 0 for no window. The others: as in `train`.
+    merges are the best of all languages together ("hybrid"). window: limits how often a language is chosen in this many
+    merges; 0 for no limit. window_share: a language may choose this share of the window, divided by the number of
+    languages. The others: as in `train`.
 
     Warns (SubwordsWarning) if there are fewer than vocab_size tokens. Raises InputError for options that do not fit,
     CorpusError or TrainingError for a language without words. Hazard: counts decide only within a language, so corpora

@@ -144,7 +144,8 @@ def test_wrong_matrices_are_refused(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="expected unused as ids below 320"):
             subwords.study.undertrained(tok(), embeddings=rows, unused=unused)  # type: ignore[arg-type]
     (tmp_path / "x.npy").write_bytes(b"no")
-    for name in ("missing.npy", "x.npy"):
+    (tmp_path / "y.npy").write_bytes(b"\x93NUMPY\x01\x00\x76\x00" + b"{'descr': (" * 10 + b" " * 8)
+    for name in ("missing.npy", "x.npy", "y.npy"):
         with pytest.raises(FormatError, match=name):
             subwords.study.undertrained(tok(), embeddings=tmp_path / name)
 

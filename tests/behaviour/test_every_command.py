@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
+import json
 import os
 import re
 import signal
@@ -17,6 +20,7 @@ from click.testing import CliRunner, Result
 
 import subwords
 from commands import APART, all_commands
+from inside import parameters_of
 from subwords.cli import main
 
 TEXT = "low lower lowest, a low price\n" * 9 + "the quick brown fox\n"
@@ -284,3 +288,49 @@ def test_every_number_of_tokens_may_be_in_thousands() -> None:
                         option.type.convert("0k", option, context)
                 found += 1
     assert found > 6
+
+
+# --- commands are made from functions
+
+
+def made_from() -> dict[str, str]:
+    return {name: place for name, one in all_commands().items() if (place := getattr(one, "place", ""))}
+
+
+@pytest.mark.parametrize("command", made_from())
+def test_parameters_read_from_source_are_those_of_the_function(command: str) -> None:
+    module, _, name = made_from()[command].rpartition(".")
+    signature = inspect.signature(getattr(importlib.import_module(f"subwords.{module}"), name))
+    expected = {
+        one.name: ... if one.default is one.empty else one.default
+        for one in signature.parameters.values()
+        if one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL)
+    }
+    found = {one.name: one for one in parameters_of(made_from()[command])}
+    assert [*found] == [*expected]
+    for key, one in found.items():
+        assert one.default == expected[key] or (one.default is None and isinstance(expected[key], tuple))
+        options = {parameter.name for parameter in all_commands()[command].params}
+        assert key in options or key in {"source", "text", "names", "reading", "progress"}, f"{key} is no option"
+
+
+def test_every_option_says_what_it_means_in_words_of_the_command_line() -> None:
+    for name, command in all_commands().items():
+        names = {one.name for one in command.params if one.name and "_" in one.name}
+        for option in command.params:
+            if isinstance(option, click.Option) and not option.hidden:
+                text = option.help or ""
+                assert text and not text.startswith("  "), (name, option.opts)
+                assert "`" not in text.replace("`word TAB mor pheme s`", ""), (name, option.opts, text)
+                assert not names & {*re.findall(r"\w+", text)}, (name, option.opts, text)
+
+
+@pytest.mark.parametrize("command", ["verify {tok} --source -", "convert {tok} {out}.tiktoken --source -"])
+def test_sources_from_standard_input_are_compared(command: str, files: dict[str, Path], tmp_path: Path) -> None:
+    words = [*command.format(**files, out=tmp_path / "out").split(), "--json"]
+    texts = []
+    for more in ("", TEXT):
+        found = CliRunner(**APART).invoke(main, words, input=more)
+        assert found.exit_code == 0, found.output
+        texts.append(json.loads(found.stdout)["tokens"])
+    assert texts[0] < texts[1]

@@ -1,8 +1,7 @@
-"""Many texts in one file of ids: their bounds are kept, and memory does not grow with them."""
+"""Many texts as lines of ids, in memory that does not grow with them; files of ids; counting."""
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,12 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from test_cli_process import environment, names, posix, start
 
 import subwords
-from commands import json_of, run
+from commands import APART, json_of, run
 from subwords import Tokenizer
 from subwords.cli import encoding as ids
+from subwords.cli import main
 
 LINES = ["a low", "", "lowest price 中文", "<s> é 😀", "", ""]
 
@@ -30,21 +31,21 @@ def batch(request: Any, monkeypatch: pytest.MonkeyPatch) -> int:
 
 @pytest.mark.parametrize("form", ["npy", "bin"])
 @pytest.mark.parametrize("dtype", ["uint16", "uint32"])
-@pytest.mark.usefixtures("batch")
-def test_offsets_keep_the_lines(form: str, dtype: str, tok_path: Path, tok: Tokenizer, tmp_path: Path) -> None:
-    out, offsets = tmp_path / "ids", tmp_path / "offsets"
-    text = "".join(line + "\n" for line in LINES).encode()
-    options = ["--lines", "--format", form, "--dtype", dtype, "--offsets", offsets]
-    got = json_of("encode", tok_path, "-o", out, *options, stdin=text)
-    batch = tok.encode_batch(LINES)
-    assert got == {"texts": len(LINES), "total": len(batch.ids), "saved": str(out)}
-    assert np.load(offsets).dtype == np.int64
-    assert np.load(offsets).tolist() == batch.offsets.tolist()
-    assert (np.load(out) if form == "npy" else np.fromfile(out, dtype)).tolist() == batch.ids.tolist()
-    assert run("encode", tok_path, *options, stdin=text).stdout_bytes == out.read_bytes()  # a pipe gets the same
+def test_decode_reads_token_files_and_their_offsets(form: str, dtype: str, tok_path: Path, tmp_path: Path) -> None:
+    text, out = tmp_path / "text", tmp_path / f"ids.{form}"
+    text.write_text("".join(line + "\n" for line in LINES))
+    run("tokens", tok_path, text, "--documents", "line", "--dtype", dtype, "-o", out, "-q")
     raw = ["--dtype", dtype] if form == "bin" else []
-    assert run("decode", tok_path, out, *raw, "--offsets", offsets).stdout_bytes == text
-    assert json_of("decode", tok_path, out, *raw, "--offsets", offsets)["text"] == LINES
+    offsets = ["--offsets", tmp_path / "ids.offsets.npy"]
+    for options in (raw, [*raw, *offsets]):
+        assert run("decode", tok_path, out, *options).stdout_bytes == text.read_bytes()
+    assert json_of("decode", tok_path, out, *raw, *offsets)["text"] == [f"{line}\n" for line in LINES]
+
+
+@pytest.mark.parametrize("moved", [["--format", "npy"], ["--dtype", "uint16"], ["--offsets", "o"], ["-o", "a.npy"]])
+def test_encode_names_the_command_that_writes_token_files(moved: list[str], tok_path: Path) -> None:
+    error = run("encode", tok_path, "--text", "a", *moved, code=2).stderr
+    assert f"{moved[0]} " in error and "subwords tokens TOKENIZER FILE -o ids.npy" in " ".join(error.split())
 
 
 @pytest.mark.usefixtures("batch")
@@ -58,52 +59,33 @@ def test_lines_do_not_depend_on_how_they_are_read(tok_path: Path, tok: Tokenizer
             assert run("decode", tok_path, "--lines", stdin=got.encode()).stdout == "".join(f"{x}\n" for x in ref)
 
 
-def test_offsets_of_texts_given_and_of_one_text_and_of_none(tok_path: Path, tok: Tokenizer, tmp_path: Path) -> None:
-    out, offsets = tmp_path / "ids.npy", tmp_path / "offsets.npy"
-    to = ["-o", out, "--offsets", offsets]
-    run("encode", tok_path, "--text", "a low", "--text", "é", *to)
-    assert np.load(offsets).tolist() == [0, len(tok.encode("a low")), len(tok.encode("a low")) + 2]
-    run("encode", tok_path, *to, stdin=b"a\nlow")
-    assert np.load(offsets).tolist() == [0, len(tok.encode("a\nlow"))]
-    run("encode", tok_path, "--lines", *to, stdin=b"")
-    assert (np.load(offsets).tolist(), np.load(out).tolist()) == ([0], [])
-    assert run("decode", tok_path, out, "--offsets", offsets).stdout == ""
-
-
-@pytest.mark.parametrize("form", ["npy", "bin"])
-def test_several_texts_without_offsets_are_refused(form: str, tok_path: Path, tmp_path: Path) -> None:
-    out = tmp_path / f"ids.{form}"
-    for texts in (["--lines"], ["--text", "a", "--text", "b"]):
-        assert "add --offsets FILE" in run("encode", tok_path, "-o", out, *texts, code=2).stderr
-    assert not out.exists()
-
-
 @pytest.mark.parametrize(
     ("offsets", "message"),
     [
         ([0, 1, 2], "they go from 0 to 2: do they belong to another file"),
         ([1, 3], "they go from 1 to 3"),
-        ([0, 2, 1, 3], "expected offsets of texts, int64, ascending from 0 to 3"),
+        ([0, 2, 1, 3], "expected offsets of texts, ascending from 0 to 3"),
         ([0.0, 3.0], "found float64 of shape"),
         ([[0, 3]], "of shape (1, 2)"),
         ([], "found float64 of shape (0,)"),
-        (None, "in a NumPy file: "),
+        (None, "expected a NumPy file: "),
     ],
 )
 def test_offsets_of_another_file_are_refused(offsets: object, message: str, tok_path: Path, tmp_path: Path) -> None:
-    run("encode", tok_path, "--text", "xyz", "-o", tmp_path / "ids.npy")
+    np.save(tmp_path / "ids.npy", np.array([65, 66, 67]))
     path = tmp_path / "offsets.npy"
     np.save(path, np.array(offsets)) if offsets is not None else path.write_bytes(b"0 1 2")
     stderr = run("decode", tok_path, tmp_path / "ids.npy", "--offsets", path, code=1).stderr
-    assert f"{path}: expected offsets of texts, int64" in stderr
+    assert f"{path}: expected " in stderr
     assert message in stderr
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["encode", "x", "--offsets", "o"], "--offsets is for --format npy or bin"),
-        (["encode", "x", "-o", "a.npy", "--offsets", "a.npy"], "--offsets and -o name the same file"),
+        (["tokens", "x", "y", "--max", "1", "-o", "a.npy"], "--max writes no file"),
+        (["tokens", "x", "y", "--count", "-o", "a.npy"], "--count writes no file"),
+        (["tokens", "x", "y", "--dtype", "uint16"], "token files need a name: add -o FILE"),
         (["encode", "x", "--temperature", "1"], "--temperature is for --draw"),
         (["encode", "x", "--seed", "0"], "--seed is for --draw"),
         (["encode", "x", "--nbest", "2", "--seed", "0"], "--seed is for --draw"),
@@ -147,39 +129,30 @@ def peak(lines: int, *arguments: object) -> int:
 
 
 @posix
-@pytest.mark.parametrize("form", ["text", "npy"])
-def test_memory_does_not_grow_with_the_lines(form: str, tok_path: Path, tmp_path: Path) -> None:
-    offsets = ["--offsets", tmp_path / "offsets.npy"] if form == "npy" else []
-    options = ["encode", tok_path, "--lines", "--format", form, *offsets, "-o", tmp_path / "ids"]
+def test_memory_does_not_grow_with_the_lines(tok_path: Path, tmp_path: Path) -> None:
+    options = ["encode", tok_path, "--lines", "-o", tmp_path / "ids"]
     few, many = (peak(lines, *options) for lines in (10_000, 130_000))
     assert many < few + 15_000  # 6 MB of lines were 30 MB more when all were held
 
 
-def test_error_in_a_later_batch_leaves_the_old_files(
+def test_error_in_a_later_batch_leaves_the_old_file(
     tok_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ids, "_BATCH", 8)
-    out, offsets = tmp_path / "ids.npy", tmp_path / "offsets.npy"
-    for path in (out, offsets):
-        path.write_bytes(b"as it was")
-    options = ["--lines", "--special", "error", "-o", out, "--offsets", offsets]
-    run("encode", tok_path, *options, stdin=b"a low\n" * 20 + b"<s>\n", code=1)
-    assert [path.read_bytes() for path in (out, offsets)] == [b"as it was"] * 2
-    (tmp_path / "folder").mkdir()
-    run("encode", tok_path, *options[:-1], tmp_path / "folder", stdin=b"a low\n", code=1)
+    out = tmp_path / "ids.txt"
+    out.write_bytes(b"as it was")
+    run("encode", tok_path, "--lines", "--special", "error", "-o", out, stdin=b"a low\n" * 20 + b"<s>\n", code=1)
     assert out.read_bytes() == b"as it was"
-    assert names(tmp_path) == ["folder", "ids.npy", "offsets.npy"]
+    assert names(tmp_path) == ["ids.txt"]
 
 
 @posix
-@pytest.mark.parametrize("form", ["text", "npy"])
-def test_interrupted_encoding_leaves_the_old_files_and_no_other(form: str, tok_path: Path, tmp_path: Path) -> None:
+def test_interrupted_encoding_leaves_the_old_file_and_no_other(tok_path: Path, tmp_path: Path) -> None:
     import signal
 
-    out, offsets = tmp_path / "ids", tmp_path / "offsets"
+    out = tmp_path / "ids"
     out.write_bytes(b"as it was")
-    to = ["--lines", "--format", form, "-o", out, *(["--offsets", offsets] if form != "text" else [])]
-    with start("encode", tok_path, *to, stdin=subprocess.PIPE) as process:
+    with start("encode", tok_path, "--lines", "-o", out, stdin=subprocess.PIPE) as process:
         assert process.stdin is not None
         for _ in range(8):
             process.stdin.write(b"it's a low, lower, lowest price\n" * 40_000)  # the pipe is full: it is at work
@@ -192,26 +165,22 @@ def test_interrupted_encoding_leaves_the_old_files_and_no_other(form: str, tok_p
     assert names(tmp_path) == ["ids"]
 
 
-@posix
-def test_npy_may_go_to_a_pipe(tok_path: Path, tok: Tokenizer, tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    to = ["--format", "npy", "-o", tmp_path / "pipe", "--offsets", tmp_path / "offsets.npy"]
-    with start("encode", tok_path, "--text", "a low", "--text", "é", *to) as process:
-        (tmp_path / "ids.npy").write_bytes((tmp_path / "pipe").read_bytes())
-        assert process.wait(timeout=60) == 0
-    assert np.load(tmp_path / "ids.npy").tolist() == [*tok.encode("a low"), *tok.encode("é")]
+# --- counting
 
 
-@posix
-def test_reader_that_goes_away_is_not_an_error_of_the_offsets(tok_path: Path, tmp_path: Path) -> None:
-    there, here = os.pipe()
-    os.close(there)
-    to = ["--format", "bin", "--offsets", tmp_path / "offsets.npy"]
-    with start("encode", tok_path, *to, stdin=subprocess.PIPE, stdout=here) as process:
-        _, err = process.communicate(b"a low price " * 200_000)
-    os.close(here)
-    assert (process.returncode, err) == (1, b"")
-    assert names(tmp_path) == []
+def test_tokens_without_output_prints_the_number_of_ids(tok_path: Path, tok: Tokenizer, tmp_path: Path) -> None:
+    files = [tmp_path / "a.txt", tmp_path / "b.txt"]
+    for file, line in zip(files, LINES[2:], strict=False):
+        file.write_text(line)
+    expected = sum(len(tok.encode(line)) for line in LINES[2:4])
+    assert run("tokens", tok_path, *files).stdout == f"{expected}\n"
+    assert run("tokens", tok_path, stdin=LINES[2].encode()).stdout == f"{len(tok.encode(LINES[2]))}\n"
+    assert json_of("tokens", tok_path, *files)["tokens"] == expected
+    for how in ([], ["--count"], ["--json"], ["-q"]):
+        run("tokens", tok_path, *files, "--max", expected, *how)
+        found = CliRunner(**APART).invoke(main, [*map(str, ["tokens", tok_path, *files, "--max", expected - 1, *how])])
+        assert (found.exit_code, str(expected) in found.stdout) == (1, True)
+        assert found.stderr == f"subwords: error: {expected} tokens are 1 more than --max {expected - 1}\n"
 
 
 def test_sampling_draws_on_over_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

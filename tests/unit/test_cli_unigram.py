@@ -71,7 +71,7 @@ def test_nbest(unigram_path: Path) -> None:
     assert got["nbest"] == [[{"score": score, "ids": ids} for ids, score in ref]]
     got = json_of("encode", unigram_path, "--text", "hugs", "--nbest", 1, "--tokens", "--json")
     assert "".join(got["nbest"][0][0]["tokens"]) == "▁hugs"
-    assert "leave out --format" in run("encode", unigram_path, "--nbest", 2, "--format", "npy", code=2).stderr
+    assert "leave out --special" in run("encode", unigram_path, "--nbest", 2, "--special", "allow", code=2).stderr
     bpe = unigram_path.parent / "bpe.json"
     subwords.train(["ab ab"], vocab_size=257).save(bpe)
     assert "--nbest needs a Unigram model" in run("encode", bpe, "--text", "a", "--nbest", 2, code=1).stderr

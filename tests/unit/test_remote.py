@@ -271,8 +271,8 @@ def test_the_command_line_takes_urls(tmp_path: Path, uploaded: str, store: Any) 
     assert objects(store).keys() == {"counts", "x.bin", "x.idx", "x.manifest.json"}
     assert objects(store, "bucket/parts")
     assert run("tokens", saved, "--count", uploaded)["tokens"] == made["total"]
-    run("encode", saved, f"{uploaded}/f.txt.gz", "-o", f"{BUCKET}/out/one.npy")
-    assert objects(store)["one.npy"].startswith(b"\x93NUMPY")
+    run("encode", saved, f"{uploaded}/f.txt.gz", "-o", f"{BUCKET}/out/one.txt")
+    assert objects(store)["one.txt"].split()[0].isdigit()
     got = CliRunner().invoke(main, ["train", uploaded, "--vocab-size", "280", "-o", f"{BUCKET}/tok.json"])
     assert got.exit_code == 2
     assert "use a local file, and copy it" in got.output

@@ -162,7 +162,7 @@ def test_encode_shows_colors_where_they_are_wanted(tmp_path: Path, monkeypatch: 
     assert len(PAINT.findall(painted)) == 8
     monkeypatch.setenv("NO_COLOR", "1")
     assert run(*arguments, "--color").stdout == plain
-    for more in (["--json"], ["-o", tmp_path / "out.txt"], ["--nbest", "2"], ["--format", "npy"]):
+    for more in (["--json"], ["-o", tmp_path / "out.txt"], ["--nbest", "2"]):
         assert "--color shows tokens on the terminal" in run(*arguments, "--color", *more, code=2).stderr
 
 

@@ -261,14 +261,14 @@ def extend(
     (SubwordsWarning) if there are fewer than `count` new tokens. Raises InputError for a tokenizer of whole words and
     for counts of another splitter, TrainingError if the corpus has nothing to merge.
 
-    scripts: learn from text of these scripts only ("Myanmar", "Mymr"), a space before it included, so that text of
+    scripts: learn from text of these scripts only ("Myanmar", "Mymr"); a space before it is included, so that text of
     others keeps its ids; with bytes, add whole_characters, since scripts share bytes. BPE takes the parts of words that
     are of them, WordPiece and Unigram whole words.
-    splitter: None is the tokenizer's. A coarser rule, which the result has too, lets tokens of BPE span words
-    ("superwords"). max_words: a new token has at most so many spaces. whole_words: new tokens join only words that
-    are one token each, and consist of letters (BoundlessBPE). max_token_length: in bytes, or in characters if
-    words do not start as bytes. whole_characters, min_frequency, tie_break: as in `train`. The others: as in `count`
-    and `train`.
+    count: how many tokens to add. splitter: a coarser rule, which the result has too, lets tokens of BPE span words
+    ("superwords"); None is the tokenizer's. max_words: the most spaces in a new token. whole_words: join only words
+    that are one token each, and consist of letters (BoundlessBPE). max_token_length: in bytes, or in characters if
+    words do not start as bytes. whole_characters: new tokens are whole characters or a part of one. min_frequency: the
+    least count of a pair. tie_break: as in `train`. The others: as in `count` and `train`.
     Hazard: a model knows nothing of the new ids until its embeddings have rows for them.
 
     >>> import subwords

@@ -7,7 +7,7 @@ import time
 import click
 
 from subwords import __version__
-from subwords.cli.console import Commands, FromFiles, Group, Plain, json_option, print_values, quiet_only
+from subwords.cli.console import Commands, FromFiles, Group, Plain, common_options, print_values
 
 __all__ = ["main"]
 
@@ -49,9 +49,8 @@ def main() -> None:
 
 
 @main.command(cls=Plain)
-@quiet_only
-@json_option
-def warmup(as_json: bool) -> None:
+@common_options
+def warmup() -> None:
     """Compile all kernels now, so that later commands start fast.
 
     \b
@@ -62,7 +61,7 @@ def warmup(as_json: bool) -> None:
 
     started = time.perf_counter()
     compile_kernels()
-    print_values({"seconds": round(time.perf_counter() - started, 3)}, as_json)
+    print_values({"seconds": round(time.perf_counter() - started, 3)})
 
 
 @click.group(cls=Group, commands=ADAPT)

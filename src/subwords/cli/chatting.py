@@ -14,12 +14,13 @@ import click
 from subwords.cli.console import (
     INPUT,
     SOURCE,
+    common_options,
     input_of,
-    json_option,
     load_tokenizer,
+    opt,
     print_values,
-    quiet_only,
     tokenizer_argument,
+    wants_json,
 )
 from subwords.support.errors import InputError
 from subwords.support.render import shorten_visible, uses_color
@@ -35,15 +36,12 @@ OWNERS = (153, 194, 223, 225, 229, 195)
 @click.command()
 @tokenizer_argument
 @click.argument("file", type=SOURCE, metavar="FILE", default="-")
-@click.option("--template", type=INPUT, metavar="FILE", help="A Jinja file instead of the tokenizer's chat template.")
-@click.option("--name", metavar="NAME", help="The name of a template of the tokenizer, such as tool_use.")
-@click.option("--prompt", is_flag=True, help="End with the beginning of the next answer.")
-@click.option("--no-mask", is_flag=True, help="Leave out the mask: for templates whose replies cannot be found.")
-@quiet_only
-@json_option
-def chat(
-    tokenizer: str, file: str, template: Path | None, name: str | None, prompt: bool, no_mask: bool, as_json: bool
-) -> None:
+@opt("--template FILE", "A Jinja file instead of the tokenizer's chat template.", INPUT)
+@opt("--name NAME", "The name of a template of the tokenizer, such as tool_use.")
+@opt("--prompt", "End with the beginning of the next answer.")
+@opt("--no-mask", "Leave out the mask: for templates whose replies cannot be found.")
+@common_options
+def chat(tokenizer: str, file: str, template: Path | None, name: str | None, prompt: bool, no_mask: bool) -> None:
     """Turn conversations into ids and show who wrote each of them.
 
     TOKENIZER is a file or folder that this package loads, or a name. FILE has a conversation on each line as JSON: a
@@ -73,9 +71,9 @@ def chat(
             raise InputError(f"conversation {number}: {error}") from None
         if made.problem is not None:
             raise InputError(f"conversation {number}: {made.problem}")
-        if as_json:
+        if wants_json():
             ids, owners = made.chat.ids.tolist(), made.chat.owners.tolist()
-            print_values({"ids": ids, "owners": owners, "mask": [*map(int, made.mask)]}, True)
+            print_values({"ids": ids, "owners": owners, "mask": [*map(int, made.mask)]})
         else:
             rows = (_row(run, color=color) for run in made.runs())
             click.echo("\n" * bool(number) + "\n".join(rows))

@@ -47,17 +47,14 @@ _MENTION = re.compile(
 _IN_PYTHON = re.compile(r"(?:load it with |load\(\.\.\., ).*?, or once (?=\"subwords )")
 
 
-def as_options(message: str, command: click.Command) -> str:
+def as_options(message: str, params: Iterable[click.Parameter]) -> str:
     """Return a message of the library with the options of a command instead of the names of arguments.
 
-    >>> @click.command()
-    ... @click.option("--text-column")
-    ... @click.option("--errors")
-    ... def count() -> None: ...
-    >>> as_options('text_column names another; errors="skip" leaves it out', count)
+    >>> params = [click.Option(["--text-column"]), click.Option(["--errors"])]
+    >>> as_options('text_column names another; errors="skip" leaves it out', params)
     '--text-column names another; --errors skip leaves it out'
     """
-    parameters = {str(parameter.name): parameter for parameter in command.params}
+    parameters = {str(parameter.name): parameter for parameter in params}
 
     def spoken(match: re.Match[str]) -> str:
         name = match["set"] or match["marked"] or match["checked"] or match["joined"]
@@ -142,7 +139,7 @@ def standard_input(what: str = "text") -> BinaryIO:
     """Return standard input; at a terminal, say on standard error that it is read."""
     if sys.stdin is None:
         raise InputError("no standard input: name a file")
-    if sys.stdin.isatty() and not click.get_current_context().meta.get("quiet"):
+    if sys.stdin.isatty() and not is_quiet():
         end = "Ctrl-Z and Enter" if os.name == "nt" else "Ctrl-D"
         click.echo(f"subwords: reading {what} from standard input; end with {end}", err=True)
     # Unbuffered: a thread that waits in it would hold the buffer's lock, which stops the interpreter's end.
@@ -199,26 +196,55 @@ class _SizeType(click.IntRange):
 
 
 SIZE = _SizeType(min=1)
-json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
 
-def _keep_quiet(context: click.Context, option: click.Parameter, value: bool) -> bool:
-    context.meta["quiet"] = value
-    if value:
-        from subwords.kernels.modes import NOTICES
+def _noted(name: str) -> Callable[[click.Context, click.Parameter, bool], None]:
+    """Return the callback of a flag that all commands have; it is noted in the context."""
 
-        NOTICES.shown = True  # nothing is said about compiling
-    return value
+    def note(context: click.Context, option: click.Parameter, value: bool) -> None:
+        context.meta[name] = value
+        if name == "quiet" and value:
+            from subwords.kernels.modes import NOTICES
 
+            NOTICES.shown = True  # nothing is said about compiling
 
-def _quiet(expose_value: bool) -> Callable[[_Command], _Command]:
-    text = "Print results and errors only: no progress, no summary, no warnings."
-    how: dict[str, Any] = {"is_flag": True, "callback": _keep_quiet, "help": text}
-    return click.option("-q", "--quiet", expose_value=expose_value, **how)
+    return note
 
 
-quiet_option = _quiet(True)
-quiet_only = _quiet(False)  # for commands that have nothing to leave out but warnings
+def is_quiet() -> bool:
+    """Whether --quiet is given."""
+    return bool(click.get_current_context().meta.get("quiet"))
+
+
+def wants_json() -> bool:
+    """Whether --json is given."""
+    return bool(click.get_current_context().meta.get("json"))
+
+
+_QUIET = "Print results and errors only: no progress, no summary, no warnings."
+_FLAG: dict[str, Any] = {"is_flag": True, "expose_value": False}
+
+
+def common_options(function: _Command) -> _Command:
+    """Add the options that all commands have."""
+    function = click.option("--json", "as_json", **_FLAG, callback=_noted("json"), help="Print one JSON object.")(
+        function
+    )
+    return click.option("-q", "--quiet", **_FLAG, callback=_noted("quiet"), help=_QUIET)(function)
+
+
+def opt(spec: str, text: str, kind: Any = None, name: str = "", **how: Any) -> Callable[[_Command], _Command]:
+    """Return an option from a short form.
+
+    spec: its flags and what its value is called, as "-o, --output FILE"; without the second, it is a flag. With "..."
+    at the end, it may be repeated. kind: the type of the value. A default is shown.
+    """
+    flags, metavar = re.fullmatch(r"((?:-\w, )?--[\w-]+)(?: (\S+))?", spec).groups("")  # type: ignore[union-attr]
+    how |= {"multiple": True} if metavar.endswith("...") else {}
+    how |= {"type": kind, "metavar": metavar.removesuffix("...") or None} if kind or metavar else {"is_flag": True}
+    how.setdefault("show_default", how.get("default") is not None)
+    return click.option(*flags.split(", "), *([name] if name else []), help=text, **how)
+
 
 _WIDEST = 32  # widest aligned column, in terminal cells; a wider cell shifts the rest of its row
 
@@ -337,7 +363,7 @@ class Commands(Group):
 
     def _spoken(self, ctx: click.Context, message: str) -> str:
         command = ctx.meta.get("command")
-        return message if command is None else as_options(message, command)
+        return message if command is None else as_options(message, command.params)
 
 
 @contextmanager
@@ -401,6 +427,14 @@ def named_values(option: str, values: Sequence[str]) -> dict[str, str]:
     return found
 
 
+def named_numbers(option: str, values: Sequence[str]) -> dict[str, float] | None:
+    """Return NAME=NUMBER arguments as a dict, None without any; UsageError for any other."""
+    try:
+        return {name: float(value) for name, value in named_values(option, values).items()} or None
+    except ValueError:
+        raise click.UsageError(f"{option}: expected NAME=NUMBER, such as en=0.7, not {values!r}") from None
+
+
 def given(context: click.Context, name: str) -> bool:
     """Whether the user gave an option, even with its default value."""
     return context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT
@@ -417,7 +451,7 @@ def output_option(
     text: str = "The file to write, or a folder (that exists, or a name without a suffix).",
 ) -> Callable[[_Command], _Command]:
     """Return the option of commands that save a tokenizer; its value is the path as it was written."""
-    return click.option("-o", "--output", type=_TargetType(), required=True, metavar="FILE", help=text)
+    return opt("-o, --output FILE", text, _TargetType(), required=True)
 
 
 def check_output(path: Path | None) -> None:
@@ -462,19 +496,25 @@ def open_output(path: Path | None) -> Iterator[IO[bytes]]:
         yield file
 
 
-def print_values(values: Mapping[str, object], as_json: bool) -> None:
-    """Print names and values, or a JSON object in ASCII."""
-    if as_json:
+def print_values(values: Mapping[str, object]) -> None:
+    """Print names and values, or with --json an object in ASCII."""
+    if wants_json():
         click.echo(json.dumps(values))
     else:
         print_rows([], ((name, _value(value)) for name, value in values.items()))
 
 
-def print_saved(values: Mapping[str, object], as_json: bool) -> None:
+def print_summary(values: Mapping[str, object]) -> None:
+    """Print names and values, or with --json an object; nothing if only --quiet is given."""
+    if wants_json() or not is_quiet():
+        print_values(values)
+
+
+def print_saved(values: Mapping[str, object]) -> None:
     """Print a JSON object, or names and values in one line on standard error: standard output is for ids and text."""
-    if as_json:
-        print_values(values, True)
-    elif not click.get_current_context().meta.get("quiet"):
+    if wants_json():
+        print_values(values)
+    elif not is_quiet():
         click.echo(f"subwords: {', '.join(f'{name} {_value(value)}' for name, value in values.items())}", err=True)
 
 

@@ -6,7 +6,6 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -20,16 +19,21 @@ from subwords.cli.console import (
     check_saving,
     check_target,
     choice,
-    json_option,
+    common_options,
+    is_quiet,
+    named_numbers,
     named_values,
+    opt,
     output_option,
     print_rows,
+    print_summary,
     print_values,
-    quiet_option,
     source_argument,
     utf8_argument,
+    wants_json,
 )
 from subwords.cli.options import (
+    AT_LEAST_1,
     add_options,
     command,
     family_options,
@@ -58,43 +62,18 @@ if TYPE_CHECKING:
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
-def _numbers(option: str, values: tuple[str, ...]) -> dict[str, float] | None:
-    try:
-        return {name: float(value) for name, value in named_values(option, values).items()} or None
-    except ValueError:
-        raise click.UsageError(f"{option}: expected NAME=NUMBER, such as en=0.7, not {values!r}") from None
-
-
 MIXING = ("weights", "shares", "exponent", "max_bytes")
 
-_OPTIONS = (
-    click.option(
-        "--weight", "weights", type=utf8_argument, multiple=True, metavar="NAME=X", help="How often a source counts."
-    ),
-    click.option(
-        "--share",
-        "shares",
-        type=utf8_argument,
-        multiple=True,
-        metavar="NAME=X",
-        help="The part of the text it is to be.",
-    ),
-    click.option(
-        "--exponent", type=click.FloatRange(0, 1), metavar="X", help="Shares in proportion to bytes ** X; 0: all equal."
-    ),
-    click.option(
-        "--max-bytes",
-        type=utf8_argument,
-        multiple=True,
-        metavar="AMOUNT|NAME=AMOUNT",
-        help="The most bytes that all sources or one counts for: 100MB.",
+_MIX = (
+    opt("--weight NAME=X...", "How often a source counts.", utf8_argument, "weights"),
+    opt("--share NAME=X...", "The part of the text it is to be.", utf8_argument, "shares"),
+    opt("--exponent X", "Shares in proportion to bytes ** X; 0: all equal.", click.FloatRange(0, 1)),
+    opt(
+        "--max-bytes AMOUNT|NAME=AMOUNT...",
+        "The most bytes that all sources or one counts for: 100MB.",
+        utf8_argument,
     ),
 )
-
-
-def mix_options(command: _Command) -> _Command:
-    """Add the options that weigh files of counts."""
-    return add_options(command, _OPTIONS)
 
 
 def mixed(
@@ -116,30 +95,26 @@ def mixed(
             found[name] = WordCounts.load(place)
         except InputError as error:
             raise InputError(f"{name}: {error}") from None
-    most: dict[str, str] | str | None = None
-    if len(max_bytes) == 1 and "=" not in max_bytes[0]:
-        most = max_bytes[0]
-    elif max_bytes:
-        most = {**named_values("--max-bytes", max_bytes)}
+    one = len(max_bytes) == 1 and "=" not in max_bytes[0]
+    most = max_bytes[0] if one else {**named_values("--max-bytes", max_bytes)} or None
     factors = mix_factors(
         found,
-        weights=_numbers("--weight", weights),
-        shares=_numbers("--share", shares),
+        weights=named_numbers("--weight", weights),
+        shares=named_numbers("--share", shares),
         exponent=exponent,
         max_bytes=most,
     )
     return add_multiplied(found, factors), factors
 
 
-def print_mixture(counts: WordCounts, factors: dict[str, int], output: Path, as_json: bool, quiet: bool) -> None:
+def _print_mixture(counts: WordCounts, factors: dict[str, int], output: Path) -> None:
     """Print how often each source counts."""
-    if as_json:
-        print_values({"factors": factors, "words": counts.total, "distinct": len(counts), "saved": str(output)}, True)
-    elif not quiet:
+    if wants_json():
+        print_values({"factors": factors, "words": counts.total, "distinct": len(counts), "saved": str(output)})
+    elif not is_quiet():
         print_rows(["source", "times"], [[name, str(factor)] for name, factor in factors.items()])
 
 
-_AT_LEAST_1 = click.IntRange(min=1)
 _PARQUET = b"PAR1"
 _FOOTER = 1 << 16  # bytes; larger than the schema of counts
 # The options of `subwords.count` that are fixed once a file of counts exists.
@@ -147,52 +122,35 @@ _COUNTING = ("splitter", "normalizer", "special_tokens")
 _NO_SETTINGS = ("algorithm", "template", "roles")
 
 
-_special_tokens = click.option(
-    "--special-token",
-    "special_tokens",
-    type=utf8_argument,
-    multiple=True,
-    metavar="TOKEN",
-    help="A special token, removed from the text before counting. May be repeated.",
-)
-
-
-def _corpus_options(command: _Command, splitter: str = "o200k", normalizer: str = "none") -> _Command:
-    """Add the options that `train` and `count` share; their help names the defaults."""
+def _corpus_options(splitter: str, normalizer: str) -> Callable[[_Command], _Command]:
+    """Return what adds the options that `train` and `count` share; their help names the defaults."""
+    splitters = "How to split text into words: a name (o200k, cl100k, gpt2, bert, ...) or a regex."
+    normalizers = "How to normalize text first: bert-uncased, bert-cased, nfc, nfkc, lowercase, ..., or none."
     options: list[Callable[[Any], Any]] = [
-        click.option(
-            "--splitter",
-            type=utf8_argument,
-            metavar="NAME|REGEX",
-            help="How to split text into words: a name (o200k, cl100k, gpt2, bert, ...) or a regex.  "
-            f"[default: {splitter}]",
-        ),
-        click.option(
+        opt("--splitter NAME|REGEX", f"{splitters}  [default: {splitter}]", utf8_argument),
+        opt(
             "--digits",
-            type=choice(["1", "1-2", "1-3", "1-3-right"]),
-            help="Cut numbers first: into single digits, groups of two or three, or of three from the right.",
+            "Cut numbers first: into single digits, groups of two or three, or of three from the right.",
+            choice(["1", "1-2", "1-3", "1-3-right"]),
         ),
-        click.option(
-            "--normalizer",
-            type=utf8_argument,
-            metavar="NAME",
-            help="How to normalize text first: bert-uncased, bert-cased, nfc, nfkc, lowercase, ..., or none.  "
-            f"[default: {normalizer}]",
+        opt("--normalizer NAME", f"{normalizers}  [default: {normalizer}]", utf8_argument),
+        opt(
+            "--special-token TOKEN...",
+            "A special token, removed from the text before counting. May be repeated.",
+            utf8_argument,
+            "special_tokens",
         ),
-        _special_tokens,
         reading_options,
         run_options,
         threads_option,
-        quiet_option,
-        json_option,
+        common_options,
     ]
-    return add_options(command, options)
+    return lambda function: add_options(function, options)
 
 
-_training_options = partial(
-    _corpus_options,
-    splitter="o200k; bert for wordpiece; sentencepiece for unigram, mingram; whitespace for wordlevel",
-    normalizer="none; bert-uncased for wordpiece; sentencepiece for unigram, mingram",
+_training_options = _corpus_options(
+    "o200k; bert for wordpiece; sentencepiece for unigram, mingram; whitespace for wordlevel",
+    "none; bert-uncased for wordpiece; sentencepiece for unigram, mingram",
 )
 
 
@@ -209,44 +167,32 @@ def _roles(context: click.Context, option: click.Parameter, pairs: tuple[str, ..
     "The file to write: .json; .model for Unigram and --character-level; .tiktoken for BPE; .txt (vocab.txt) for "
     "WordPiece; .gguf; or a folder (that exists, or a name without a suffix)."
 )
-@click.option(
-    "--vocab-size",
-    type=SIZE,
-    required=True,
-    metavar="N",
-    help="Number of tokens, special tokens included: 32000, or 32k.",
-)
-@click.option(
+@opt("--vocab-size N", "Number of tokens, special tokens included: 32000, or 32k.", SIZE, required=True)
+@opt(
     "--algorithm",
-    type=choice(["bpe", "wordpiece", "unigram", "wordlevel", "mingram"]),
+    "How to train: mingram makes a Unigram model of the fewest pieces.",
+    choice(["bpe", "wordpiece", "unigram", "wordlevel", "mingram"]),
     default="bpe",
-    show_default=True,
-    help="How to train: mingram makes a Unigram model of the fewest pieces.",
 )
 @family_options
-@click.option(
-    "--min-documents",
-    type=_AT_LEAST_1,
-    metavar="N",
-    help="Train only on words that at least N documents have: each token is in as many documents, too.",
+@opt(
+    "--min-documents N",
+    "Train only on words that at least N documents have: each token is in as many documents, too.",
+    AT_LEAST_1,
 )
-@click.option(
-    "--template",
-    type=utf8_argument,
-    multiple=True,
-    metavar="TEXT",
+@opt(
+    "--template TEXT...",
+    'Special tokens around a text: "<s> $A </s>". A second one is for pairs.  [default: BERT\'s for wordpiece]',
+    utf8_argument,
     callback=lambda context, option, texts: [*texts] or "auto",
-    help='Special tokens around a text: "<s> $A </s>". A second one is for pairs.  [default: BERT\'s for wordpiece]',
 )
-@click.option(
-    "--role",
-    "roles",
-    type=utf8_argument,
-    multiple=True,
-    metavar="ROLE=TOKEN",
-    callback=_roles,
-    help="The role of a special token: pad=<fill>, kept in folders, .model and .gguf. Usual names need none. "
+@opt(
+    "--role ROLE=TOKEN...",
+    "The role of a special token: pad=<fill>, kept in folders, .model and .gguf. Usual names need none. "
     "May be repeated.",
+    utf8_argument,
+    "roles",
+    callback=_roles,
 )
 @_training_options
 @click.pass_context
@@ -256,8 +202,6 @@ def train(
     sources: tuple[str, ...],
     output: str,
     threads: int | None,
-    quiet: bool,
-    as_json: bool,
     **options: Any,
 ) -> None:
     """Train a tokenizer on a corpus and save it.
@@ -303,18 +247,18 @@ def train(
         rules = {"splitter": splitter(split), "normalizer": normalizer(steps)}
     # Fail before hours of work if these options cannot be trained or saved.
     check_target(output, dry_run(**rules, **settings))
-    progress, in_shards = False if quiet else None, counts is None and run is not None
+    progress, in_shards = False if is_quiet() else None, counts is None and run is not None
     if counts is None:
         every = {**rules, "special_tokens": settings["special_tokens"], "user_defined": users}
         every |= {"reading": reading, "document_frequencies": min_documents is not None or None}
         counts = _count(sources, every, threads, progress, run, target.path)
         if counts is None:  # other ranks have shards to do
-            print_waiting(run, as_json, quiet)
+            print_waiting(run)
             return
     elif run is not None and run != type(run)(threads=threads, memory=run.memory):
         raise click.UsageError("--workers and --runner apply to text; these files hold word counts: leave them out")
     with warnings.catch_warnings():
-        if quiet:
+        if is_quiet():
             warnings.simplefilter("ignore", SubwordsWarning)
         memory = None if run is None else run.memory
         most: dict[str, Any] = {"memory": memory, "min_documents": min_documents}
@@ -325,42 +269,23 @@ def train(
             counts.save(target.path.with_name(f"{target.path.name}.counts"))
         _remove_parts(run, target.path)
     learned = {"tokens": tok.vocab_size} | ({"merges": len(tok.merges)} if algorithm == "bpe" else {})
-    _summarize(counts, learned, started, output, as_json, quiet)
+    _summarize(counts, learned, started, output)
 
 
 @command()
 @click.argument("sources", type=SOURCE, metavar="SOURCE...", nargs=-1, required=True)
-@click.option(
-    "-o",
-    "--output",
-    type=PLACE,
-    required=True,
-    metavar="FILE",
-    help="The file to write; Parquet if its name ends in .parquet.",
-)
-@click.option("--add", "adding", is_flag=True, help="The sources are files of counts: add them.")
-@click.option("--mix", "mixing", is_flag=True, help="The sources are NAME=COUNTS: mix them, each with a weight.")
-@mix_options
-@click.option(
-    "--segmentation",
-    type=PLACE,
-    metavar="FILE",
-    help="Lines of `word TAB mor pheme s`: words are cut there, so that no merge crosses.",
-)
-@click.option(
+@opt("-o, --output FILE", "The file to write; Parquet if its name ends in .parquet.", PLACE, required=True)
+@opt("--add", "The sources are files of counts: add them.", name="adding")
+@opt("--mix", "The sources are NAME=COUNTS: mix them, each with a weight.", name="mixing")
+@lambda function: add_options(function, _MIX)
+@opt("--segmentation FILE", "Lines of `word TAB mor pheme s`: words are cut there, so that no merge crosses.", PLACE)
+@opt(
     "--document-frequencies",
-    is_flag=True,
+    "Also count the documents that have each word, for train --min-documents.",
     default=None,
-    help="Also count the documents that have each word, for train --min-documents.",
 )
-@click.option(
-    "--user-defined",
-    type=utf8_argument,
-    multiple=True,
-    metavar="PIECE",
-    help="A piece that train --user-defined keeps whole. May be repeated.",
-)
-@_corpus_options
+@opt("--user-defined PIECE...", "A piece that train --user-defined keeps whole. May be repeated.", utf8_argument)
+@_corpus_options("o200k", "none")
 def count(
     sources: tuple[str, ...],
     output: Path,
@@ -368,8 +293,6 @@ def count(
     mixing: bool,
     segmentation: Path | None,
     threads: int | None,
-    quiet: bool,
-    as_json: bool,
     **counting: Any,
 ) -> None:
     """Count the words of a corpus once, for any number of training runs.
@@ -401,15 +324,17 @@ def count(
         if mixing:
             counts, factors = mixed(sources, **mixture)
             counts.save(output)
-            print_mixture(counts, factors, output, as_json, quiet)
+            _print_mixture(counts, factors, output)
             return
         counts = _added(sources)
     elif found := next(filter(is_counts, sources), None):
         raise click.UsageError(f"{found} holds counts, not text; use --add to add counts")
     else:
-        found_counts = _count(sources, {**counting, "reading": reading}, threads, False if quiet else None, run, output)
+        found_counts = _count(
+            sources, {**counting, "reading": reading}, threads, False if is_quiet() else None, run, output
+        )
         if found_counts is None:  # other ranks have shards to do
-            print_waiting(run, as_json, quiet)
+            print_waiting(run)
             return
         counts = found_counts
     if segmentation is not None:
@@ -417,7 +342,7 @@ def count(
     counts.save(output)
     if not adding:
         _remove_parts(run, output)
-    _summarize(counts, {}, started, output, as_json, quiet)
+    _summarize(counts, {}, started, output)
 
 
 def _check_format(target: SaveTarget, algorithm: str, *, character_level: bool) -> None:
@@ -547,10 +472,6 @@ def _refuse_options(counting: dict[str, Any], names: Sequence[str]) -> None:
             raise click.UsageError(f"--{option} is for text, but these are counts")
 
 
-def _summarize(
-    counts: WordCounts, learned: dict[str, int], started: float, output: str | Path, as_json: bool, quiet: bool
-) -> None:
+def _summarize(counts: WordCounts, learned: dict[str, int], started: float, output: str | Path) -> None:
     seconds = round(time.perf_counter() - started, 3)
-    if as_json or not quiet:
-        values = {"words": counts.total, "distinct": len(counts), **learned, "seconds": seconds, "saved": str(output)}
-        print_values(values, as_json)
+    print_summary({"words": counts.total, "distinct": len(counts), **learned, "seconds": seconds, "saved": str(output)})

@@ -5,16 +5,14 @@ from __future__ import annotations
 import io
 import os
 import re
-import shutil
 import sys
-import tempfile
 from codecs import getincrementaldecoder
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -25,17 +23,17 @@ from subwords.cli.console import (
     check_file,
     check_output,
     choice,
+    common_options,
     given,
     input_of,
-    json_option,
     load_tokenizer,
     open_output,
+    opt,
     print_saved,
     print_token,
-    quiet_only,
-    quiet_option,
     tokenizer_argument,
     utf8_argument,
+    wants_json,
 )
 from subwords.corpus.files import TextStream
 from subwords.support.errors import InputError
@@ -45,23 +43,19 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from subwords.spec.token_batch import TokenBatch
     from subwords.spec.vocab import Vocab
     from subwords.tokenizer import Tokenizer
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Read and write ids: NumPy files and raw ids, in bounded memory, with the offsets of texts.
+# Texts as lines, and ids as people and programs write them.
 
 NPY = b"\x93NUMPY"
 
 _BATCH = 1 << 22  # bytes of text in memory at once
-_COPY = 1 << 20
 _LIST = re.compile(r"\s*(?:[A-Za-z][\w.]*\(\s*)?[\[(](?P<ids>[^\[\]()]*)[\])](?:,[^()]*)?\)?[\s,]*")
 _PIECE = re.compile(r"[^\s,]+")
 _INTEGER = re.compile(r"[+-]?[0-9]{1,4000}")
-
-Write = Callable[["NDArray[Any]"], None]
 
 
 def line_batches(stream: TextStream) -> Iterator[list[bytes]]:
@@ -81,83 +75,6 @@ def line_batches(stream: TextStream) -> Iterator[list[bytes]]:
         yield [b"".join(held)]
 
 
-@contextmanager
-def array_output(path: Path | None, form: str, dtype: str) -> Iterator[Write]:
-    """Open an output for ids: one-dimensional, little-endian; ids written are not kept in memory.
-
-    The header of an npy holds the number of ids. A file's header is rewritten at the end; standard output and pipes
-    get everything at the end, from a temporary file.
-    """
-    with open_output(path) as stream:
-        if form == "bin":
-            yield lambda ids: _write_array(stream, ids, dtype)
-            return
-        total = 0
-
-        def write(ids: NDArray[Any]) -> None:
-            nonlocal total
-            total += len(ids)
-            _write_array(body, ids, dtype)
-
-        if path is not None and stream.seekable():
-            body = stream
-            _write_header(stream, dtype, 0)
-            yield write
-            stream.seek(0)
-            _write_header(stream, dtype, total)
-            return
-        with tempfile.TemporaryFile() as body:
-            yield write
-            _copy_npy(body, stream, dtype, total)
-
-
-@contextmanager
-def offsets_output(path: Path | None) -> Iterator[Write]:
-    """Open the NumPy file of offsets (the start of each text in the ids); write it the lengths of texts.
-
-    The file is created when the block ends, so its errors cannot be confused with those of another output.
-    """
-    if path is None:
-        yield lambda lengths: None
-        return
-    import numpy as np
-
-    with tempfile.TemporaryFile() as body:
-        last, total = 0, 1
-        _write_array(body, np.zeros(1, np.int64), "int64")
-
-        def write(lengths: NDArray[Any]) -> None:
-            nonlocal last, total
-            ends = np.cumsum(lengths, dtype=np.int64) + last
-            last, total = int(ends[-1]) if len(ends) else last, total + len(ends)
-            _write_array(body, ends, "int64")
-
-        yield write
-        with open_output(path) as stream:
-            _copy_npy(body, stream, "int64", total)
-
-
-def _write_array(stream: IO[bytes], array: NDArray[Any], dtype: str) -> None:
-    import numpy as np
-
-    stream.write(np.ascontiguousarray(array, np.dtype(dtype).newbyteorder("<")).data)
-
-
-def _write_header(stream: IO[bytes], dtype: str, total: int) -> None:
-    # The header's length does not depend on the total: NumPy reserves 21 digits.
-    import numpy as np
-
-    descr = np.lib.format.dtype_to_descr(np.dtype(dtype).newbyteorder("<"))
-    header = {"descr": descr, "fortran_order": False, "shape": (total,)}
-    np.lib.format.write_array_header_1_0(stream, header)
-
-
-def _copy_npy(body: IO[bytes], stream: IO[bytes], dtype: str, total: int) -> None:
-    _write_header(stream, dtype, total)
-    body.seek(0)
-    shutil.copyfileobj(body, stream, _COPY)
-
-
 def parse_ids(data: bytes, dtype: str | None, name: str) -> NDArray[np.integer[Any]] | list[int]:
     """Return ids from raw bytes, a NumPy file, or integers as people write and programs print them."""
     import numpy as np
@@ -168,7 +85,7 @@ def parse_ids(data: bytes, dtype: str | None, name: str) -> NDArray[np.integer[A
         if data.startswith(NPY):
             loaded: NDArray[np.integer[Any]] = np.load(io.BytesIO(data), allow_pickle=False)
             return loaded
-    except (ValueError, EOFError) as error:
+    except Exception as error:  # NumPy evaluates a header as Python does: a hostile one raises anything
         what = f"ids in a NumPy file: {error}" if not dtype else f"ids of type {dtype}: {error}"
         raise InputError(f"{name}: expected {what}") from None
     try:
@@ -200,96 +117,107 @@ def _pasted_ids(text: str, name: str) -> list[int]:
     return ids
 
 
-def read_offsets(path: Path, total: int) -> NDArray[np.int64]:
+def _offsets(path: Path, total: int) -> list[int]:
     """Return the offsets of texts in `total` ids; InputError if the file does not hold valid offsets."""
-    import numpy as np
+    from subwords.tokens.formats import mapped_npy
 
-    expected = f"{path}: expected offsets of texts, int64, ascending from 0 to {total}"
-    try:
-        found = np.load(path, allow_pickle=False)
-    except (ValueError, EOFError) as error:
-        raise InputError(f"{expected}, in a NumPy file: {error}") from None
-    if not isinstance(found, np.ndarray) or found.ndim != 1 or found.dtype.kind not in "iu" or not len(found):
-        raise InputError(f"{expected}; found {getattr(found, 'dtype', 'an archive')} of shape {np.shape(found)}")
-    offsets = found.astype(np.int64)
-    if offsets[0] != 0 or offsets[-1] != total or (np.diff(offsets) < 0).any():
-        raise InputError(f"{expected}; they go from {offsets[0]} to {offsets[-1]}: do they belong to another file?")
-    return offsets
+    found: list[int] = mapped_npy(path).tolist()
+    if not found or found[0] != 0 or found[-1] != total or any(stop < start for start, stop in pairwise(found)):
+        ends = f"they go from {found[0]} to {found[-1]}" if found else "there are none"
+        expected = f"{path}: expected offsets of texts, ascending from 0 to {total}"
+        raise InputError(f"{expected}; {ends}: do they belong to another file?")
+    return found
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# encode: a text to ids.
+
+_TOKEN_FILES = 'token files are written by "subwords tokens TOKENIZER FILE -o ids.npy", with --documents line for lines'
+
+
+def _moved(context: click.Context, option: click.Parameter, value: object) -> None:
+    if value is not None:
+        raise click.UsageError(f"{max(option.opts, key=len)} is not an option of encode: {_TOKEN_FILES}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Job:
+    """How a text is encoded, and where the ids go."""
+
+    output: Path | None
+    special: Any
+    draw: bool
+    temperature: float
+    seed: int | None
+    method: Any
+    p: float | None
+    nbest: int | None
+    as_tokens: bool
+    color: bool
+
+    @property
+    def in_parts(self) -> bool:
+        """Whether the ids of a text can be written before all of it is read."""
+        return not (self.draw or self.method or self.nbest or self.color or (wants_json() and self.output is None))
+
+    def check(self, context: click.Context) -> None:
+        """Raise UsageError for options that do not go together."""
+        if self.output is not None and self.output.suffix in (".npy", ".bin"):
+            raise click.UsageError(f"-o {self.output.name}: encode writes text; {_TOKEN_FILES}")
+        if self.color and (wants_json() or self.output or self.nbest):
+            raise click.UsageError("--color shows tokens on the terminal: leave out -o, --json and --nbest")
+        if self.method and (self.draw or self.nbest or self.special != "text"):
+            raise click.UsageError("--method reads ordinary text: leave out --draw, --nbest and --special")
+        for name, has in (("temperature", self.draw), ("seed", self.draw or self.method), ("p", self.method)):
+            if given(context, name) and not has:
+                raise click.UsageError(f"--{name} is for --{'method' if name == 'p' else 'draw'}")
+        if (self.draw or self.nbest) and self.special != "text":
+            raise click.UsageError(f"--{'draw' if self.draw else 'nbest'} reads ordinary text: leave out --special")
 
 
 @click.command()
 @tokenizer_argument
 @click.argument("files", metavar="[FILE]", type=SOURCE, nargs=-1)
-@click.option(
-    "--text", "texts", type=utf8_argument, multiple=True, metavar="TEXT", help="Encode this text. May be repeated."
-)
-@click.option("--lines", is_flag=True, help="Each line is one text, without its line feed.")
-@click.option(
+@opt("--text TEXT...", "Encode this text. May be repeated.", utf8_argument, "texts")
+@opt("--lines", "Each line is one text, without its line feed.")
+@opt(
     "--special",
-    type=choice(["text", "error", "allow"]),
+    "Special tokens spelled in the text: ordinary text, an error, or their ids.",
+    choice(["text", "error", "allow"]),
     default="text",
-    show_default=True,
-    help="Special tokens spelled in the text: ordinary text, an error, or their ids.",
 )
-@click.option("--draw", is_flag=True, help="Unigram: draw a segmentation at random, likelier ones more often.")
-@click.option(
-    "--temperature",
-    type=click.FloatRange(min=0, min_open=True),
-    metavar="X",
+@opt("--draw", "Unigram: draw a segmentation at random, likelier ones more often.")
+@opt(
+    "--temperature X",
+    "With --draw: small values favour the best segmentation, inf draws all equally.",
+    click.FloatRange(min=0, min_open=True),
     default=10.0,
-    show_default=True,
-    help="With --draw: small values favour the best segmentation, inf draws all equally.",
 )
-@click.option(
-    "--seed", type=click.IntRange(min=0), metavar="N", help="With --draw or --method: seed for reproducible results."
-)
-@click.option(
+@opt("--seed N", "With --draw or --method: seed for reproducible results.", click.IntRange(min=0))
+@opt(
     "--method",
-    type=choice(["bpe-dropout", "fewest", "longest", "maxmatch-dropout", "uniform"]),
-    help="Cut words in another way: fewest tokens, longest match, or at random. In plain Python, below 1 MB/s.",
+    "Cut words in another way: fewest tokens, longest match, or at random. In plain Python, below 1 MB/s.",
+    choice(["bpe-dropout", "fewest", "longest", "maxmatch-dropout", "uniform"]),
 )
-@click.option(
-    "--p", type=click.FloatRange(0, 1), metavar="P", help="With a dropout method: how often a match is skipped [0.1]."
+@opt("--p P", "With a dropout method: how often a match is skipped [0.1].", click.FloatRange(0, 1))
+@opt(
+    "--nbest N",
+    "Unigram: print the N best segmentations, one per line with its score; with --draw, draw from these.",
+    click.IntRange(1, 1024),
 )
-@click.option(
-    "--nbest",
-    type=click.IntRange(1, 1024),
-    metavar="N",
-    help="Unigram: print the N best segmentations, one per line with its score; with --draw, draw from these.",
-)
-@click.option("--tokens", "as_tokens", is_flag=True, help="Print tokens instead of ids; spaces show as U+2423.")
-@click.option(
-    "--color", is_flag=True, help="Like --tokens, on colored backgrounds if this is a terminal and NO_COLOR is not set."
-)
-@click.option(
-    "-o",
-    "--output",
-    type=PLACE,
-    metavar="OUT",
-    help="The file to write.  [default: standard output]",
-)
-@click.option(
-    "--format",
-    "form",
-    type=choice(["text", "npy", "bin"]),
-    help="One line of ids per text, a NumPy file, or raw little-endian ids.  [default: by OUT's suffix, else text]",
-)
-@click.option("--dtype", type=choice(["uint16", "uint32"]), help="For binary formats.  [default: uint32]")
-@click.option(
-    "--offsets",
-    type=PLACE,
-    metavar="FILE",
-    help="With npy and bin: write the start of each text in the ids, and the end, as an int64 NumPy file.",
-)
-@click.option(
+@opt("--tokens", "Print tokens instead of ids; spaces show as U+2423.", name="as_tokens")
+@opt("--color", "Like --tokens, on colored backgrounds if this is a terminal and NO_COLOR is not set.")
+@opt("-o, --output OUT", "The file to write.  [default: standard output]", PLACE)
+@opt(
     "--errors",
-    type=choice(["strict", "replace", "skip"]),
+    "Text that is not UTF-8: stop, read it as U+FFFD, or skip it.",
+    choice(["strict", "replace", "skip"]),
     default="strict",
-    show_default=True,
-    help="Text that is not UTF-8: stop, read it as U+FFFD, or skip it.",
 )
-@quiet_option
-@json_option
+@opt("--format X", "", str, hidden=True, expose_value=False, callback=_moved)
+@opt("--dtype X", "", str, hidden=True, expose_value=False, callback=_moved)
+@opt("--offsets X", "", str, hidden=True, expose_value=False, callback=_moved)
+@common_options
 @click.pass_context
 def encode(
     context: click.Context,
@@ -298,37 +226,30 @@ def encode(
     files: tuple[str, ...],
     texts: tuple[str, ...],
     lines: bool,
-    output: Path | None,
-    form: str | None,
-    offsets: Path | None,
     errors: str,
-    quiet: bool,
     **options: Any,
 ) -> None:
     """Turn a text into a line of ids; with --lines, each line of it.
 
     TOKENIZER is a file or folder that this package loads, or a name, such as gpt-4o or org/name. FILE is the text,
     also as .gz, .zst or .bz2. Without FILE, or with "-", text comes from standard input. The whole input is one text;
-    with --lines each line is one text, processed a batch at a time. Ids are separated by spaces. npy and bin hold the
-    ids of all texts joined; with several texts, --offsets stores where each begins. An npy for standard output or a
-    pipe is written only after the last id is known.
+    with --lines each line is one text, processed a batch at a time. Ids are separated by spaces.
 
-    "subwords tokens" writes the token files of a corpus, and counts its tokens.
+    "subwords tokens" writes files of ids, such as NumPy's, and counts tokens.
 
     \b
     Example:
       subwords encode tok.json --text "a text"
-      subwords encode tok.json corpus.txt -o ids.npy
-      subwords encode tok.json corpus.txt --lines -o ids.npy --offsets offsets.npy
+      subwords encode tok.json corpus.txt --lines -o ids.txt
     """
-    form = form or {".npy": "npy", ".bin": "bin"}.get(output.suffix if output else "", "text")
-    job = _EncodeJob(output, form, offsets, several=lines or len(texts) > 1, **options)
-    _check_usage(context, job, bool(texts), files not in ((), ("-",)) or lines)
+    job = _Job(**options)
+    if texts and (files not in ((), ("-",)) or lines):
+        raise click.UsageError("--text cannot be combined with FILE or --lines")
+    job.check(context)
     file = _one_text(files)
     tok = load_tokenizer(tokenizer)
     _check_tokenizer(job, tok, tokenizer)
-    check_output(output)
-    check_output(offsets)
+    check_output(job.output)
     name, arrives = "standard input" if file == "-" else file, job.in_parts and not lines and errors != "skip"
     with _batches(file, texts, lines, arrives) as (batches, parts):
         checked = _utf8(batches, name, errors)
@@ -338,8 +259,8 @@ def encode(
             values = _print_nbest(tok, checked, job)
         else:
             values = _write_ids(tok, checked, job)
-    if job.as_json or output is not None:
-        print_saved(values, job.as_json)
+    if wants_json() or job.output is not None:
+        print_saved(values)
 
 
 def _one_text(files: Sequence[str]) -> str:
@@ -351,77 +272,12 @@ def _one_text(files: Sequence[str]) -> str:
     return files[0] if files else "-"
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Options:
-    """The options that are used as given."""
-
-    special: Any
-    draw: bool
-    temperature: float
-    seed: int | None
-    method: Any
-    p: float | None
-    nbest: int | None
-    as_tokens: bool
-    color: bool
-    dtype: str | None
-    as_json: bool
-
-
-@dataclass(frozen=True)
-class _EncodeJob(_Options):
-    """What to encode and where to write it."""
-
-    output: Path | None
-    form: str
-    offsets: Path | None
-    several: bool
-
-    @property
-    def in_parts(self) -> bool:
-        """Whether the ids of a text can be written before all of it is read."""
-        whole = self.draw or self.method or self.nbest or self.color or (self.as_json and self.output is None)
-        return not whole
-
-
-def _check_usage(context: click.Context, job: _EncodeJob, texts: bool, file_options: bool) -> None:
-    if texts and file_options:
-        raise click.UsageError("--text cannot be combined with FILE or --lines")
-    if job.form == "text" and (job.dtype or job.offsets):
-        raise click.UsageError(f"{'--dtype' if job.dtype else '--offsets'} is for --format npy or bin")
-    if job.color and (job.form != "text" or job.as_json or job.output or job.nbest):
-        raise click.UsageError("--color shows tokens on the terminal: leave out -o, --format, --json and --nbest")
-    if job.form != "text" and (job.as_tokens or (job.as_json and job.output is None)):
-        raise click.UsageError(
-            f"--format {job.form} holds ids only: leave out --tokens; for --json, name a file with -o"
-        )
-    if job.form != "text" and job.several and not job.offsets:
-        raise click.UsageError(
-            f"--format {job.form} holds the ids of all texts joined: add --offsets FILE to store where each text "
-            "begins, or leave out --lines to encode the file as one text"
-        )
-    if job.offsets and job.output and job.offsets.resolve() == job.output.resolve():
-        raise click.UsageError("--offsets and -o name the same file")
-    if job.method and (job.draw or job.nbest or job.special != "text"):
-        raise click.UsageError("--method reads ordinary text: leave out --draw, --nbest and --special")
-    for name, has in (("temperature", job.draw), ("seed", job.draw or job.method), ("p", job.method)):
-        if given(context, name) and not has:
-            raise click.UsageError(f"--{name} is for --{'method' if name == 'p' else 'draw'}")
-    if job.draw and job.special != "text":
-        raise click.UsageError("--draw reads all text as ordinary text: leave out --special")
-    if job.nbest and not job.draw and (job.form != "text" or job.special != "text"):
-        raise click.UsageError("--nbest without --draw prints text: leave out --format and --special")
-
-
-def _check_tokenizer(job: _EncodeJob, tok: Tokenizer, path: str) -> None:
-    if job.dtype == "uint16" and tok.vocab_size > 1 << 16:
-        raise InputError(f"--dtype uint16 holds 65536 ids; {path} has {tok.vocab_size} tokens: use uint32")
+def _check_tokenizer(job: _Job, tok: Tokenizer, path: str) -> None:
     if not (job.draw or job.nbest):
         return
     from subwords.models.families import family_of
 
-    family = family_of(tok.model)
-    if family.name != "unigram":
+    if (family := family_of(tok.model)).name != "unigram":
         option = "--draw" if job.draw else "--nbest"
         raise InputError(f"{option} needs a Unigram model; {path} holds {family.model_class}")
 
@@ -481,9 +337,8 @@ def _utf8(batches: Iterable[list[bytes]], name: str, errors: str) -> Iterator[li
         yield kept
 
 
-def _encoded(tok: Tokenizer, batches: Iterable[list[bytes]], job: _EncodeJob) -> Iterator[TokenBatch]:
-    from subwords.spec.token_batch import TokenBatch
-
+def _rows(tok: Tokenizer, batches: Iterable[list[bytes]], job: _Job) -> Iterator[list[int]]:
+    """Yield the ids of each text."""
     if job.method:
         from subwords.sampling import encode_with
 
@@ -491,92 +346,48 @@ def _encoded(tok: Tokenizer, batches: Iterable[list[bytes]], job: _EncodeJob) ->
         drawn = "dropout" in job.method or job.method == "uniform"
         for number, text in enumerate(text for texts in batches for text in texts):
             # The draw depends on the number of the text, not on how texts are batched.
-            found = encode_with(tok, text.decode(), **how, document=number if drawn else None)
-            yield TokenBatch.of([found])
-        return
-    if not job.draw:
-        for texts in batches:
-            yield tok.encode_batch(texts, special=job.special)
-        return
-    import numpy as np
-
-    rng, nbest = np.random.default_rng(job.seed), job.nbest or -1
-    for texts in batches:
-        drawn = [tok.sample(text.decode(), temperature=job.temperature, nbest=nbest, seed=rng) for text in texts]
-        yield TokenBatch.of(drawn)
-
-
-def _rows(tok: Tokenizer, batches: Iterable[list[bytes]], job: _EncodeJob) -> Iterator[list[int]]:
-    """Yield the ids of each text."""
-    if job.method or job.draw:
-        for batch in _encoded(tok, batches, job):
-            yield from batch.to_lists()
-        return
-    for texts in batches:  # a short text alone may need no NumPy
-        few = len(texts) == 1
-        yield from (
-            [tok.encode(texts[0].decode(), special=job.special)]
-            if few
-            else tok.encode_batch(texts, special=job.special).to_lists()
-        )
-
-
-def _write_ids(tok: Tokenizer, batches: Iterable[list[bytes]], job: _EncodeJob) -> dict[str, object]:
-    """Write the ids of all texts, batch by batch; return the summary to print."""
-    vocab = tok.model.vocab if job.as_tokens or job.color else None
-    color = job.color and uses_color(sys.stdout, os.environ)
-    texts, total = 0, 0
-
-    def rows() -> Iterator[list[int]]:
-        nonlocal texts, total
-        for row in _rows(tok, batches, job):
-            texts, total = texts + 1, total + len(row)
-            yield row
-
-    found: dict[str, object] = {}
-    if job.as_json and job.output is None:
-        ids = [*rows()]
-        found["ids"] = ids
-        if vocab is not None:
-            found["tokens"] = [[vocab[i].decode("utf-8", "replace") for i in row] for row in ids]
-    elif job.form == "text":
-        names = _Names(vocab)
-        with open_output(job.output) as stream:
-            for row in rows():
-                stream.write(_line(row, names, vocab if color else None).encode() + b"\n")
-    else:
+            yield encode_with(tok, text.decode(), **how, document=number if drawn else None)
+    elif job.draw:
         import numpy as np
 
-        with array_output(job.output, job.form, job.dtype or "uint32") as write, offsets_output(job.offsets) as lengths:
-            for batch in _encoded(tok, batches, job):
-                texts, total = texts + len(batch), total + len(batch.ids)
-                write(batch.ids)
-                lengths(np.diff(batch.offsets))
-    if not found:
-        found["saved"] = str(job.output)
-    return {"texts": texts, "total": total, **found}
-
-
-def _write_parts(tok: Tokenizer, parts: Iterable[str], job: _EncodeJob) -> dict[str, object]:
-    """Write the ids of one text while it is read, in bounded memory where it may be cut; return the summary."""
-    import numpy as np
-
-    stream, total = tok.encode_stream(special=job.special), 0
-    arrays = (stream.finish() if part is None else stream.feed(part) for part in chain(parts, [None]))
-    if job.form == "text":
-        names = _Names(tok.model.vocab if job.as_tokens else None)
-        with open_output(job.output) as out:
-            for ids in arrays:
-                if len(ids):
-                    out.write(b" " * bool(total) + _line(ids.tolist(), names, None).encode())
-                    total += len(ids)
-            out.write(b"\n")
+        how = {"temperature": job.temperature, "nbest": job.nbest or -1, "seed": np.random.default_rng(job.seed)}
+        yield from (tok.sample(text.decode(), **how) for texts in batches for text in texts)
     else:
-        with array_output(job.output, job.form, job.dtype or "uint32") as write, offsets_output(job.offsets) as lengths:
-            for ids in arrays:
-                write(ids)
-                total += len(ids)
-            lengths(np.array([total]))
+        for texts in batches:  # a short text alone may need no NumPy
+            if len(texts) == 1:
+                yield tok.encode(texts[0].decode(), special=job.special)
+            else:
+                yield from tok.encode_batch(texts, special=job.special).to_lists()
+
+
+def _write_ids(tok: Tokenizer, batches: Iterable[list[bytes]], job: _Job) -> dict[str, object]:
+    """Write the ids of all texts, batch by batch; return the summary to print."""
+    vocab = tok.model.vocab if job.as_tokens or job.color else None
+    rows = _rows(tok, batches, job)
+    if wants_json() and job.output is None:
+        ids = [*rows]
+        found: dict[str, object] = {"texts": len(ids), "total": sum(map(len, ids)), "ids": ids}
+        if vocab is not None:
+            found["tokens"] = [[vocab[i].decode("utf-8", "replace") for i in row] for row in ids]
+        return found
+    names, color = _Names(vocab), vocab if job.color and uses_color(sys.stdout, os.environ) else None
+    texts = total = 0
+    with open_output(job.output) as stream:
+        for row in rows:
+            texts, total = texts + 1, total + len(row)
+            stream.write(_line(row, names, color).encode() + b"\n")
+    return {"texts": texts, "total": total, "saved": str(job.output)}
+
+
+def _write_parts(tok: Tokenizer, parts: Iterable[str], job: _Job) -> dict[str, object]:
+    """Write the ids of one text while it is read, in bounded memory where it may be cut; return the summary."""
+    stream, total, names = tok.encode_stream(special=job.special), 0, _Names(tok.model.vocab if job.as_tokens else None)
+    with open_output(job.output) as out:
+        for part in chain(parts, [None]):
+            ids = (stream.finish() if part is None else stream.feed(part)).tolist()
+            out.write(b" " * bool(total and ids) + _line(ids, names, None).encode())
+            total += len(ids)
+        out.write(b"\n")
     return {"texts": 1, "total": total, "saved": str(job.output)}
 
 
@@ -598,11 +409,11 @@ def _line(ids: list[int], names: _Names, to_color: Vocab | None) -> str:
     return colored((to_color[i].decode("utf-8", "surrogateescape") for i in ids), color=True)
 
 
-def _print_nbest(tok: Tokenizer, batches: Iterable[list[bytes]], job: _EncodeJob) -> dict[str, object]:
+def _print_nbest(tok: Tokenizer, batches: Iterable[list[bytes]], job: _Job) -> dict[str, object]:
     assert job.nbest is not None
     vocab = tok.model.vocab if job.as_tokens else None
     ways = (tok.nbest(text.decode(), job.nbest) for texts in batches for text in texts)
-    if job.as_json and job.output is None:
+    if wants_json() and job.output is None:
         best = [[_way(ids, score, vocab) for ids, score in found] for found in ways]
         return {"texts": len(best), "nbest": best}
     names, texts = _Names(vocab), 0
@@ -626,24 +437,16 @@ def _way(ids: list[int], score: float, vocab: Vocab | None) -> dict[str, object]
 @click.command()
 @tokenizer_argument
 @click.argument("file", default="-")
-@click.option("--ids", "given", metavar="IDS", help='Decode these ids: "1 2 3", "1,2,3" or "[1, 2, 3]".')
-@click.option("--lines", is_flag=True, help="Each line of ids is one text and becomes one line.")
-@click.option("--dtype", type=choice(["uint16", "uint32"]), help="FILE holds raw little-endian ids of this type.")
-@click.option(
-    "--offsets",
-    type=INPUT,
-    metavar="FILE",
-    help="Start of each text in a NumPy file or raw ids, as written by encode; each text becomes one line.",
+@opt("--ids IDS", 'Decode these ids: "1 2 3", "1,2,3" or "[1, 2, 3]".', name="given")
+@opt("--lines", "Each line of ids is one text and becomes one line.")
+@opt("--dtype", "FILE holds raw little-endian ids of this type.", choice(["uint16", "uint32"]))
+@opt(
+    "--offsets FILE",
+    'Start of each text in a NumPy file or raw ids, as "subwords tokens" writes it; each text becomes one line.',
+    INPUT,
 )
-@click.option(
-    "-o",
-    "--output",
-    type=INPUT,
-    metavar="OUT",
-    help="The file to write.  [default: standard output]",
-)
-@quiet_only
-@json_option
+@opt("-o, --output OUT", "The file to write.  [default: standard output]", INPUT)
+@common_options
 def decode(
     tokenizer: str,
     file: str,
@@ -652,7 +455,6 @@ def decode(
     dtype: str | None,
     offsets: Path | None,
     output: Path | None,
-    as_json: bool,
 ) -> None:
     """Turn ids into text, byte for byte.
 
@@ -675,7 +477,7 @@ def decode(
     check_output(output)
     texts, size, kept = 0, 0, list[str]()
     with _decoded(tok, file, given, lines, dtype, offsets) as decoded:
-        if as_json and output is None:
+        if wants_json() and output is None:
             for text in decoded:
                 texts, size = texts + 1, size + len(text)
                 kept.append(text.decode("utf-8", "replace"))
@@ -683,10 +485,10 @@ def decode(
             with open_output(output) as stream:
                 for text in decoded:
                     texts, size = texts + 1, size + len(text)
-                    stream.write(text + b"\n" if lines or offsets else text)
+                    stream.write(text.removesuffix(b"\n") + b"\n" if offsets else text + b"\n" * lines)
     result = {"text": kept} if output is None else {"saved": str(output)}
-    if as_json or output is not None:
-        print_saved({"texts": texts, "bytes": size, **result}, as_json)
+    if wants_json() or output is not None:
+        print_saved({"texts": texts, "bytes": size, **result})
 
 
 @contextmanager
@@ -718,5 +520,5 @@ def _arrays(tok: Tokenizer, data: bytes, name: str, dtype: str | None, offsets: 
     if offsets is None:
         yield tok.decode_bytes(ids)
         return
-    for start, stop in pairwise(read_offsets(offsets, len(ids)).tolist()):
+    for start, stop in pairwise(_offsets(offsets, len(ids))):
         yield tok.decode_bytes(ids[start:stop])

@@ -5,38 +5,35 @@ from __future__ import annotations
 import json
 import os
 import sys
+from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterable
 from html import escape
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Protocol
 
 import click
 
 from subwords.cli.console import (
     INPUT,
-    SIZE,
     SOURCE,
     TOKENIZER,
     check_file,
     choice,
+    common_options,
     input_of,
-    json_option,
-    load_tokenizer,
     open_output,
-    print_values,
-    quiet_only,
-    source_argument,
-    tokenizer_argument,
+    opt,
     utf8_argument,
+    wants_json,
 )
-from subwords.cli.options import add_options, command, family_options, reading_from, reading_options, refuse_reading
+from subwords.cli.options import Adapter, Call, command_of, corpus_of, family_options, sources, taken
 from subwords.support.errors import InputError
 from subwords.support.render import painted, uses_color
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Printing of explanations: as text, as JSON, or as an HTML page.
 
-html_option = click.option("--html", type=INPUT, metavar="FILE", help="Write a page of HTML instead of text.")
+_html = opt("--html FILE", "Write a page of HTML instead of text.", INPUT)
 
 
 class _Explained(Protocol):
@@ -47,13 +44,15 @@ class _Explained(Protocol):
     def _repr_html_(self) -> str: ...
 
 
-def print_explained(found: _Explained, html: Path | None, as_json: bool, title: str) -> None:
+def _print_explained(call: Call, title: str) -> None:
     """Print an explanation, or write it to a file: a page of that title, in the style of the local page."""
-    if html is not None and as_json:
+    html: Path | None = call.take("html")
+    if html is not None and wants_json():
         raise click.UsageError("expected one of --html and --json, not both")
+    found: _Explained = call.result()
     if html is None:
-        color = not as_json and uses_color(sys.stdout, os.environ)
-        text = json.dumps(found.to_dict()) if as_json else "\n".join(found.lines(painted if color else repr))
+        color = not wants_json() and uses_color(sys.stdout, os.environ)
+        text = json.dumps(found.to_dict()) if wants_json() else "\n".join(found.lines(painted if color else repr))
         click.echo(text, color=color)
         return
     from subwords.study.page import page_files
@@ -66,48 +65,38 @@ def print_explained(found: _Explained, html: Path | None, as_json: bool, title: 
         stream.write(whole.encode("utf-8", "backslashreplace"))
 
 
-_Command = TypeVar("_Command", bound=Callable[..., Any])
-
-
-def _text_options(function: _Command) -> _Command:
-    """Add what `explain` and `why-not` share."""
-    return add_options(
-        function,
-        [
-            tokenizer_argument,
-            click.argument("file", type=SOURCE, default="-", metavar="[FILE]"),
-            click.option("--text", type=utf8_argument, metavar="TEXT", help="The text."),
-            click.option(
-                "--special",
-                type=choice(["text", "allow"]),
-                default="text",
-                show_default=True,
-                help="Special tokens spelled in the text: ordinary text, or their ids.",
-            ),
-        ],
-    )
-
-
-@click.command()
-@_text_options
-@click.option(
-    "--counts",
-    type=INPUT,
-    metavar="FILE",
-    help='BPE: counts of "subwords count"; each merge then says how often its pair occurred when it was learned.',
+_TEXT = (
+    click.argument("file", type=SOURCE, default="-", metavar="[FILE]"),
+    opt("--text TEXT", "The text.", utf8_argument),
 )
-@html_option
-@quiet_only
-@json_option
-def explain(
-    tokenizer: str,
-    file: str,
-    text: str | None,
-    special: Literal["text", "allow"],
-    counts: Path | None,
-    html: Path | None,
-    as_json: bool,
-) -> None:
+_SPECIAL = opt(
+    "--special",
+    "Special tokens spelled in the text: ordinary text, or their ids.",
+    choice(["text", "allow"]),
+    default="text",
+)
+_COUNTS = opt(
+    "--counts FILE",
+    'BPE: counts of "subwords count"; each merge then says how often its pair occurred when it was learned.',
+    INPUT,
+)
+
+
+def _counts(call: Call) -> object:
+    from subwords.corpus.counts import WordCounts
+
+    path = call.take("counts")
+    return None if path is None else WordCounts.load(path)
+
+
+@command_of(
+    "study.explanation.explain",
+    _html,
+    text=Adapter(_TEXT, lambda call: _text(call.take("file"), call.take("text"))),
+    special=taken("special", _SPECIAL),
+    counts=Adapter([_COUNTS], _counts),
+)
+def explain(call: Call) -> None:
     """Say why a text has its ids: what was normalized, what cut each word, each merge, match or path.
 
     Without FILE, or with "-", the text comes from standard input.
@@ -117,24 +106,16 @@ def explain(
       subwords study explain tok.json --text "unbelievable"
       subwords study explain tok.json --counts corpus.counts < text.txt
     """
-    from subwords.corpus.counts import WordCounts
-    from subwords.study.explanation import explain as explained
-
-    data, found = _text(file, text), None if counts is None else WordCounts.load(counts)
-    tok = load_tokenizer(tokenizer)
-    print_explained(
-        explained(tok, data, special=special, counts=found), html, as_json, f"How {tokenizer} encodes a text"
-    )
+    _print_explained(call, f"How {call.options['tokenizer']} encodes a text")
 
 
-@click.command("why-not")
-@_text_options
-@html_option
-@quiet_only
-@json_option
-def why_not(
-    tokenizer: str, file: str, text: str | None, special: Literal["text", "allow"], html: Path | None, as_json: bool
-) -> None:
+@command_of(
+    "study.obstacles.why_not",
+    _html,
+    text=Adapter(_TEXT, lambda call: _one_line(_text(call.take("file"), call.take("text")))),
+    texts={"special": "Special tokens spelled in the text: ordinary text, or their ids."},
+)
+def why_not(call: Call) -> None:
     """Say why a text is not one token.
 
     Without FILE, or with "-", the text comes from standard input.
@@ -143,11 +124,7 @@ def why_not(
     Example:
       subwords study why-not tok.json --text " tokenizers"
     """
-    from subwords.study.obstacles import why_not as reasons
-
-    data = _one_line(_text(file, text))
-    tok = load_tokenizer(tokenizer)
-    print_explained(reasons(tok, data, special=special), html, as_json, f"Why {tokenizer} gives no single token")
+    _print_explained(call, f"Why {call.options['tokenizer']} gives no single token")
 
 
 def _text(file: str, text: str | None) -> str | bytes:
@@ -174,33 +151,11 @@ def _one_line(data: str | bytes) -> str:
         raise InputError(f"expected UTF-8 text; byte {error.start} is not UTF-8") from None
 
 
-@command("verify-training")
-@tokenizer_argument
-@click.argument("source", type=SOURCE)
-@click.option(
-    "--tie-break",
-    type=choice(["ids", "first", "bytes"]),
-    default="ids",
-    show_default=True,
-    help="The rule for pairs of equal count that training declared.",
+@command_of(
+    "study.verification.verify_training",
+    source=Adapter([click.argument("source", type=SOURCE)], lambda call: corpus_of([call.take("source")])),
 )
-@click.option(
-    "--limit", type=click.IntRange(min=1), default=20, show_default=True, metavar="N", help="Stop after N deviations."
-)
-@reading_options
-@quiet_only
-@json_option
-@click.pass_context
-def verify_training(
-    context: click.Context,
-    /,
-    tokenizer: str,
-    source: str,
-    tie_break: Any,
-    limit: int,
-    as_json: bool,
-    **options: Any,
-) -> None:
+def verify_training(call: Call) -> None:
     """Replay the merges of a BPE tokenizer on its corpus: was each the best pair at its turn?
 
     SOURCE is the corpus of training, or a file of "subwords count" with the splitter and normalizer of TOKENIZER. Exit
@@ -211,76 +166,14 @@ def verify_training(
       subwords study verify-training tok.json corpus.txt
       subwords study verify-training tok.json corpus.counts
     """
-    from subwords.cli.corpus import is_counts
-    from subwords.corpus.counts import WordCounts
-    from subwords.study.verification import verify_training as verified
-
-    reading = reading_from(options)
-    if is_counts(source):
-        refuse_reading()
-    what = WordCounts.load(source) if is_counts(source) else source_argument([source])
-    found = verified(load_tokenizer(tokenizer), what, tie_break=tie_break, limit=limit, reading=reading)
-    if as_json:
-        print_values(found.to_dict(), as_json)
-    else:
-        click.echo(str(found))
+    found = call.result()
+    click.echo(json.dumps(found.to_dict()) if wants_json() else str(found))
     if not found.proven:
-        context.exit(1)
+        click.get_current_context().exit(1)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# explain-training: the steps of training on a small corpus.
-
-_AT_LEAST_1 = click.IntRange(min=1)
-
-
-@command("explain-training")
-@click.argument("sources", type=SOURCE, metavar="SOURCE...", nargs=-1, required=True)
-@click.option("--vocab-size", type=SIZE, required=True, metavar="N", help="Number of tokens, special tokens included.")
-@click.option(
-    "--algorithm",
-    type=choice(["bpe", "wordpiece", "unigram", "unigram-course"]),
-    default="bpe",
-    show_default=True,
-    help="unigram-course: Unigram as courses teach it, from all substrings and their shares.",
-)
-@family_options
-@click.option(
-    "--splitter",
-    type=utf8_argument,
-    default="auto",
-    metavar="NAME|REGEX",
-    help="How to split text into words.  [default: that of train]",
-)
-@click.option(
-    "--normalizer",
-    type=utf8_argument,
-    default="auto",
-    metavar="NAME",
-    help="How to normalize text.  [default: that of train]",
-)
-@click.option(
-    "--special-token",
-    "special_tokens",
-    type=utf8_argument,
-    multiple=True,
-    metavar="TOKEN",
-    help="A special token. May be repeated.",
-)
-@reading_options
-@click.option(
-    "--limit", type=_AT_LEAST_1, default=1000, show_default=True, metavar="N", help="More steps are an error."
-)
-@html_option
-@quiet_only
-@json_option
-def explain_training(
-    sources: tuple[str, ...],
-    special_tokens: tuple[str, ...],
-    html: Path | None,
-    as_json: bool,
-    **options: Any,
-) -> None:
+@command_of("study.training_steps.explain_training", family_options, _html, source=sources(counts=True))
+def explain_training(call: Call) -> None:
     """Show the steps of training on a small corpus: words, splits, scores, each merge or removal.
 
     SOURCE is as for "subwords train", with at most 1,000 different words.
@@ -290,15 +183,7 @@ def explain_training(
       subwords study explain-training small.txt --vocab-size 50 --alphabet corpus
       subwords study explain-training small.txt --algorithm wordpiece --score course --vocab-size 70 --html steps.html
     """
-    from subwords.study.training_steps import explain_training as explained
-
-    reading = reading_from(options)
-    given: dict[str, Any] = {name: value for name, value in options.items() if value not in (None, ())}
-    if special_tokens:
-        given["special_tokens"] = special_tokens
-    print_explained(
-        explained(source_argument(sources), reading=reading, **given), html, as_json, f"Training on {sources[0]}"
-    )
+    _print_explained(call, f"Training on {call.options['sources'][0]}")
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -307,29 +192,17 @@ def explain_training(
 
 @click.command()
 @click.argument("tokenizers", type=TOKENIZER, metavar="TOKENIZER...", nargs=-1, required=True)
-@click.option("--text", type=utf8_argument, metavar="TEXT", help="The text that the page starts with.")
-@click.option(
-    "--text-file",
-    type=SOURCE,
-    metavar="FILE",
-    help="The file whose text the page starts with; the first 200,000 characters of it.",
+@opt("--text TEXT", "The text that the page starts with.", utf8_argument)
+@opt("--text-file FILE", "The file whose text the page starts with; the first 200,000 characters of it.", SOURCE)
+@opt(
+    "--port N",
+    "The port; 0 takes any free one.  [default: the first free one from 8420 on]",
+    click.IntRange(0, 65535),
 )
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    metavar="N",
-    help="The port; 0 takes any free one.  [default: the first free one from 8420 on]",
-)
-@click.option("--no-browser", is_flag=True, help="Do not open the page in a browser.")
-@quiet_only
-@json_option
+@opt("--no-browser", "Do not open the page in a browser.")
+@common_options
 def show(
-    tokenizers: tuple[str, ...],
-    text: str | None,
-    text_file: str | None,
-    port: int | None,
-    no_browser: bool,
-    as_json: bool,
+    tokenizers: tuple[str, ...], text: str | None, text_file: str | None, port: int | None, no_browser: bool
 ) -> None:
     """Show what one to four tokenizers do with a text, on a local page.
 
@@ -358,7 +231,7 @@ def show(
     with PageServer(api, port=port) as server:
         # The tables of the tokenizers take a second: they are made while the browser starts.
         Thread(target=api.encode, args=({"text": start},), daemon=True).start()
-        _announce(server.address, as_json)
+        _announce(server.address)
         if not no_browser:
             import webbrowser
 
@@ -369,24 +242,21 @@ def show(
             return  # the usual end, not a failure
 
 
-def _announce(address: str, as_json: bool) -> None:
-    click.echo(json.dumps({"url": address}) if as_json else f"{address}  (Ctrl-C ends it)")
+def _announce(address: str) -> None:
+    click.echo(json.dumps({"url": address}) if wants_json() else f"{address}  (Ctrl-C ends it)")
 
 
 def _start(path: object) -> tuple[str, bool]:
     """Return the beginning of a text file, and whether the file is longer."""
     from subwords.corpus.files import open_text
     from subwords.study.page import MOST_CHARACTERS
-    from subwords.support.errors import InputError
 
     buffer = memoryview(bytearray(4 * MOST_CHARACTERS + 4))
     with open_text(*input_of(str(path), "text")) as stream:
         data = bytes(buffer[: stream.fill(buffer)])
     more = len(data) == len(buffer)
     try:
-        text = data.decode()
+        text = getincrementaldecoder("utf-8")().decode(data, not more)
     except UnicodeDecodeError as error:
-        if not more or error.start < len(data) - 4:
-            raise InputError(f"{path}: expected UTF-8 text; byte {error.start} is not UTF-8") from None
-        text = data[: error.start].decode()
+        raise InputError(f"{path}: expected UTF-8 text; byte {error.start} is not UTF-8") from None
     return text[:MOST_CHARACTERS], more or len(text) > MOST_CHARACTERS

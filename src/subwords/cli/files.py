@@ -7,14 +7,14 @@ import os
 import re
 import sysconfig
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -23,19 +23,21 @@ from subwords.cli.console import (
     INPUT,
     SOURCE,
     TOKENIZER,
-    json_option,
+    common_options,
+    is_quiet,
     load_tokenizer,
+    opt,
     print_rows,
+    print_summary,
     print_token,
     print_values,
-    quiet_only,
-    quiet_option,
     source_argument,
     tokenizer_argument,
     unshown,
     utf8_argument,
+    wants_json,
 )
-from subwords.cli.options import add_options, command, reading_from, reading_options
+from subwords.cli.options import Call, command_of, sources, taken, tokenizer_at
 from subwords.support.errors import InputError, SubwordsError
 
 if TYPE_CHECKING:
@@ -46,8 +48,6 @@ if TYPE_CHECKING:
 
 # ---------------------------------------------------------------------------------------------------------------------
 # verify: whether a saved tokenizer gives the same ids in its own library.
-
-_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 def special_ids_of(context: click.Context, parameter: click.Parameter, value: str | None) -> dict[str, int] | None:
@@ -63,68 +63,35 @@ def special_ids_of(context: click.Context, parameter: click.Parameter, value: st
     return found
 
 
-# What a rank file lacks.
-LACKING: tuple[Callable[[Any], Any], ...] = (
-    click.option(
-        "--splitter",
-        type=utf8_argument,
-        metavar="NAME|REGEX",
-        help="For a file without a splitter, such as .tiktoken: how it splits text into words.",
-    ),
-    click.option(
-        "--special-ids",
-        type=utf8_argument,
+SPECIAL_IDS = taken(
+    "special_ids",
+    opt(
+        "--special-ids JSON",
+        'For a file without special tokens, such as .tiktoken: their ids, as in {"<|end|>": 50256}.',
+        utf8_argument,
         callback=special_ids_of,
-        metavar="JSON",
-        help='For a file without special tokens, such as .tiktoken: their ids, as in {"<|end|>": 50256}.',
     ),
 )
-
-
-def comparing_options(function: _Command) -> _Command:
-    """Add the options that `verify` and `convert` share."""
-    options: list[Callable[[_Command], _Command]] = [
-        click.option(
-            "--source",
-            "sources",
-            type=utf8_argument,
-            multiple=True,
-            metavar="CORPUS",
-            help="Also compare the texts of this file, folder or quoted glob. May be repeated.",
-        ),
-        reading_options,
-        *LACKING,
-        quiet_option,
-        json_option,
-    ]
-    return add_options(function, options)
-
-
-def paths_of(sources: Sequence[str]) -> list[Path] | None:
-    """Return the sources as paths; None if the list is empty."""
-    return [Path(source) for source in sources] or None
-
-
-@command()
-@tokenizer_argument
-@click.option(
-    "--other",
-    type=INPUT,
-    metavar="FILE",
-    help="The tokenizer that it must equal, such as the file that it was converted from.  [default: TOKENIZER itself]",
+RANK_FILES = {"splitter": "For a file without a splitter, such as .tiktoken: how it splits text into words."}
+_COMPARED: dict[str, Any] = {
+    "tokenizer": tokenizer_at("tokenizer", loaded=False),
+    "source": sources(
+        "--source CORPUS...",
+        "Also compare the texts of this file, folder or quoted glob. May be repeated.",
+        needed=False,
+    ),
+    "special_ids": SPECIAL_IDS,
+    "texts": RANK_FILES,
+}
+_OTHER = opt(
+    "--other FILE",
+    "The tokenizer that it must equal, such as the file that it was converted from.  [default: TOKENIZER itself]",
+    INPUT,
 )
-@comparing_options
-@click.pass_context
-def verify(
-    context: click.Context,
-    /,
-    tokenizer: str,
-    other: str | None,
-    sources: tuple[str, ...],
-    quiet: bool,
-    as_json: bool,
-    **options: Any,
-) -> None:
+
+
+@command_of("interop.verify.verify", **_COMPARED, other=taken("other", _OTHER))
+def verify(call: Call) -> None:
     """Load a saved tokenizer with its own library and compare ids, up to the first difference.
 
     TOKENIZER is a folder (loaded by transformers), tokenizer.json (HF tokenizers), .model (SentencePiece), .tiktoken
@@ -137,50 +104,27 @@ def verify(
       subwords verify tokenizer/ --source "corpus/*.txt"
       subwords verify tok.tiktoken --other tok.json --source corpus.txt
     """
-    from subwords.files import verify as compare
-
-    how: dict[str, Any] = {"reading": reading_from(options), "progress": False if quiet else None, **options}
-    found = compare(tokenizer, paths_of(sources), other=other, **how)
-    values = {"equal": bool(found), "library": found.library, "special": found.special}
-    values |= {"texts": found.texts, "tokens": found.tokens}
-    if as_json:
-        print_values(values | {"difference": difference_json(found.difference)}, as_json)
-    else:
-        print_values(values | _verify_rows(found.difference, found.library), as_json)
+    found = call.result()
+    values = {name: getattr(found, name) for name in ("library", "special", "texts", "tokens")}
+    print_values({"equal": bool(found), **values, **_difference(found.difference)})
     if not found:
-        context.exit(1)
+        click.get_current_context().exit(1)
 
 
-def difference_json(difference: Difference | None) -> dict[str, Any] | None:
-    """Return a difference as a JSON object."""
+def _difference(difference: Difference | None) -> dict[str, Any]:
+    """Return the row of a difference, or with --json an object."""
+    if not wants_json():
+        return {} if difference is None else {"first difference": str(difference)}
     if difference is None:
-        return None
+        return {"difference": None}
     found = asdict(difference)
     for side in ("ours", "theirs"):
         found[side] = found[side] and dict(zip(("id", "token"), found[side], strict=True))
-    return found
+    return {"difference": found}
 
 
-def _verify_rows(difference: Difference | None, library: str) -> dict[str, object]:
-    if difference is None:
-        return {}
-    here = f"{difference.place}, line {difference.line}, character {difference.character}"
-    text = f"{print_token(difference.before.encode())}|{print_token(difference.after.encode())}"
-    rows: dict[str, object] = {"first difference": here, "text": text}
-    if difference.reason is not None:
-        return rows | {"error": difference.reason}
-    for name, token in (("subwords", difference.ours), (library, difference.theirs)):
-        shows = "none" if token is None else f"{token[1]!r}, id {token[0]}"
-        rows[name] = f"token {difference.index}: {shows}"
-    return rows
-
-
-@command()
-@tokenizer_argument
-@click.argument("target", type=str)
-@click.option("--allow-different", is_flag=True, help="Write TARGET even if the ids of some texts change.")
-@comparing_options
-def convert(tokenizer: str, target: str, sources: tuple[str, ...], quiet: bool, as_json: bool, **options: Any) -> None:
+@command_of("interop.convert.convert", **_COMPARED, target=taken("target", click.argument("target")))
+def convert(call: Call) -> None:
     """Write TOKENIZER in the format of TARGET's name, if its ids stay the same.
 
     TOKENIZER is any file or folder that this package loads. TARGET ends in .json, .model, .tiktoken, .gguf or .txt
@@ -193,19 +137,13 @@ def convert(tokenizer: str, target: str, sources: tuple[str, ...], quiet: bool, 
       subwords convert spiece.model tokenizer/
       subwords convert llama3.tiktoken tok.json --splitter llama3 --special-ids '{"<|eot_id|>": 128009}'
     """
-    from subwords.files import convert as written
-
-    how: dict[str, Any] = {"reading": reading_from(options), "progress": False if quiet else None, **options}
-    found = written(tokenizer, target, source=paths_of(sources), **how)
-    values: dict[str, object] = {"texts": found.texts, "tokens": found.tokens, "different": found.different}
-    if as_json:
-        parts = {"same_parts": found.same_parts, "lost": [*found.lost], "difference": difference_json(found.difference)}
-        print_values(values | parts | {"saved": str(found.path)}, as_json)
-        return
-    if found.difference is not None:
-        values["first difference"] = str(found.difference)
-    values["not in the new file"] = ", ".join(found.lost) or "nothing is missing"
-    print_values(values | {"saved": str(found.path)}, as_json)
+    found = call.result()
+    values = {"texts": found.texts, "tokens": found.tokens, "different": found.different}
+    if wants_json():
+        lost: dict[str, Any] = {"same_parts": found.same_parts, "lost": [*found.lost]}
+    else:
+        lost = {"not in the new file": ", ".join(found.lost) or "nothing is missing"}
+    print_values({**values, **_difference(found.difference), **lost, "saved": str(found.path)})
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -214,21 +152,14 @@ def convert(tokenizer: str, target: str, sources: tuple[str, ...], quiet: bool, 
 
 @click.command()
 @tokenizer_argument
-@click.option("--vocab", is_flag=True, help="List ids, tokens, and the tokens' bytes in hexadecimal.")
-@click.option("--merges", is_flag=True, help="List the merges in order of rank.")
-@click.option("--token", metavar="ID|TEXT", help="Show one token, the merges that make it and those that use it.")
-@click.option("--source", "sample", type=SOURCE, metavar="FILE", help="Show the tokens per word of a text.")
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="List at most N.")
-@quiet_only
-@json_option
+@opt("--vocab", "List ids, tokens, and the tokens' bytes in hexadecimal.")
+@opt("--merges", "List the merges in order of rank.")
+@opt("--token ID|TEXT", "Show one token, the merges that make it and those that use it.")
+@opt("--source FILE", "Show the tokens per word of a text.", SOURCE, "sample")
+@opt("--limit N", "List at most N.", click.IntRange(min=1))
+@common_options
 def inspect(
-    tokenizer: str,
-    vocab: bool,
-    merges: bool,
-    token: str | None,
-    sample: str | None,
-    limit: int | None,
-    as_json: bool,
+    tokenizer: str, vocab: bool, merges: bool, token: str | None, sample: str | None, limit: int | None
 ) -> None:
     """Show the contents of a tokenizer.
 
@@ -251,17 +182,20 @@ def inspect(
     if limit and not (vocab or merges or token is not None):
         raise click.UsageError("--limit needs --vocab, --merges or --token")
     tok = load_tokenizer(tokenizer)
+    model = tok.model
     if vocab:
-        present = (i for i, content in enumerate(tok.model.vocab) if content)
-        _print_tokens(tok.model, islice(present, limit), as_json)
+        present = islice((i for i, content in enumerate(model.vocab) if content), limit)
+        columns = ("id", "token", "bytes", *([] if model.score(0) is None else ["score"]))
+        _print_list("vocab", [_token(model, i) for i in present], columns, _token_row)
     elif merges:
-        if tok.model.merge_count is None:
+        if model.merge_count is None:
             raise InputError("--merges needs a BPE tokenizer; this one has no merges")
-        _print_merges(tok.model, range(tok.model.merge_count)[:limit], as_json)
+        found = [_merge(model, position) for position in range(model.merge_count)[:limit]]
+        _print_list("merges", found, ("rank", "left", "right", "id", "token"), _merge_row)
     elif token is not None:
-        _print_token(tok.model, _find(tok, token), limit, as_json)
+        _print_token(model, find_token(tok, token), limit)
     else:
-        print_values(_summary(tok) if sample is None else _use(tok, sample), as_json)
+        print_values(_summary(tok) if sample is None else _use(tok, sample))
 
 
 def _summary(tok: Tokenizer) -> dict[str, object]:
@@ -295,104 +229,79 @@ def _use(tok: Tokenizer, sample: str) -> dict[str, object]:
     }
 
 
-def _find(tok: Tokenizer, wanted: str) -> int:
+def find_token(tok: Tokenizer, wanted: str) -> int:
+    """Return the id of a token as `subwords inspect --vocab` shows it, or given by its id."""
+    vocab = tok.model.vocab
     if wanted.isascii() and wanted.isdigit() and len(wanted) < 20:
-        found = int(wanted)
-        if not (found < tok.vocab_size and tok.model.vocab[found]):
-            raise InputError(f"expected an id with a token, up to {tok.vocab_size - 1}; {found} has no token")
-        return found
+        if (found := int(wanted)) < len(vocab) and vocab[found]:
+            return found
+        raise InputError(f"expected an id with a token, up to {len(vocab) - 1}; {found} has no token")
     content = unshown(wanted)
-    index = tok.model.vocab.ids.get(content) if content else None
+    index = vocab.ids.get(content) if content else None
     if index is None:
-        raise InputError(f"token {print_token(content)!r} is not in the vocabulary; --vocab lists all")
+        raise InputError(f"token {print_token(content)!r} is not in the vocabulary; subwords inspect --vocab lists all")
     return index
 
 
-def _inspected_token(model: Model, index: int) -> dict[str, Any]:
-    content = model.vocab[index]
-    return {"id": index, "token": content.decode("utf-8", "replace"), "bytes": content.hex(), **_score(model, index)}
+def _token(model: Model, index: int) -> dict[str, Any]:
+    """Return a token; score: of a Unigram piece, the natural logarithm of its probability."""
+    content, score = model.vocab[index], model.score(index)
+    found = {"id": index, "token": content.decode("utf-8", "replace"), "bytes": content.hex()}
+    return found | ({} if score is None else {"score": round(score, 6)})
 
 
-def _score(model: Model, index: int) -> dict[str, float]:
-    """Return a piece's score, the natural logarithm of its probability; empty if not Unigram."""
-    score = model.score(index)
-    return {} if score is None else {"score": round(score, 6)}
+def _token_row(token: dict[str, Any]) -> list[str]:
+    data = bytes.fromhex(token["bytes"])
+    return [str(token["id"]), print_token(data), data.hex(" "), *([str(token["score"])] if "score" in token else [])]
 
 
 def _merge(model: Model, position: int) -> dict[str, Any]:
-    rank, left, right, result = model.ranked_merges[position].tolist()
-    return {
-        "rank": rank,
-        "left": _inspected_token(model, left),
-        "right": _inspected_token(model, right),
-        "result": _inspected_token(model, result),
-    }
+    rank, *parts = model.ranked_merges[position].tolist()
+    return {"rank": rank} | {name: _token(model, i) for name, i in zip(("left", "right", "result"), parts, strict=True)}
 
 
-def _print_tokens(model: Model, ids: Iterable[int], as_json: bool) -> None:
-    if as_json:
-        print_values({"vocab": [_inspected_token(model, i) for i in ids]}, as_json)
-        return
-    rows = (
-        (str(i), print_token(model.vocab[i]), model.vocab[i].hex(" "), *map(str, _score(model, i).values()))
-        for i in ids
-    )
-    print_rows(("id", "token", "bytes", *_score(model, 0)), rows)
+def _merge_row(merge: dict[str, Any]) -> list[str]:
+    left, right, result = (_token_row(merge[part]) for part in ("left", "right", "result"))
+    return [str(merge["rank"]), left[1], right[1], *result[:2]]
 
 
-def _print_merges(model: Model, positions: Iterable[int], as_json: bool) -> None:
-    found = [_merge(model, position) for position in positions]
-    if as_json:
-        print_values({"merges": found}, as_json)
-        return
-    print_rows(("rank", "left", "right", "id", "token"), map(_merge_row, found))
+def _print_list(
+    name: str, found: list[dict[str, Any]], columns: Sequence[str], row: Callable[[dict[str, Any]], list[str]]
+) -> None:
+    if wants_json():
+        print_values({name: found})
+    else:
+        print_rows(columns, map(row, found))
 
 
-def _merge_row(merge: dict[str, Any]) -> tuple[str, ...]:
-    left, right, result = (print_token(bytes.fromhex(merge[part]["bytes"])) for part in ("left", "right", "result"))
-    return str(merge["rank"]), left, right, str(merge["result"]["id"]), result
-
-
-def _print_token(model: Model, index: int, limit: int | None, as_json: bool) -> None:
-    special = index in model.special_ids
+def _print_token(model: Model, index: int, limit: int | None) -> None:
+    special, token = index in model.special_ids, _token(model, index)
     made = (model.ranked_merges[:, 3] == index).nonzero()[0].tolist()
     part = (model.ranked_merges[:, 1:3] == index).any(1).nonzero()[0].tolist()
-    made_by = [_merge(model, position) for position in made[:limit]]
-    part_of = [_merge(model, position) for position in part[:limit]]
-    if as_json:
-        values = {**_inspected_token(model, index), "special": special, "made_by": made_by, "part_of": part_of}
-        print_values({**values, "merges_with_it": len(part)}, as_json)
+    merges = {
+        name: [_merge(model, position) for position in found[:limit]]
+        for name, found in (("made_by", made), ("part_of", part))
+    }
+    if wants_json():
+        print_values({**token, "special": special, **merges, "merges_with_it": len(part)})
         return
-    content = model.vocab[index]
-    facts = [
-        ("id", str(index)),
-        ("token", print_token(content)),
-        ("bytes", content.hex(" ")),
-        ("special", "yes" if special else "no"),
-        *((name, str(value)) for name, value in _score(model, index).items()),
-    ]
-    listed = [("made by", made_by), ("part of", part_of)]
-    rows = [(name, "  ".join(_merge_row(merge))) for name, merges in listed for merge in merges]
-    more = [("", f"and {len(part) - len(part_of)} more")] if len(part) > len(part_of) else []
-    print_rows([], [*facts, *rows, *more])
+    number, shown, data, *score = _token_row(token)
+    facts = [("id", number), ("token", shown), ("bytes", data), ("special", "yes" if special else "no")]
+    rows = [(name.replace("_", " "), "  ".join(_merge_row(merge))) for name, found in merges.items() for merge in found]
+    more = [("", f"and {len(part) - limit} more")] if limit and len(part) > limit else []
+    print_rows([], [*facts, *(("score", one) for one in score), *rows, *more])
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # lock: the digests of a tokenizer in a file, and whether it is still that one.
 
 
-@command()
+@click.command()
 @click.argument("tokenizer", type=TOKENIZER, required=False)
-@click.option(
-    "-o", "--output", type=INPUT, default=Path("tokenizer.lock"), show_default=True, metavar="FILE", help="The lock."
-)
-@click.option("--check", is_flag=True, help="Compare with the lock and write nothing.")
-@quiet_option
-@json_option
-@click.pass_context
-def lock(
-    context: click.Context, /, tokenizer: str | None, output: Path, check: bool, quiet: bool, as_json: bool
-) -> None:
+@opt("-o, --output FILE", "The lock.", INPUT, default=Path("tokenizer.lock"))
+@opt("--check", "Compare with the lock and write nothing.")
+@common_options
+def lock(tokenizer: str | None, output: Path, check: bool) -> None:
     """Write the digests of a tokenizer and of its parts to a file, or check that they are still the same.
 
     Digests are those of what a tokenizer does: the same in every format that holds all its parts. With --check,
@@ -409,20 +318,19 @@ def lock(
     if check:
         found = check_lock(output, tokenizer=tokenizer)
         values: dict[str, object] = {"equal": bool(found), "changed": list(found.changed)}
-        if as_json:
-            print_values({"tokenizer": found.tokenizer, **values, "details": [*found.details]}, as_json)
+        if wants_json():
+            print_values({"tokenizer": found.tokenizer, **values, "details": [*found.details]})
         else:
-            print_values({"equal": bool(found), "changed": ", ".join(found.changed) or "nothing"}, as_json)
-            for note in found.notes() if not quiet else ():
+            print_values({"equal": bool(found), "changed": ", ".join(found.changed) or "nothing"})
+            for note in found.notes() if not is_quiet() else ():
                 click.echo(note, err=True)
         if not found:
-            context.exit(1)
+            click.get_current_context().exit(1)
         return
     if tokenizer is None:
         raise click.UsageError("expected TOKENIZER to lock; without it, --check compares the one that the lock names")
     made = locked(tokenizer, output)
-    if as_json or not quiet:
-        print_values(made.to_dict() if as_json else {"digest": made.digest, "saved": str(output)}, as_json)
+    print_summary(made.to_dict() if wants_json() else {"digest": made.digest, "saved": str(output)})
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -432,10 +340,9 @@ OPTIONAL = ("pyarrow", "huggingface_hub", "protobuf", "sentencepiece", "tiktoken
 PROBE = "low lower lowest, new newer newest: the café costs 12,50 €; 中文\n" * 3
 
 
-@command()
-@quiet_only
-@json_option
-def doctor(as_json: bool) -> None:
+@click.command()
+@common_options
+def doctor() -> None:
     """Say what this installation has, and test it: for reports of faults.
 
     The home folder is written as ~, and of the environment only variables of this package are shown. Exit code 1: a
@@ -447,9 +354,9 @@ def doctor(as_json: bool) -> None:
     """
     checks = [(name, *_checked(check)) for name, check in CHECKS.items()]
     well = all(right for _, right, _ in checks)
-    if as_json:
+    if wants_json():
         rows = {name: {"ok": right, "found": text} for name, right, text in checks}
-        print_values({"ok": well, "checks": rows}, as_json)
+        print_values({"ok": well, "checks": rows})
     else:
         print_rows([], [("ok" if right else "FAILED", name, text) for name, right, text in checks])
         told = "; ".join(f"{name}: {text}" for name, _, text in checks)

@@ -16,17 +16,21 @@ from subwords.cli.console import (
     check_file,
     check_output,
     choice,
-    json_option,
+    common_options,
+    is_quiet,
     load_tokenizer,
+    opt,
     print_rows,
+    print_summary,
     print_values,
-    quiet_option,
     source_argument,
     standard_input,
     tokenizer_argument,
     utf8_argument,
+    wants_json,
 )
 from subwords.cli.options import (
+    AT_LEAST_1,
     command,
     print_waiting,
     reading_from,
@@ -51,66 +55,59 @@ SHORT = 1 << 20  # bytes
 @command()
 @tokenizer_argument
 @click.argument("sources", type=SOURCE, metavar="SOURCE...", nargs=-1)
-@click.option("-o", "--output", type=PLACE, metavar="OUT", help="The file to write; a manifest is written beside it.")
-@click.option("--count", "counting", is_flag=True, help="Write no file: count the tokens of each file, and of all.")
-@click.option(
+@opt(
+    "-o, --output OUT", "The file to write; a manifest is written beside it.  [default: the tokens are counted]", PLACE
+)
+@opt(
+    "--count", "Print the number of tokens of each file, and of all; without it and -o, only that of all.", name="each"
+)
+@opt("--max N", "Exit with 1 if there are more than N tokens.", click.IntRange(min=0), "most")
+@opt(
     "--format",
-    type=choice(["npy", "bin", "megatron", "parquet", "datatrove", "llmc"]),
-    help="A NumPy file, raw little-endian ids, or a token file of a training program.  [default: by OUT's suffix]",
+    "A NumPy file, raw little-endian ids, or a token file of a training program.  [default: by OUT's suffix]",
+    choice(["npy", "bin", "megatron", "parquet", "datatrove", "llmc"]),
 )
-@click.option(
-    "--dtype", type=choice(["uint16", "uint32", "int32"]), help="[default: the smallest that holds the vocabulary]"
-)
-@click.option(
+@opt("--dtype", "[default: the smallest that holds the vocabulary]", choice(["uint16", "uint32", "int32"]))
+@opt(
     "--special",
-    type=choice(["text", "error", "allow"]),
-    help="Special tokens spelled in the text: ordinary text, an error, or their ids.  [default: text]",
+    "Special tokens spelled in the text: ordinary text, an error, or their ids.  [default: text]",
+    choice(["text", "error", "allow"]),
 )
-@click.option("--bos", type=utf8_argument, metavar="TOKEN|ID", help="Put this before each document.")
-@click.option("--eos", type=utf8_argument, metavar="TOKEN|ID", help="Put this after each document.")
-@click.option(
-    "--shard-size",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Write several files; each ends with the document that brings it to N ids.",
-)
-@click.option("--shuffle", type=click.IntRange(min=0), metavar="SEED", help="Shuffle the documents of each file.")
-@click.option(
-    "--chat", is_flag=True, help="Rows are conversations: write their ids by the chat template, and masks of replies."
-)
-@click.option("--template", type=INPUT, metavar="FILE", help="--chat: a Jinja file instead of TOKENIZER's template.")
-@click.option("--mask-start", type=choice(["reply", "turn"]), help="--chat: where masks begin.  [default: reply]")
-@click.option("--mask-end", type=choice(["token", "line"]), help="--chat: where masks end.  [default: token]")
-@click.option(
-    "--pack",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="--chat: put whole conversations into rows of N ids; where they are is in a file of segments.",
+@opt("--bos TOKEN|ID", "Put this before each document.", utf8_argument)
+@opt("--eos TOKEN|ID", "Put this after each document.", utf8_argument)
+@opt("--shard-size N", "Write several files; each ends with the document that brings it to N ids.", AT_LEAST_1)
+@opt("--shuffle SEED", "Shuffle the documents of each file.", click.IntRange(min=0))
+@opt("--chat", "Rows are conversations: write their ids by the chat template, and masks of replies.")
+@opt("--template FILE", "--chat: a Jinja file instead of TOKENIZER's template.", INPUT)
+@opt("--mask-start", "--chat: where masks begin.  [default: reply]", choice(["reply", "turn"]))
+@opt("--mask-end", "--chat: where masks end.  [default: token]", choice(["token", "line"]))
+@opt(
+    "--pack N",
+    "--chat: put whole conversations into rows of N ids; where they are is in a file of segments.",
+    AT_LEAST_1,
 )
 @reading_options
 @run_options
 @threads_option
-@quiet_option
-@json_option
+@common_options
 def tokens(
     tokenizer: str,
     sources: tuple[str, ...],
     output: Path | None,
-    counting: bool,
+    each: bool,
+    most: int | None,
     chat: bool,
     template: Path | None,
     mask_start: str | None,
     mask_end: str | None,
     threads: int | None,
-    quiet: bool,
-    as_json: bool,
     **options: Any,
 ) -> None:
-    """Turn a corpus into token files, or count its tokens.
+    """Turn a corpus into token files, or without -o print the number of its tokens.
 
     SOURCE is a file, text, JSON Lines (both also .gz, .zst or .bz2), Parquet or Arrow, a folder of such files, or a
-    quoted glob. SOURCE and OUT may be URLs, such as s3://bucket/corpus. With --count, no file is written, and without
-    SOURCE, or with "-", text comes from standard input.
+    quoted glob. SOURCE and OUT may be URLs, such as s3://bucket/corpus. To count, text also comes from standard input:
+    without SOURCE, or with "-". Exit code 1: there are more tokens than --max allows.
 
     With --chat, each row of SOURCE has a conversation in the field messages (--text-column names another), and tools
     and documents if it needs them. OUT.mask holds 1 for each id that the assistant writes.
@@ -118,6 +115,7 @@ def tokens(
     \b
     Example:
       subwords tokens tok.json corpus/ --format megatron --eos "<|endoftext|>" -o corpus.bin
+      subwords tokens tok.json prompt.txt --max 4000
       subwords tokens tok.json "corpus/*.txt" --count
       subwords tokens tok.json chats.jsonl --chat --pack 4096 -o chats.npy
     """
@@ -128,14 +126,14 @@ def tokens(
         given["chat"] = {name: value for name, value in of_chat.items() if value is not None}
     elif "pack" in given or any(value is not None for value in of_chat.values()):
         raise click.UsageError("--template, --mask-start, --mask-end and --pack are for conversations: add --chat")
+    if output is None and (given or run is not None):
+        raise click.UsageError("token files need a name: add -o FILE; to count, leave out their options and workers")
+    if output is not None and (each or most is not None):
+        raise click.UsageError(f"{'--count' if each else '--max'} writes no file: leave out -o")
     check_file(sources, "text")
-    if counting:
-        if given or run is not None or output is not None:
-            raise click.UsageError("--count writes no file: leave out -o, and options of token files and of workers")
-        _print_counts(load_tokenizer(tokenizer), sources, reading, threads, as_json)
-        return
     if output is None:
-        raise click.UsageError("token files need a name: add -o FILE, or --count to count tokens only")
+        _print_counts(load_tokenizer(tokenizer), sources, reading, threads, each, most)
+        return
     if not sources or "-" in sources:
         raise click.UsageError("token files are made of files: name them instead of standard input")
     check_output(output)
@@ -143,12 +141,12 @@ def tokens(
     for name in ("bos", "eos"):
         if name in given and tok.token_to_id(given[name]) is None and given[name].isdecimal():
             given[name] = int(given[name])
-    how: dict[str, Any] = {"threads": threads if run is None else None, "progress": False if quiet else None}
+    how: dict[str, Any] = {"threads": threads if run is None else None, "progress": False if is_quiet() else None}
     made = tok.encode_files([place_of(source) for source in sources], output, reading=reading, run=run, **how, **given)
     if made is None:  # other ranks have shards to do
-        print_waiting(run, as_json, quiet)
-    elif as_json or not quiet:
-        print_values(_summary(made, output), as_json)
+        print_waiting(run)
+    else:
+        print_summary(_summary(made, output))
 
 
 def _summary(made: Manifest, output: Path) -> dict[str, object]:
@@ -168,7 +166,7 @@ def _summary(made: Manifest, output: Path) -> dict[str, object]:
 
 
 def _print_counts(
-    tok: Tokenizer, sources: Sequence[str], reading: Reading | None, threads: int | None, as_json: bool
+    tok: Tokenizer, sources: Sequence[str], reading: Reading | None, threads: int | None, each: bool, most: int | None
 ) -> None:
     started = time.perf_counter()
     rows: list[dict[str, Any]] = []
@@ -179,11 +177,18 @@ def _print_counts(
             rows += _counts(tok, source, reading, threads)
     keys = ("tokens", "bytes", "documents")
     total = {key: sum(row[key] for row in rows) for key in keys}
-    if as_json:
-        print_values({"files": rows, **total, "seconds": round(time.perf_counter() - started, 3)}, as_json)
-        return
-    shown = [*rows, *([{"file": "total", **total}] if len(rows) > 1 else [])]
-    print_rows([*keys, "file"], [[*(str(row[key]) for key in keys), row["file"]] for row in shown])
+    if wants_json():
+        print_values({"files": rows, **total, "seconds": round(time.perf_counter() - started, 3)})
+    elif each:
+        shown = [*rows, *([{"file": "total", **total}] if len(rows) > 1 else [])]
+        print_rows([*keys, "file"], [[*(str(row[key]) for key in keys), row["file"]] for row in shown])
+    else:
+        click.echo(total["tokens"])
+    if most is not None and total["tokens"] > most:
+        click.echo(
+            f"subwords: error: {total['tokens']} tokens are {total['tokens'] - most} more than --max {most}", err=True
+        )
+        click.get_current_context().exit(1)
 
 
 def _counts(tok: Tokenizer, source: str, reading: Reading | None, threads: int | None) -> Iterator[dict[str, Any]]:

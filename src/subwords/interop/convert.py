@@ -87,7 +87,7 @@ def convert(
     (see `verify`), with special tokens found, and the fixed list also with special tokens read as text. Only if all ids
     are equal is the target written, atomically.
     splitter, special_ids: of a file without them, see `load`. A rank file and vocab.json hold neither: they must
-    be given again when the target is loaded. allow_different: write also if ids of some texts differ, and count these:
+    be given again when the target is loaded. allow_different: write also if ids of some texts differ, and count these;
     a SentencePiece model with a character map differs in tokenizer.json on rare texts, because HF applies the map to
     whole graphemes.
     Raises FormatError for a tokenizer that the new format cannot hold with the same ids, and for a source that cannot

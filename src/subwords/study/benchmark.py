@@ -144,10 +144,11 @@ def bench(
 ) -> Bench:
     """Measure how fast this package and other libraries load, encode and decode with one tokenizer file.
 
-    tokenizer: as in `subwords.files.verify`, with `splitter` and `special_ids` for a rank file. source: as there; the
-    first `limit` bytes of text, an amount such as "2MB", are used: their lines one by one and as a batch, and up to 256
-    KB as one text. against: names of packages (tokenizers, tiktoken, sentencepiece, transformers); None takes those
-    that are installed and read the file. threads: of each library; None for one per processor.
+    tokenizer: as in `subwords.files.verify`, with `splitter` and `special_ids` for a rank file. source: as there; its
+    lines are encoded one by one and as a batch, and up to 256 KB as one text. limit: use this much text, an amount such
+    as "2MB". against: names of packages (tokenizers, tiktoken, sentencepiece, transformers); None takes those that are
+    installed and read the file. rounds: each runs every library in a new process. threads: threads of each library;
+    None for one per processor.
 
     The ids of all texts are compared first; a library with other ids gets no times. In each round, each library runs in
     a new process, one after the other; all return lists of int. "First time" is a new object of the tokenizer with

@@ -542,10 +542,11 @@ def evaluate(
 
     by: groups the documents: the name of a column of rows, such as "language", or "file"; a dict of corpora has its
     groups already. parallel: document k of every group says the same, so a group's cost is its number of tokens
-    relative to `reference` (the first group); otherwise tokens per character are compared. gold: a file of words with
-    their morphemes, `word TAB mor pheme s`. order: the order of Renyi's entropy. Intervals are percentiles of
-    `resamples` resamples of the documents, at the level `confidence`; a single document has none. The others are as in
-    `count`. Raises CorpusError for an empty corpus.
+    relative to `reference`; otherwise tokens per character are compared. reference: the group that costs are relative
+    to; None is the first. gold: a file of words with their morphemes, `word TAB mor pheme s`. order: the order of
+    Renyi's entropy. confidence: the level of the intervals, which are percentiles of resampled documents; a single
+    document has none. resamples: how many samples of the documents are drawn for the intervals. seed: the
+    seed of these samples. The others are as in `count`. Raises CorpusError for an empty corpus.
 
     >>> import subwords
     >>> tok = subwords.train(["low lower lowest"] * 9, vocab_size=262)

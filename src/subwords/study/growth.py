@@ -121,9 +121,9 @@ def sweep(
     """Train tokenizers of several sizes on one corpus, or on word counts, and measure each on another, as `evaluate`.
 
     A dict of corpora is trained on together, and measured in groups. held_out: what to measure on, read as the source
-    is; None for the source itself. width, layer_parameters: of a model, for what each size costs it: the numbers of a
-    token's vector, and of parameters outside the embeddings. tied: input and output share one matrix. options: as in
-    `train`. BPE is trained once, at the largest size: its first merges are the merges of a smaller vocabulary.
+    is; None for the source itself. width: numbers in a token's vector, for what each size costs a model.
+    layer_parameters: parameters of this model outside the embeddings. tied: its input and output share one matrix.
+    options: as in `train`. BPE is trained once, at the largest size: its first merges are those of a smaller one.
     Raises InputError for sizes that are not positive integers, for an iterator, which can be read only once, and for
     counts made with other rules.
     Hazard: on the text of training, a larger vocabulary always looks better.

@@ -307,7 +307,9 @@ def _npy(path: Path) -> NDArray[Any]:
         found: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
     except OSError as error:
         raise unreadable(FormatError, f"cannot read {path}: {error.strerror or error}", error) from None
-    except ValueError as error:
+    except FormatError:
+        raise
+    except Exception as error:  # NumPy evaluates a header as Python does: a hostile one raises anything
         raise FormatError(f"{path}: expected an .npy file of numbers: {error!s:.100}") from None
     return found
 

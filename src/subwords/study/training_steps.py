@@ -604,9 +604,9 @@ def explain_training(
     """Return the steps of training on a small corpus: words, splits, the score of every pair or piece, each choice.
 
     The result has the vocabulary and the merges of `subwords.train` with the same options. algorithm: also
-    "unigram-course", Unigram as courses teach it: it starts from all substrings, scores them by their share of all
+    "unigram-course", Unigram as courses teach it; it starts from all substrings, scores them by their share of all
     counts, and removes those whose loss is smallest. other options: as in `subwords.train`. limit: more steps
-    raise TrainingError. Raises TrainingError for more than 1,000 different words, 10,000 bytes in them or 1 MB of text.
+    are an error. Raises TrainingError for more than 1,000 different words, 10,000 bytes in them or 1 MB of text.
 
     >>> import subwords
     >>> found = subwords.study.explain_training(["hugs hug pug"], vocab_size=7, alphabet="corpus")

@@ -271,7 +271,7 @@ def verify_training(
     Defined in ALGORITHMS.md, B1, B2.
 
     source: the corpus of training, or its word counts. tie_break: the rule that training declared; ids are those of the
-    alphabet, then of the merges in order. limit: stop after so many deviations: each takes a run of training.
+    alphabet, then of the merges in order. limit: stop after so many deviations; each takes a run of training.
     reading: of a corpus; HF's trainer reads lines, Reading(documents="line"). Raises InputError for a tokenizer that is
     not made of merges alone, and for counts of another splitter or normalizer.
     Hazard: a pair that training refused (max_token_length, whole_characters, SentencePiece's rules of scripts and

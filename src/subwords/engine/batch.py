@@ -32,7 +32,7 @@ from subwords.support.arrow import (
     sizes_of,
 )
 from subwords.support.errors import InputError
-from subwords.support.memory import memory_at
+from subwords.support.memory import Spare, memory_at
 from subwords.support.names import distinct
 from subwords.support.threads import check_stopped, in_threads
 
@@ -48,7 +48,12 @@ SAMPLED, SAMPLE = 8, 512  # texts of a part that show its script, and bytes of e
 LEAST_SAMPLED = 1 << 14  # bytes of texts
 PART = 1 << 18  # bytes of short texts per task of a thread
 THREAD_TEXT = 1 << 21  # bytes of one text that are worth a thread
+LEAST_ROOM = 1 << 20  # bytes for the UTF-8 of texts
+READ, NEEDED = 2, 3  # of the numbers that `read_texts` takes
 BYTES_PER_ID = 2  # of the first guess of a part's ids: growing took a tenth of the time of Russian with BERT
+
+ROOMS = Spare()  # memory for the UTF-8 of texts, used again
+NO_ROOM = np.zeros(0, np.uint8)
 
 
 def group_texts(texts: list[bytes]) -> list[list[bytes]]:
@@ -83,16 +88,20 @@ def read_places(texts: Sequence[object], *, marked: bool) -> Places | None:
 
     marked: also None for bytes and for texts with U+2581. The tuple keeps the texts, and none of them can change.
     """
-    kept, made = tuple(texts), list[bytes]()
+    kept, owners = tuple(texts), list[object]()
     addresses, lengths = np.empty(len(kept), np.int64), np.empty(len(kept), np.int64)
-    count, marks = np.array([len(kept)], np.int64), np.array([marked], np.int64)
-    if _reader()((count, kept, addresses, lengths, made, marks)) < len(kept):
-        return None
-    return Places(addresses, lengths, (kept, made))
+    numbers, room = np.array([len(kept), marked, 0, 0], np.int64), NO_ROOM
+    while True:
+        _reader()((numbers, kept, addresses, lengths, owners, room))
+        if not numbers[NEEDED]:
+            break
+        room = ROOMS.empty(max(int(numbers[NEEDED]), LEAST_ROOM), np.uint8)
+        owners.append(room)
+    return Places(addresses, lengths, (kept, owners)) if numbers[READ] == len(kept) else None
 
 
 @cache
-def _reader() -> Callable[[tuple[Any, ...]], int]:
+def _reader() -> Callable[[tuple[Any, ...]], None]:
     from subwords.kernels.entry import api, built_in
     from subwords.kernels.named import read_texts
 

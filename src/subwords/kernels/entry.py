@@ -172,8 +172,9 @@ _FUNCTIONS = (
 TAKE, RELEASE, CLEAR, LIST_NEW, LIST_SET, LIST_GET, LIST_SIZE = range(7)
 INT_NEW, INT_VALUE, STR_LENGTH, STR_UTF8, STR_ENCODED, STR_NEW, BYTES_DATA, BYTES_SIZE, LIST_APPEND = range(7, 16)
 GC_OFF, GC_ON, BYTES_NEW, CALL = range(16, 20)
-# After the functions: None, True, False and types; then how to recognize ASCII strings.
-NONE, YES, NO, STR_TYPE, BYTES_TYPE, INT_TYPE, LIST_TYPE, ASCII_PLACE, ASCII_BIT = range(20, 29)
+# After the functions: None, True, False and types; then how strings are laid out, see `_str_layout`.
+NONE, YES, NO, STR_TYPE, BYTES_TYPE, INT_TYPE, LIST_TYPE, ASCII_PLACE, ASCII_BIT, KIND_SHIFT, STR_DATA = range(20, 31)
+COMPACT = 8  # beside the bytes of a character: the characters follow the head of the string
 
 
 class _Method(ctypes.Structure):
@@ -241,16 +242,30 @@ def _lists_as_expected() -> bool:
 def api() -> ctypes.Array[ctypes.c_int64]:
     """Return the table of Python's functions and objects."""
     found = [ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0 for name in _FUNCTIONS]
-    every = (*found, *map(id, (None, True, False, str, bytes, int, list)), *_ascii_flag())
+    every = (*found, *map(id, (None, True, False, str, bytes, int, list)), *_str_layout())
     return (ctypes.c_int64 * len(every))(*every)
 
 
-def _ascii_flag() -> tuple[int, int]:
-    """Return the place and the bit that mark ASCII strings; if unknown, no bit, so that no string counts as one."""
+def _str_layout() -> tuple[int, int, int, int]:
+    """Return how to read strings: place and bit that mark ASCII, the shift of their form, and where characters are.
+
+    If unknown, no bit, so that no string counts as ASCII, or no place of characters.
+    """
     place = HEAD + 16  # after the length and the hash
-    narrow, wide = ["", "a", "ab" * 40, "\x7f"], ["\x80", "é" * 40, "abc中", "中" * 40, "a😀", "\ud800"]
-    for bit in (1 << 6, 1 << 20):  # up to Python 3.13, and later
-        flags = [ctypes.c_int64.from_address(id(text) + place).value & bit for text in (*narrow, *wide)]
-        if flags == [bit] * len(narrow) + [0] * len(wide):
-            return place, bit
-    return place, 0
+    narrow, wide = ["", "a", "ab" * 40, "\x7f"], ["\x80" * 9, "é" * 40, "abc中", "中" * 40, "a😀", "\ud800" * 3]
+    for bit in (6, 20):  # up to Python 3.13, and later
+        words = [ctypes.c_int64.from_address(id(text) + place).value for text in (*narrow, *wide)]
+        if [word >> bit & 1 for word in words] == [1] * len(narrow) + [0] * len(wide):
+            return place, 1 << bit, bit - 4, _place_of_characters(wide, [word >> bit - 4 & 15 for word in words[4:]])
+    return place, 0, 0, 0
+
+
+def _place_of_characters(texts: list[str], forms: list[int]) -> int:
+    """Return where the characters of strings are that are not ASCII; 0 if unknown. forms: COMPACT + bytes of each."""
+    codecs = {COMPACT + 1: "latin-1", COMPACT + 2: "utf-16-le", COMPACT + 4: "utf-32-le"}
+    if not {*forms} <= {*codecs}:
+        return 0
+    expected = [text.encode(codecs[form], "surrogatepass") for text, form in zip(texts, forms, strict=True)]
+    place = sys.getsizeof(texts[0]) - len(texts[0]) - 1
+    found = [ctypes.string_at(id(text) + place, len(data)) for text, data in zip(texts, expected, strict=True)]
+    return place if found == expected else 0

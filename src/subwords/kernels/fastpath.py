@@ -28,11 +28,12 @@ from subwords.kernels.entry import (
     BYTES_SIZE,
     BYTES_TYPE,
     CALL,
-    CLEAR,
+    COMPACT,
     DATA,
     GC_OFF,
     GC_ON,
     INT_NEW,
+    KIND_SHIFT,
     LIST_APPEND,
     LIST_ITEMS,
     LIST_NEW,
@@ -43,7 +44,7 @@ from subwords.kernels.entry import (
     NONE,
     RELEASE,
     SIZES,
-    STR_ENCODED,
+    STR_DATA,
     STR_LENGTH,
     STR_NEW,
     STR_TYPE,
@@ -89,6 +90,8 @@ load_at, id_at, byte_at = map(_only_compiled, ("load_at", "id_at", "byte_at"))
 # Write an integer of so many bits: (address, value).
 store_at, store_id_at, store_byte_at = map(_only_compiled, ("store_at", "store_id_at", "store_byte_at"))
 copy_at = _only_compiled("copy_at")  # copy 16 bytes: (target, source)
+# Write the low bytes of 16 characters of one, two or four bytes: (target, source); the bits that any of them has.
+narrow8_at, narrow16_at, narrow32_at = map(_only_compiled, ("narrow8_at", "narrow16_at", "narrow32_at"))
 call_at = _only_compiled("call_at")  # call a C function: (address, *arguments); a 32-bit result has a random upper half
 tuple_head = _only_compiled("tuple_head")  # the number of bytes before a tuple's items: ()
 
@@ -160,11 +163,132 @@ def copy_bytes(to, address, size):
         k += 1
 
 
-@helper
-def utf8_of(carried, text, most, size_at, takes_bytes):
-    """The UTF-8 of a `str` or, if it takes these, of `bytes`: (address, the object that owns it or 0); 0: not for it.
+@inlined
+def char_of(kind, address, k):
+    """The character k of a string whose characters have 1, 2 or 4 bytes."""
+    if kind == 1:
+        return byte_at(address + k)
+    if kind == 2:
+        return byte_at(address + 2 * k) | byte_at(address + 2 * k + 1) << 8
+    return id_at(address + 4 * k)
 
-    Its size, `most` at most, is written to `size_at`. A str that is not ASCII would keep its UTF-8: it gets bytes.
+
+@inlined
+def narrow_at(kind, to, address):
+    """Write the low bytes of 16 characters; the bits that any of them has."""
+    if kind == 1:
+        return narrow8_at(to, address)
+    return narrow16_at(to, address) if kind == 2 else narrow32_at(to, address)
+
+
+@inlined
+def put_char(to, char):
+    """Write the UTF-8 of a character, four bytes at all times, and return the address after it."""
+    last, middle = 0x80 | char & 0x3F, 0x80 | char >> 6 & 0x3F
+    two, three = 0xC0 | char >> 6 | last << 8, 0xE0 | char >> 12 | middle << 8 | last << 16
+    four = 0xF0 | char >> 18 | (0x80 | char >> 12 & 0x3F) << 8 | middle << 16 | last << 24
+    # No branches: which of two scripts is next is hard to predict.
+    store_id_at(to, char if char < 0x80 else two if char < 0x800 else three if char < 0x10000 else four)
+    return to + 1 + I64(char >= 0x80) + I64(char >= 0x800) + I64(char >= 0x10000)
+
+
+GROUP = 16  # characters
+SLACK = 4 * GROUP  # bytes after a text that may be written
+
+
+@inlined
+def put_chars(kind, to, address, n):
+    """Write the UTF-8 of n characters: its size, or 0 if there is a surrogate."""
+    begin, bad = to, False
+    for k in range(n):
+        char = char_of(kind, address, k)
+        bad |= char >> 11 == 0x1B
+        to = put_char(to, char)
+    return I64(0) if bad else to - begin
+
+
+@primitive
+def put8_at(to, address):
+    """`put_chars` of 16 characters of one byte; SLACK bytes are written."""
+    return put_chars(I64(1), to, address, GROUP)
+
+
+@primitive
+def put16_at(to, address):
+    """The same for characters of two bytes."""
+    return put_chars(I64(2), to, address, GROUP)
+
+
+@primitive
+def put32_at(to, address):
+    """The same for characters of four bytes."""
+    return put_chars(I64(4), to, address, GROUP)
+
+
+@inlined
+def put_group(kind, to, address):
+    """Write the UTF-8 of 16 characters: its size, or 0 if there is a surrogate."""
+    if kind == 1:
+        return put8_at(to, address)
+    return put16_at(to, address) if kind == 2 else put32_at(to, address)
+
+
+@spliced
+def write_chars(kind, address, n, to, most):
+    """Write the UTF-8 of n characters: its size, or -1 if there is a surrogate, or if it has more than `most` bytes."""
+    begin, k = to, I64(0)
+    while k < n and to - begin <= most:
+        source, size = address + kind * k, I64(GROUP)
+        if n - k < GROUP:
+            size = put_chars(kind, to, source, n - k)
+        elif narrow_at(kind, to, source) >= 0x80:
+            size = put_group(kind, to, source)
+        if size == 0:
+            return I64(-1)
+        to += size
+        k += GROUP
+    return I64(-1) if to - begin > most else to - begin
+
+
+@inlined
+def form_of(carried, text):
+    """COMPACT + the bytes of each character of a `str`, or another number."""
+    return load_at(text + api_of(carried, ASCII_PLACE)) >> api_of(carried, KIND_SHIFT) & 15
+
+
+@inlined
+def most_of(carried, text):
+    """The most bytes that the UTF-8 of a `str` may have; 0 if its characters are elsewhere."""
+    form, n = form_of(carried, text), call_at(api_of(carried, STR_LENGTH), text)
+    each = I64(4) if form == COMPACT + 4 else form - COMPACT + 1
+    return n * each if form > COMPACT and api_of(carried, STR_DATA) != 0 else I64(0)
+
+
+@helper
+def write_utf8(carried, text, to, most):
+    """Write the UTF-8 of a `str` that is not ASCII: its size; -1: it has a surrogate, or more than `most` bytes.
+
+    Up to SLACK bytes after these are written too. In place of Python's own function, which took up to half of the time
+    of known text: it makes `bytes` and then, for each, new memory.
+    """
+    form, place = form_of(carried, text), api_of(carried, STR_DATA)
+    n = call_at(api_of(carried, STR_LENGTH), text)
+    if place != 0 and n <= most:
+        if form == COMPACT + 1:
+            return write_chars(I64(1), text + place, n, to, most)
+        if form == COMPACT + 2:
+            return write_chars(I64(2), text + place, n, to, most)
+        if form == COMPACT + 4:
+            return write_chars(I64(4), text + place, n, to, most)
+    return I64(-1)
+
+
+@helper
+def utf8_of(carried, text, most, size_at, takes_bytes, to):
+    """The UTF-8 of a `str` or, if it takes these, of `bytes`: (address, the `bytes` or 0); 0: not for it.
+
+    Its size, `most` at most, is written to `size_at`. That of a str that is not ASCII is written `to` memory with room
+    for `most` and SLACK bytes; a size of -1 then says that it may have more. The str itself would keep its UTF-8.
     """
     if takes_bytes and load_at(text + TYPE) == api_of(carried, BYTES_TYPE):
         store_at(size_at, call_at(api_of(carried, BYTES_SIZE), text))
@@ -175,18 +299,8 @@ def utf8_of(carried, text, most, size_at, takes_bytes):
     if is_ascii(carried, text):
         address = call_at(api_of(carried, STR_UTF8), text, size_at)
         return (address if load_at(size_at) <= most else I64(0)), I64(0)
-    if call_at(api_of(carried, STR_LENGTH), text) > most:
-        return I64(0), I64(0)
-    owner = call_at(api_of(carried, STR_ENCODED), text)
-    if owner == 0:  # a lone surrogate, or no memory
-        call_at(api_of(carried, CLEAR))
-        return I64(0), I64(0)
-    size = call_at(api_of(carried, BYTES_SIZE), owner)
-    if size > most:
-        call_at(api_of(carried, RELEASE), owner)
-        return I64(0), I64(0)
-    store_at(size_at, size)
-    return call_at(api_of(carried, BYTES_DATA), owner), owner
+    store_at(size_at, write_utf8(carried, text, to, most))
+    return (to if load_at(size_at) >= 0 else I64(0)), I64(0)
 
 
 @helper
@@ -541,22 +655,26 @@ def encode_one(carried, plan, text):
     """Write the ids of a text, and those around them, to the plan's `out`: their number; -1: use the general path."""
     fields, count, around = fields_of(plan), I64(-1), data_of(item(carried, AROUND))
     marked, size_at = get(fields, FIELDS.marked) != 0, fields + 8 * FIELDS.size
-    address, owner = utf8_of(carried, text, layout.SHORT_TEXT, size_at, not marked)
-    size = load_at(size_at)
-    chosen = plan_for(plan, address, size) if address != 0 and owner != 0 else plan
+    prefix, buffer = I64(get(fields, FIELDS.prefixed) != 0), data_of(item(plan, PLAN.buffer))  # of both plans
+    address, owner = utf8_of(carried, text, layout.SHORT_TEXT, size_at, not marked, buffer + prefix)
+    size, written = load_at(size_at), address == buffer + prefix
+    chosen = plan_for(plan, address, size) if written or owner != 0 else plan
     fields = fields_of(chosen if chosen != 0 else plan)
     if (
         address != 0
         and chosen != 0
-        and not (marked and owner != 0 and has_mark(address, size))
+        and not (marked and written and has_mark(address, size))
         and not is_refused(carried, address, size)
     ):
-        spare, prefix = I64(0), I64(size > 0 and get(fields, FIELDS.prefixed) != 0)
-        if prefix != 0 or get(fields, FIELDS.stages) != 0:
-            to = data_of(item(chosen, PLAN.buffer))
-            store_byte_at(to, 32)
-            copy_bytes(to + prefix, address, size)
-            address, size, spare = to, size + prefix, I64(SPARE)
+        spare = I64(0)
+        if size == 0:
+            prefix = I64(0)
+        if written or prefix != 0 or get(fields, FIELDS.stages) != 0:
+            if not written:
+                copy_bytes(buffer + prefix, address, size)
+            if prefix != 0:
+                store_byte_at(buffer, 32)
+            address, size, spare = buffer, size + prefix, I64(SPARE)
         store_at(data_of(item(chosen, PLAN.bounds)) + 8, size)  # the first bound is always 0
         before, after = load_at(around), load_at(around + 8)
         set_field(fields, FIELDS.filled, 0)
@@ -646,26 +764,22 @@ def gather_list(carried, plan, fields, texts, n):
     to, bounds, filled, wide = data_of(item(plan, PLAN.buffer)), data_of(item(plan, PLAN.bounds)), I64(0), I64(0)
     items, prefixed, marked = load_at(texts + LIST_ITEMS), get(fields, FIELDS.prefixed), get(fields, FIELDS.marked)
     for i in range(n):
-        text = load_at(items + 8 * i)
-        room = BUFFER - 1 - filled
-        address, owner = utf8_of(carried, text, room, fields + 8 * FIELDS.size, False)
-        size, well = get(fields, FIELDS.size), address != 0
-        if owner != 0:
-            wide += size
-            well = well and not (marked != 0 and has_mark(address, size))
-        if well and not is_refused(carried, address, size):
-            if size > 0 and prefixed != 0:
-                store_byte_at(to + filled, 32)
-                filled += 1
-            copy_bytes(to + filled, address, size)
-            filled += size
-            store_at(bounds + 8 * (i + 1), filled)
-        else:
-            well = False
-        if owner != 0:
-            call_at(api_of(carried, RELEASE), owner)
-        if not well:
+        text, place = load_at(items + 8 * i), to + filled + I64(prefixed != 0)
+        address, _ = utf8_of(carried, text, BUFFER - 1 - filled, fields + 8 * FIELDS.size, False, place)
+        size = get(fields, FIELDS.size)
+        if address == 0 or is_refused(carried, address, size):
             return False
+        if address == place:
+            wide += size
+            if marked != 0 and has_mark(address, size):
+                return False
+        else:
+            copy_bytes(place, address, size)
+        if size > 0 and prefixed != 0:
+            store_byte_at(to + filled, 32)
+            filled += 1
+        filled += size
+        store_at(bounds + 8 * (i + 1), filled)
     set_field(fields, FIELDS.size, wide)
     return True
 
@@ -738,32 +852,47 @@ def put_plan(carried: Int, held: Int) -> Int:
 # Many texts in one call: where their UTF-8 is, and lists of their ids; see `fastpath.py`.
 
 MOST = 1 << 40  # bytes of one text
-TEXTS, ADDRESSES, LENGTHS, OWNERS, UNMARKED = range(1, 6)  # of the tuple that `read_texts` takes
+TEXTS, ADDRESSES, LENGTHS, OWNERS, ROOM = range(1, 6)  # of the tuple that `read_texts` takes
+REFUSES, READ, NEEDED = range(1, 4)  # of its numbers; the first is how many texts there are
 
 
 @address_kernel
 def read_texts(carried: Int, request: Int) -> Int:
-    """Write the address and the length of the UTF-8 of each text of a tuple; how many there are before another thing.
+    """Write the address and the length of the UTF-8 of each text of a tuple; READ: how many before another thing.
 
-    The request is a tuple: the number of texts (an array), the texts, two arrays, a list for the bytes that are made,
-    and whether bytes and texts with U+2581 are another thing (an array).
+    The request is a tuple: numbers (an array), the texts, two arrays, a list for `bytes`, and memory for the UTF-8 of
+    texts that are not ASCII. NEEDED: how much of it another call needs to go on. REFUSES: bytes and texts with U+2581
+    are another thing.
     """
-    texts, owners = item(request, TEXTS), item(request, OWNERS)
-    n, marks = load_at(data_of(item(request, 0))), load_at(data_of(item(request, UNMARKED)))
-    addresses, lengths, i = data_of(item(request, ADDRESSES)), data_of(item(request, LENGTHS)), I64(0)
+    texts, owners, numbers = item(request, TEXTS), item(request, OWNERS), data_of(item(request, 0))
+    n, refuses, i = load_at(numbers), load_at(numbers + 8 * REFUSES) != 0, load_at(numbers + 8 * READ)
+    addresses, lengths, room = data_of(item(request, ADDRESSES)), data_of(item(request, LENGTHS)), item(request, ROOM)
+    to, left = data_of(room), load_at(load_at(room + SIZES)) - SLACK
+    store_at(numbers + 8 * NEEDED, 0)
     while i < n:
-        text = item(texts, i)
-        address, owner = utf8_of(carried, text, MOST, lengths + 8 * i, marks == 0)
+        text, size_at, owner = item(texts, i), lengths + 8 * i, I64(0)
+        if load_at(text + TYPE) == api_of(carried, STR_TYPE) and not is_ascii(carried, text):
+            address, size = to, write_utf8(carried, text, to, left)
+            if size < 0 and most_of(carried, text) > left:
+                store_at(numbers + 8 * NEEDED, most_of(carried, text) + SLACK)
+            if size < 0 or (refuses and has_mark(address, size)):
+                break
+            store_at(size_at, size)
+            to += size
+            left -= size
+        else:
+            address, owner = utf8_of(carried, text, I64(MOST), size_at, not refuses, I64(0))
         if owner != 0:
             failed = call_at(api_of(carried, LIST_APPEND), owners, owner) & 1
             call_at(api_of(carried, RELEASE), owner)
             if failed != 0:
                 return I64(0)
-        if address == 0 or (marks != 0 and owner != 0 and has_mark(address, load_at(lengths + 8 * i))):
+        if address == 0:
             break
         store_at(addresses + 8 * i, address)
         i += 1
-    return call_at(api_of(carried, INT_NEW), i)
+    store_at(numbers + 8 * READ, i)
+    return nothing(carried)
 
 
 # ------------------------------------------------------------------ lists

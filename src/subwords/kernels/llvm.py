@@ -126,6 +126,19 @@ def _copy_at(b, target, source):
     b.store(b.load(b.inttoptr(source, place), align=1), b.inttoptr(target, place), align=1)
 
 
+def _narrow_at(bits):
+    """Store the low bytes of 16 characters of so many bits; the bits that any of them has."""
+    kind = ir.VectorType(ir.IntType(bits), 16)
+
+    def emit(b, target, source):
+        found = b.load(b.inttoptr(source, kind.as_pointer()), align=1)
+        low = found if bits == 8 else b.trunc(found, ir.VectorType(BYTE, 16))
+        b.store(low, b.inttoptr(target, low.type.as_pointer()), align=1)
+        return b.zext(_called(b, f"llvm.vector.reduce.or.v16i{bits}", kind.element, found), WORD)
+
+    return emit
+
+
 # ------------------------------------------------------------------ lanes of 32 bits
 
 
@@ -237,6 +250,43 @@ def _pack64(b, q, j, p, i, mask):
     _stored(b, _compress(b, _loaded(b, p, i), mask), q, j)
 
 
+def _put_at(bits):
+    """Write the UTF-8 of 16 characters of so many bits: its size, or 0 if there is a surrogate."""
+    kind = ir.VectorType(ir.IntType(bits), 16)
+
+    def many(value):
+        return WIDE([value] * 16)
+
+    def emit(b, target, source):
+        found = b.load(b.inttoptr(source, kind.as_pointer()), align=1)
+        char = found if bits == 32 else b.zext(found, WIDE)
+
+        def part(shift, mark, place):  # six bits of each character, as a byte of its UTF-8
+            low = b.and_(b.lshr(char, many(shift)), many(0x3F))
+            return b.shl(b.or_(low, many(mark)), many(8 * place))
+
+        def together(mark, size):  # the first byte has all bits that are left
+            value = b.or_(b.lshr(char, many(6 * size - 6)), many(mark))
+            for place in range(1, size):
+                value = b.or_(value, part(6 * (size - 1 - place), 0x80, place))
+            return value
+
+        words, kept = char, many(0xFF)
+        for least, mark, size in ((0x80, 0xC0, 2), (0x800, 0xE0, 3), (0x10000, 0xF0, 4)):
+            if least < 1 << bits:
+                longer = b.icmp_unsigned(">=", char, many(least))
+                words = b.select(longer, together(mark, size), words)
+                kept = b.select(longer, many((1 << 8 * size) - 1), kept)
+        mask = b.bitcast(b.icmp_unsigned("!=", b.bitcast(kept, BYTES), BYTES(None)), WORD)
+        packed = _compress(b, b.bitcast(words, BYTES), mask)
+        b.store(packed, b.inttoptr(target, BYTES.as_pointer()), align=1)
+        surrogates = b.icmp_unsigned("==", b.lshr(char, many(11)), many(0x1B))
+        any_one = b.icmp_unsigned("!=", b.bitcast(surrogates, ir.IntType(16)), ir.IntType(16)(0))
+        return b.select(any_one, WORD(0), b.ctpop(mask))
+
+    return emit
+
+
 def _pack64_by_words(b, q, j, p, i, mask):
     """The same with BMI2, eight bytes at a time."""
     parts = []
@@ -325,6 +375,9 @@ EVERYWHERE: dict[str, tuple[str, Any]] = {
     "store_id_at": ("i64 i64 -> void", _store_at(LANE)),
     "store_byte_at": ("i64 i64 -> void", _store_at(BYTE)),
     "copy_at": ("i64 i64 -> void", _copy_at),
+    "narrow8_at": ("i64 i64 -> i64", _narrow_at(8)),
+    "narrow16_at": ("i64 i64 -> i64", _narrow_at(16)),
+    "narrow32_at": ("i64 i64 -> i64", _narrow_at(32)),
     "tuple_head": ("-> i64", lambda b: _head(b, "subwords_tuple_head")),
     # Lanes of 32 bits.
     "few_lanes": ("p -> lanes16", _load_lanes(16)),
@@ -359,6 +412,7 @@ WITH_BMI2: dict[str, tuple[str, Any]] = {
 # One instruction packs the positions of a mask; otherwise LLVM would emit code for each byte.
 WITH_VBMI2: dict[str, tuple[str, Any]] = {
     "pack64": ("q i64 p i64 u64 -> void", _pack64),
+    **{f"put{bits}_at": ("i64 i64 -> i64", _put_at(bits)) for bits in (8, 16, 32)},
     "write_bits": ("p i64 i64 u64 -> i64", _write_bits),
     "write_flagged_bits": ("p i64 i64 u64 u64 -> i64", _write_bits),
     "classify": ("q i64 classes p i64 u64 -> void", _classify),

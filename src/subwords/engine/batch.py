@@ -50,7 +50,6 @@ PART = 1 << 18  # bytes of short texts per task of a thread
 THREAD_TEXT = 1 << 21  # bytes of one text that are worth a thread
 LEAST_ROOM = 1 << 20  # bytes for the UTF-8 of texts
 READ, NEEDED = 2, 3  # of the numbers that `read_texts` takes
-BYTES_PER_ID = 2  # of the first guess of a part's ids: growing took a tenth of the time of Russian with BERT
 
 ROOMS = Spare()  # memory for the UTF-8 of texts, used again
 NO_ROOM = np.zeros(0, np.uint8)
@@ -202,15 +201,16 @@ def _run(encoder: Encoder, state: EncoderState, task: _Task) -> IdsAndOffsets:
     size = int(places.lengths[first] if alone else places.lengths[first:last].sum())
     if size > LARGE_TEXT:
         state.expect(size)
-    if not alone:
+    in_buffer = not alone or size < BUFFER  # the kernel would refuse a longer text: asking it takes 6 us
+    if in_buffer:  # in a longer text, each part of it decides
         cuts = encoder.segmenter.has_cuts and gains_by_cuts(_sampled(task))
-    if cuts or size > (CUT_TEXT if alone else PART):  # in a long text, each part of it decides
+    if cuts or size > (CUT_TEXT if alone else PART):
         state.use_cuts()
     plan, kernel = encoder.plan(state, cuts=cuts), encode_texts.without_gil()
     numbers, offsets = plan.numbers, np.zeros(last - first + 1, np.int64)
-    out = np.empty(size // BYTES_PER_ID + (1 << 12) if size <= 2 * PART else 1 << 16, np.uint32)
+    # One id a byte at most, in memory that is used again: growing took a tenth of the time of Russian with BERT.
+    out = SPARE.empty(size + (1 << 12), np.uint32) if size <= 2 * PART else np.empty(1 << 16, np.uint32)
     numbers[FIELDS.next], numbers[FIELDS.last], numbers[FIELDS.filled] = first, last - (not ends), 0
-    in_buffer = not alone or size < BUFFER  # the kernel would refuse a longer text: asking it takes 6 us
     if in_buffer:
         numbers[FIELDS.addresses], numbers[FIELDS.lengths] = places.addresses.ctypes.data, places.lengths.ctypes.data
         numbers[FIELDS.after] = places.after.ctypes.data if len(places.after) else 0

@@ -121,8 +121,7 @@ class CountTable(NamedTuple):
 
 # Fields of `settings`. seed is that of a hash table.
 MODEL = row("unk seed")
-# known_bits: bits of a rank in `entries`; 0 for a model whose merges are in `pairs`.
-BPE = row("fuse_unk drop_unknown complete tied links parted marks first_result known_bits width", 2)
+BPE = row("fuse_unk drop_unknown complete tied links parted marks first_result width", 2)
 WORDPIECE = row("most_chars after width", 2)  # after: the slot of AFTER
 UNIGRAM = row("running width", 2)
 
@@ -144,8 +143,9 @@ class BPEModel(NamedTuple):
     """Alphabet and merges."""
 
     alphabet: I32s  # the id of every byte (256 elements) or code point, or MISSING
-    pairs: U64s  # hash table, see bpe/encode.py
-    sieve: U64s  # two bits for each of its pairs; a power of two of elements
+    pairs: U64s  # a hash table, open or perfect, see bpe/pairs.py; a power of two of elements, as the next two
+    sieve: U64s  # of an open table: two bits for each of its pairs
+    pilots: U32s  # of a perfect table: by the first bits of a pair's hash; one element of an open one
     results: I32s  # the id that each rank yields
     classes: I32s  # the priority of each rank
     settings: I64s
@@ -153,9 +153,6 @@ class BPEModel(NamedTuple):
     spans: I32s  # the number of bytes of every symbol
     fallback: I32s  # the id of each byte of an unknown character, or MISSING
     parted: I32s  # by symbol: 0, or where in this array its ids are: their number, then the ids
-    pilots: U16s  # a perfect hash table, see bpe/pairs.py: by the first bits of a pair's hash
-    entries: U32s  # by place; a power of two of elements
-    halves: I32s  # by rank: the two symbols that merge
     forms: I32s  # with marks, an id of `alphabet` is a row here: FORMS ids by place in the word, see first_symbols
 
 

@@ -186,7 +186,8 @@ class Scanner(SplitRoute):
         """Split many texts; short ones by hundreds per kernel call."""
         first = 0
         while first < len(bounds) - 1:
-            last = self._many(text, bounds, first, buffers)
+            long = bounds[first + 1] - bounds[first] >= CHUNK_WORDS
+            last = first if long else self._many(text, bounds, first, buffers)
             if last == first:
                 yield from self._long_text(text, int(bounds[first]), int(bounds[first + 1]), buffers)
                 last += 1

@@ -13,8 +13,7 @@ from subwords.kernels.bpe.pairs import (
     find_rank,
     heap_pop,
     heap_push,
-    is_half,
-    maybe_rank,
+    known_rank,
     pair_rank,
 )
 from subwords.kernels.jit import (
@@ -154,22 +153,20 @@ def merge_known(merges, n):
 
 
 @inlined
-def known_lane(known, left, right, k):
-    """The lane's value for the pair (left, right) at symbol k, maybe that of another pair; without a branch."""
-    rank = maybe_rank(known, left, right)
-    # Bits above those of a rank: minus them, the low 32 bits are LINKED_LANE or more.
-    return (ZERO - (rank >> known.bits) | lane_code(rank, k)) & LOW
+def known_lane(merges, left, right, k):
+    """The lane's value for the pair (left, right) at symbol k."""
+    rank = known_rank(merges, left, right)
+    return NO_LANE if rank == NONE else lane_code(rank, k)
 
 
 @helper
 def merge_known_lanes(merges, n, lanes):
     """Merge the symbols at 1..n; `lanes` holds the value of each pair. A bit for each that is left.
 
-    A BORDER on both sides makes every symbol one between others. A rank is certain only after a look at its halves,
-    which nothing waits for. Nor does the lowest of the other lanes wait for the two new ones (+15 % speed). Branches
-    for pairs that do not merge: -30 % where they are hard to predict.
+    A BORDER on both sides makes every symbol one between others. The lowest of the other lanes does not wait for the
+    two new ones (+15 % speed). Branches for pairs that do not merge: -30 % where they are hard to predict.
     """
-    symbols, known = merges.symbols, merges.known
+    symbols = merges.symbols
     symbols[0], symbols[n + 1] = BORDER, BORDER
     alive = (U64(4) << U64(n)) - ONE
     best = lowest_lane(lanes)
@@ -177,10 +174,6 @@ def merge_known_lanes(merges, n, lanes):
         at, rank = I64(best & LANE), I64(best >> LANE_SHIFT)
         above = alive & ~((U64(2) << U64(at)) - ONE)
         gone = trailing_zeros(above)
-        if not is_half(known, rank, I64(symbols[at]), I64(symbols[gone])):
-            lanes = put_lane(lanes, at, NO_LANE)
-            best = lowest_lane(lanes)
-            continue
         merged = result_of(merges, rank)
         symbols[at] = merged
         alive &= ~(ONE << U64(gone))
@@ -188,10 +181,10 @@ def merge_known_lanes(merges, n, lanes):
         after = trailing_zeros(above & (above - ONE))
         lanes = put_lane(put_lane(put_lane(lanes, gone, NO_LANE), at, NO_LANE), before, NO_LANE)
         best = lowest_lane(lanes)
-        value = known_lane(known, merged, symbols[after], at)
+        value = known_lane(merges, merged, symbols[after], at)
         lanes = put_lane(lanes, at, value)
         best = min(best, value)
-        value = known_lane(known, symbols[before], merged, before)
+        value = known_lane(merges, symbols[before], merged, before)
         lanes = put_lane(lanes, before, value)
         best = min(best, value)
     return alive & ((ONE << U64(n + 1)) - U64(2))
@@ -214,7 +207,7 @@ class Merges(NamedTuple):
     seed: object
     sieve: object  # uint64: two bits of each pair, see find_rank
     sieve_mask: object
-    known: object  # the perfect table, `Known`
+    known: object  # of a perfect table: `PerfectPairs`
     first_result: object  # the id that rank 0 yields, if rank r yields the id r more; else negative
     results: object  # int32: the id that each rank yields
     classes: object  # int32: the priority of each rank
@@ -654,11 +647,7 @@ def bpe_pointers(model, scratch):
     known = PerfectPairs(
         pilots=pointer(model.pilots),
         shift=U64(leading_zeros(U64(len(model.pilots) - 1))),
-        entries=pointer(model.entries),
-        mask=U64(len(model.entries) - 1),
-        seed=U64(settings[layout.MODEL.seed]),
-        bits=U64(settings[layout.BPE.known_bits]),
-        halves=pointer(model.halves),
+        exists=len(model.pilots) > 1,
     )
     merges = Merges(
         pairs=pointer(model.pairs),

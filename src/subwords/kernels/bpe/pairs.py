@@ -1,12 +1,14 @@
 """Pairs of symbols: their ranks in two tables, and the heap of pairs in training.
 
-*Open* table: open addressing with linear probing. An entry is one uint64, left << 43 | right << 22 | rank; NONE marks a
-free slot, rank MOST_RANK two symbols that meet inside a token but do not merge.
+An entry of both is one uint64, left << 43 | right << 22 | rank; NONE marks a free place.
+
+*Open* table: open addressing with linear probing. Rank MOST_RANK: symbols that meet inside a token, but do not merge.
 
 *Perfect* table, for models that know every byte: each pair has its own place, found without a search or a branch. The
-first bits of a pair's hash choose a pilot, which moves the pairs of these bits to free places. An entry is one uint32:
-a rank in its low bits, bits of the pair's hash above. So 100,000 merges fit the second cache. A pair that does not
-merge may have these bits too: whoever uses a rank compares the two symbols with halves[2 * rank] and the next one.
+first bits of a pair's hash choose a pilot, which moves the pairs of these bits to free places. The pilot of a group has
+a sieve: a bit for each of its pairs, by other bits of the hash. Most pairs that are looked up do not merge; the sieve
+sends five of six of these to place 0, which is in the cache. Time of a new word goes to memory: with entries of 32 bits
+that had to be compared with the two symbols, elsewhere, and without the sieve, it took PRICE times as long.
 """
 
 from __future__ import annotations
@@ -15,15 +17,16 @@ from typing import NamedTuple
 
 from subwords.kernels import layout
 from subwords.kernels.jit import HALF, I64, LOW, ONE, U64, ZERO, Int, helper, inlined, kernel, mix, pointer
-from subwords.kernels.layout import I64s, U8s, U16s, U32s, U64s
+from subwords.kernels.layout import I64s, U32s, U64s
 
 NONE = U64(layout.NO_PAIR)
 ID_SHIFT, RANK_SHIFT = U64(layout.ID_BITS), U64(layout.RANK_BITS)
 NO_MERGE = U64(layout.MOST_RANK)
 SPREAD = U64(0x9E3779B97F4A7C15)
-# A pilot: by how much the hash is shifted, and what it is combined with. CHECK: where the bits of an entry begin.
-TURN, TURN_BITS, CHECK = U64(15), U64(4), U64(33)
-PILOTS = 1 << 16
+# A pilot: by how much the hash is shifted, and what it is combined with; the sieve of its group is in the bits above.
+TURN, TURN_BITS = U64(15), U64(4)
+PILOT_BITS = 16
+PILOT, MEMBER, MEMBERS = U64((1 << PILOT_BITS) - 1), U64(40), U64(15)  # where a hash has the number of its bit
 
 
 class PerfectPairs(NamedTuple):
@@ -31,11 +34,7 @@ class PerfectPairs(NamedTuple):
 
     pilots: object
     shift: object  # of a hash, to the bits that choose its pilot
-    entries: object
-    mask: object
-    seed: object
-    bits: object  # of a rank in an entry; 0 if there is no such table
-    halves: object  # int32: the two symbols of each rank, -1 for no rank
+    exists: object  # whether the table is a perfect one
 
 
 @inlined
@@ -78,26 +77,25 @@ def pilot_place(spread, pilot, mask):
 
 
 @inlined
-def maybe_rank(known, left, right):
-    """The rank of the pair (left, right), or that of another one; 1 << known.bits or more if it does not merge."""
-    spread = spread_pair(known.seed, left, right)
-    pilot = U64(known.pilots[I64(spread >> known.shift)])
-    return (spread >> CHECK << known.bits ^ U64(known.entries[pilot_place(spread, pilot, known.mask)])) & LOW
+def member_bit(spread):
+    """The number of a pair's bit in the pilot of its group."""
+    return U64(PILOT_BITS) + (spread >> MEMBER & MEMBERS)
 
 
 @inlined
-def is_half(known, rank, left, right):
-    """Whether the rank is that of the pair (left, right)."""
-    return I64(known.halves[2 * rank]) == left and I64(known.halves[2 * rank + 1]) == right
+def known_entry(merges, spread):
+    """The entry at the place of a pair, or that at place 0 if the sieve rules it out."""
+    pilot = U64(merges.known.pilots[I64(spread >> merges.known.shift)])
+    here = ZERO - (pilot >> member_bit(spread) & ONE)
+    return merges.pairs[pilot_place(spread, pilot & PILOT, merges.mask & here)]
 
 
-@helper
-def known_rank(known, left, right):
-    """The rank of the pair (left, right), or NONE."""
-    rank = maybe_rank(known, left, right)
-    if rank >> known.bits == ZERO and is_half(known, I64(rank), I64(left), I64(right)):
-        return rank
-    return NONE
+@inlined
+def known_rank(merges, left, right):
+    """The rank of the pair (left, right) in a perfect table, or NONE."""
+    key = U64(left) << ID_SHIFT | U64(right)
+    entry = known_entry(merges, mix(key ^ merges.seed, SPREAD))
+    return entry & NO_MERGE if entry >> RANK_SHIFT == key else NONE
 
 
 @inlined
@@ -106,7 +104,7 @@ def pair_rank(merges, left, right):
 
     LINKED or more if the pair does not merge, NONE if its symbols meet inside no token.
     """
-    rank = known_rank(merges.known, left, right) if merges.known.bits != ZERO else find_rank(merges, left, right)
+    rank = known_rank(merges, left, right) if merges.known.exists else find_rank(merges, left, right)
     if rank == NONE:
         return NONE
     if merges.tied != 0 and rank != NO_MERGE:
@@ -140,41 +138,37 @@ def spread_pairs(lefts: I64s, rights: I64s, seed: Int, spreads: U64s) -> Int:
 
 
 @helper
-def try_pilot(pilot, spread, first, last, taken, mask):
-    """Take the places of the pairs first..last with this pilot: whether all are free; otherwise none is taken."""
+def try_pilot(pilot, spread, entry, first, last, pairs, mask):
+    """Write the pairs first..last to the places of this pilot: whether all were free; otherwise none is written."""
     k = first
-    while k < last and taken[pilot_place(spread[k], pilot, mask)] == 0:
-        taken[pilot_place(spread[k], pilot, mask)] = 1
+    while k < last and pairs[pilot_place(spread[k], pilot, mask)] == NONE:
+        pairs[pilot_place(spread[k], pilot, mask)] = entry[k]
         k += 1
     if k == last:
         return True
     for j in range(first, k):
-        taken[pilot_place(spread[j], pilot, mask)] = 0
+        pairs[pilot_place(spread[j], pilot, mask)] = NONE
     return False
 
 
 @kernel
-def place_in_groups(
-    spreads: U64s, ranks: I64s, starts: I64s, order: I64s, bits: Int, used: U8s, pilots: U16s, entries: U32s
-) -> Int:
-    """Fill a perfect table: 1, or 0 if some pairs have no free places. See `known_rank`.
+def place_in_groups(spreads: U64s, entries: U64s, starts: I64s, order: I64s, pilots: U32s, table: U64s) -> Int:
+    """Fill an empty perfect table: 1, or 0 if some pairs have no free places. See `known_rank`.
 
     Group g is the pairs starts[g] to starts[g + 1] - 1, whose pilot is pilots[g]. order: of the groups, largest first.
     """
-    spread, rank, start, groups = pointer(spreads), pointer(ranks), pointer(starts), pointer(order)
-    taken, pilot_of, entry = pointer(used), pointer(pilots), pointer(entries)
-    mask = U64(len(entries) - 1)
+    spread, entry, start, groups = pointer(spreads), pointer(entries), pointer(starts), pointer(order)
+    pilot_of, pairs, mask = pointer(pilots), pointer(table), U64(len(table) - 1)
     for n in range(len(order)):
         group = groups[n]
         first, last, pilot = start[group], start[group + 1], 0
-        while pilot < PILOTS and not try_pilot(U64(pilot), spread, first, last, taken, mask):
+        while pilot >> PILOT_BITS == 0 and not try_pilot(U64(pilot), spread, entry, first, last, pairs, mask):
             pilot += 1
-        if pilot == PILOTS:
+        if pilot >> PILOT_BITS != 0:
             return 0
-        pilot_of[group] = pilot
         for k in range(first, last):
-            place = pilot_place(spread[k], U64(pilot), mask)
-            entry[place] = (spread[k] >> CHECK << U64(bits) | U64(rank[k])) & LOW
+            pilot |= I64(ONE << member_bit(spread[k]))
+        pilot_of[group] = pilot
     return 1
 
 

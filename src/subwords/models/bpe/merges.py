@@ -29,10 +29,7 @@ class MergeTables(NamedTuple):
     seed: int
     pairs: NDArray[np.uint64]
     sieve: NDArray[np.uint64]
-    known_bits: int = 0
-    pilots: NDArray[np.uint16] = np.zeros(1, np.uint16)
-    entries: NDArray[np.uint32] = np.zeros(1, np.uint32)
-    halves: NDArray[np.int32] = np.zeros(2, np.int32)
+    pilots: NDArray[np.uint32] = np.zeros(1, np.uint32)
 
 
 def open_tables(merges: Numbers, ranks: Numbers, links: Numbers) -> MergeTables:
@@ -62,20 +59,15 @@ def perfect_tables(merges: Numbers) -> MergeTables:
     spreads, placed = np.empty(len(merges), np.uint64), 0
     while not placed:
         seed = random_bits(62)
-        pilots, entries = np.zeros((1 << bits) // GROUP, np.uint16), np.zeros(1 << bits, np.uint32)
-        known_bits = max(1, int(ranks[-1:].sum()).bit_length())
+        pilots, pairs = np.zeros((1 << bits) // GROUP, np.uint32), np.full(1 << bits, layout.NO_PAIR, np.uint64)
         spread_pairs(left, right, seed, spreads)
         groups = (spreads >> np.uint64(65 - len(pilots).bit_length())).astype(np.int64)
         sizes = np.bincount(groups, minlength=len(pilots))
         starts, order = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]), _order(groups)
         largest = _order(sizes.max() - sizes)[: np.count_nonzero(sizes)]
-        used = np.zeros(1 << bits, np.uint8)
-        placed = place_in_groups(spreads[order], ranks[order], starts, largest, known_bits, used, pilots, entries)
-    results, first = _results(merges, ranks)
-    halves = np.full((len(results), 2), layout.MISSING, np.int32)
-    halves[ranks] = merges[:, :2]
-    none = np.zeros(1, np.uint64)
-    return MergeTables(results, first, seed, none, none, known_bits, pilots, entries, halves.ravel())
+        entries = (left << layout.ID_BITS | right).astype(np.uint64) << layout.RANK_BITS | ranks.astype(np.uint64)
+        placed = place_in_groups(spreads[order], entries[order], starts, largest, pilots, pairs)
+    return MergeTables(*_results(merges, ranks), seed, pairs, np.zeros(1, np.uint64), pilots)
 
 
 def _order(numbers: Numbers) -> Numbers:
@@ -89,20 +81,24 @@ def has_ties(model: BPE) -> bool:
     return ranks is not None and bool(((ranks[1:] == ranks[:-1]) & (results[1:] != results[:-1])).any())
 
 
-def ranks_of_bytes(tables: MergeTables, alphabet: NDArray[np.int32]) -> Numbers:
-    """Return the ranks of all pairs of two bytes; alphabet: the id of each byte."""
-    return np.flatnonzero(np.isin(tables.halves.reshape(-1, 2), alphabet).all(1))
+def pairs_of_bytes(tables: MergeTables, alphabet: NDArray[np.int32]) -> Numbers:
+    """Return the left ids, right ids and ranks of all pairs of two bytes; alphabet: the id of each byte."""
+    entries = tables.pairs[tables.pairs != layout.NO_PAIR]
+    rows = np.stack([entries >> (layout.RANK_BITS + layout.ID_BITS), entries >> layout.RANK_BITS, entries]).astype(
+        np.int64
+    )
+    rows &= np.array([[(1 << layout.ID_BITS) - 1], [(1 << layout.ID_BITS) - 1], [layout.MOST_RANK]])
+    return rows[:, np.isin(rows[:2], alphabet).all(0)]
 
 
 def first_ranks(tables: MergeTables, of_bytes: Numbers, alphabet: NDArray[np.int32]) -> NDArray[np.uint32]:
-    """Return the rank of each two bytes, at first << 8 | second, given the ranks of all pairs of bytes."""
-    if not tables.known_bits:
+    """Return the rank of each two bytes, at first << 8 | second, given all pairs of bytes."""
+    if len(tables.pilots) == 1:
         return np.full(1, layout.NO_RANK, np.uint32)
     found = np.full(1 << 16, layout.NO_RANK, np.uint32)
     byte_of = np.full(int(alphabet.max()) + 1, layout.MISSING, np.int32)
     byte_of[alphabet] = np.arange(256)
-    first, second = byte_of[tables.halves.reshape(-1, 2)[of_bytes]].T
-    found[first << 8 | second] = of_bytes
+    found[byte_of[of_bytes[0]] << 8 | byte_of[of_bytes[1]]] = of_bytes[2]
     return found
 
 

@@ -21,8 +21,8 @@ from subwords.models.bpe.merges import (
     has_ties,
     links_of,
     open_tables,
+    pairs_of_bytes,
     perfect_tables,
-    ranks_of_bytes,
     without_repeats,
 )
 from subwords.models.bpe.model import BPE
@@ -152,11 +152,7 @@ class BPESegmenter(Segmenter):
 
     def _arrays(self, tables: MergeTables, of_bytes: NDArray[np.int64] = NONE) -> BPEModel:
         model, settings = self.model, self._settings.copy()  # two threads may be here at first, with a seed each
-        settings[[layout.MODEL.seed, layout.BPE.first_result, layout.BPE.known_bits]] = (
-            tables.seed,
-            tables.first_result,
-            tables.known_bits,
-        )
+        settings[[layout.MODEL.seed, layout.BPE.first_result]] = tables.seed, tables.first_result
         alphabet, forms = self._alphabet()
         return BPEModel(
             alphabet=alphabet,
@@ -170,8 +166,6 @@ class BPESegmenter(Segmenter):
             fallback=model.byte_ids,
             parted=self._parted(),
             pilots=tables.pilots,
-            entries=tables.entries,
-            halves=tables.halves,
             forms=forms,
         )
 
@@ -198,7 +192,7 @@ class BPESegmenter(Segmenter):
         if len(distinct(merges[:, 2])) < len(merges):
             merges = merges[(self.last_parts()[merges[:, 2]] == merges[:, :2]).all(1)]
         tables = perfect_tables(merges)
-        return tables, ranks_of_bytes(tables, self.model.alphabet)
+        return tables, pairs_of_bytes(tables, self.model.alphabet)
 
     def last_parts(self) -> NDArray[np.int64]:
         """Return the two symbols of each token before its last merge, (n, 2); for models that know every byte."""

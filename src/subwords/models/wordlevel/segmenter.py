@@ -53,9 +53,7 @@ class WordLevelSegmenter(Segmenter):
             fallback=np.full(256, layout.MISSING, np.int32),
             parted=none,
             forms=none,
-            pilots=np.zeros(1, np.uint16),
-            entries=np.zeros(1, np.uint32),
-            halves=none,
+            pilots=np.zeros(1, np.uint32),
         )
 
     @cached_property

@@ -62,6 +62,13 @@ def many_lanes(p):
 
 
 @primitive
+def store_lanes(p, lanes):
+    """Write lanes to the first elements of p."""
+    for k in range(len(lanes)):
+        p[k] = lanes[k]
+
+
+@primitive
 def lowest_lane(lanes):
     """The smallest lane."""
     return U64(lanes.min())

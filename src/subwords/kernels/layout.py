@@ -134,6 +134,9 @@ SHORT_WORD = 56  # symbols up to which scanning for the lowest rank beats chains
 MERGE_PADDING = 8  # elements after the ranks of a word's pairs
 SYMBOL_SCRATCH, TIED_SCRATCH = 12, 3  # elements of `symbols`, and of `keys` if priorities tie, for a symbol
 PAIR_LANES = 64  # room for the pairs of a short word
+SIDE_WORDS, SIDE_ROW = 8, 48  # words that are segmented at once, and elements for each
+SIDE_WINDOW = 96  # words among which new ones are looked for
+SIDE = SIDE_WORDS * SIDE_ROW + SIDE_WINDOW
 FORMS = 4  # ids of a symbol that is spelled with a prefix or suffix
 WITH_PREFIX, WITH_SUFFIX = 1, 2  # the place of a symbol in its word, and the bits of marks: prefix, suffix
 RANK_SCRATCH = 4  # elements of `chains` for a rank
@@ -162,6 +165,7 @@ class BPEScratch(NamedTuple):
     keys: U64s  # KEYS, then for n symbols n + MERGE_PADDING ranks and, if priorities tie, TIED_SCRATCH * n pairs
     symbols: I32s  # SYMBOL_SCRATCH elements a symbol
     codes: U32s  # PAIR_LANES elements
+    side: U32s  # SIDE elements, see `segment_side_by_side`
     chains: I32s  # RANK_SCRATCH elements a rank, -1 between words; only words longer than SHORT_WORD need them
 
 

@@ -383,6 +383,7 @@ EVERYWHERE: dict[str, tuple[str, Any]] = {
     "few_lanes": ("p -> lanes16", _load_lanes(16)),
     "some_lanes": ("p -> lanes32", _load_lanes(32)),
     "many_lanes": ("p -> lanes64", _load_lanes(64)),
+    "store_lanes": ("p lanes -> void", lambda b, p, lanes: _stored(b, lanes, p, WORD(0), 4)),
     "lowest_lane": ("lanes -> u64", _lowest_lane),
     "put_lane": ("lanes i64 u64 -> lanes", _put_lane),
     # 64 bytes.

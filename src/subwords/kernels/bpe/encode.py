@@ -5,16 +5,20 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from subwords.kernels import layout
-from subwords.kernels.arithmetic import few_lanes, lowest_lane, many_lanes, put_lane, some_lanes
+from subwords.kernels.arithmetic import few_lanes, lowest_lane, many_lanes, put_lane, some_lanes, store_lanes
 from subwords.kernels.bpe.pairs import (
     NO_MERGE,
     NONE,
+    RANK_SHIFT,
     PerfectPairs,
     find_rank,
     heap_pop,
     heap_push,
+    known_place,
     known_rank,
+    pair_key,
     pair_rank,
+    spread_pair,
 )
 from subwords.kernels.jit import (
     HALF,
@@ -30,11 +34,13 @@ from subwords.kernels.jit import (
     kernel,
     leading_zeros,
     pointer,
+    prefetch,
     trailing_zeros,
 )
 from subwords.kernels.layout import BPEModel, BPEScratch, BPEWorkspace, I64s, U8s, U32s
-from subwords.kernels.table.emit import table_pointers
+from subwords.kernels.table.emit import find_free, insert, table_pointers
 from subwords.kernels.table.encode import SegmentFunctions, encode_all, never_fleeting, settled
+from subwords.kernels.table.keys import LENGTH
 from subwords.kernels.text.utf8 import decode_at
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -451,6 +457,7 @@ class BPEPointers(NamedTuple):
     by_character: object
     settings: object
     scratch: object  # symbols there is room for
+    side: object
     merges: object
 
 
@@ -638,6 +645,127 @@ def segment_bpe_word(model, counters, text, at, length, out, count):
     return layout.DONE, n
 
 
+# ---------------------------------------------------------------------------------------------------------------------
+# New words side by side: most of the time of a new word, which is merged as in `merge_known_lanes`, waits for memory.
+# So several are merged in turns, one step of each, and a step fetches what the next one of its word needs.
+#
+# A row has the 16 lanes of a word, its symbols, and what follows; a word that is its own key has at most INLINE bytes.
+
+ROW_SYMBOLS = 16
+# The symbols that are left, the last merged one, the places of its pairs in the table, and the row of keys plus one, or
+# 0 if the row is free.
+ROW_ALIVE, ROW_AT, ROW_RIGHT, ROW_LEFT, ROW_KEY = range(34, 39)
+
+
+@helper
+def begin_word(model, keys, k, row):
+    """Make a row that of a word, given its key."""
+    low, high = keys[k], keys[k + 1]
+    length, symbols, before = I64(high >> U64(56) & U64(15)), advance(row, ROW_SYMBOLS), I64(0)
+    symbols[0], symbols[length + 1] = BORDER, BORDER
+    for j in range(length):
+        byte = I64((low if j < 8 else high) >> U64(8 * (j & 7)) & U64(255))
+        symbols[j + 1] = model.alphabet[byte]
+        row[j] = lane_code(U64(model.first_ranks[before << 8 | byte]), j) & LOW
+        before = byte
+    row[0] = NO_LANE
+    for j in range(length, FEW):
+        row[j] = NO_LANE
+    row[ROW_ALIVE] = (U64(4) << U64(length)) - ONE
+    row[ROW_AT], row[ROW_RIGHT], row[ROW_LEFT], row[ROW_KEY] = 0, 0, 0, k + 1
+
+
+@inlined
+def fetched_lane(merges, place, left, right, k):
+    """The lane's value for the pair (left, right), given its place in the perfect table."""
+    entry = merges.pairs[I64(place)]
+    return lane_code(entry & NO_MERGE, k) if entry >> RANK_SHIFT == pair_key(left, right) else NO_LANE
+
+
+@inlined
+def fetch_pair(merges, left, right):
+    """The place of a pair in the perfect table, which comes into the cache."""
+    place = known_place(merges, spread_pair(merges.seed, left, right))
+    prefetch(merges.pairs, place)
+    return place
+
+
+@helper
+def merge_once(merges, row):
+    """Merge the best pair of a row's word: whether there was one."""
+    symbols, alive, at = advance(row, ROW_SYMBOLS), U64(row[ROW_ALIVE]), I64(row[ROW_AT])
+    # Without a last merge: the lanes of symbol 0, and of none before it.
+    before = (63 - leading_zeros(alive & ((ONE << U64(at)) - ONE))) & 15
+    after = trailing_zeros(alive & ~((U64(2) << U64(at)) - ONE))
+    lanes = put_lane(few_lanes(row), at, fetched_lane(merges, row[ROW_RIGHT], symbols[at], symbols[after], at))
+    lanes = put_lane(lanes, before, fetched_lane(merges, row[ROW_LEFT], symbols[before], symbols[at], before))
+    best = lowest_lane(lanes)
+    if best >= LINKED_LANE:
+        return False
+    at = I64(best & LANE)
+    above = alive & ~((U64(2) << U64(at)) - ONE)
+    gone, after = trailing_zeros(above), trailing_zeros(above & (above - ONE))
+    merged = result_of(merges, I64(best >> LANE_SHIFT))
+    symbols[at] = merged
+    alive &= ~(ONE << U64(gone))
+    before = 63 - leading_zeros(alive & ((ONE << U64(at)) - ONE))
+    row[ROW_RIGHT] = fetch_pair(merges, merged, symbols[after])
+    row[ROW_LEFT] = fetch_pair(merges, symbols[before], merged)
+    store_lanes(row, put_lane(put_lane(put_lane(lanes, gone, NO_LANE), at, NO_LANE), before, NO_LANE))
+    row[ROW_ALIVE], row[ROW_AT] = alive, at
+    return True
+
+
+@helper
+def end_word(table, keys, row):
+    """Store the ids of a row's word, unless an equal word came before it, and free the row."""
+    k, alive = I64(row[ROW_KEY]) - 1, U64(row[ROW_ALIVE])
+    low, high, slot = keys[k], keys[k + 1], I64(keys[k + 2])
+    row[ROW_KEY] = 0
+    slot = find_free(table, low, high, slot)
+    if table.slots[slot * layout.SLOT.width + layout.SLOT.key_high] == ZERO:
+        inner = alive & ((ONE << (U64(63) - U64(leading_zeros(alive)))) - U64(2))  # without both borders
+        n = left_over(advance(row, ROW_SYMBOLS), inner, row, 0)
+        insert(table, table.bytes, 0, I64(high >> U64(56) & U64(15)), low, high, slot, row, n)
+
+
+@helper
+def segment_side_by_side(model, table, keys, k, stop):
+    """Segment and store the short new words among these rows of keys, if the model is complete and there is room."""
+    if model.settings[layout.BPE.complete] == 0:
+        return
+    merges, rows, found, count = (
+        model.merges,
+        model.side,
+        advance(model.side, layout.SIDE_WORDS * layout.SIDE_ROW),
+        I64(0),
+    )
+    counters = table.counters
+    room = min(
+        table.load - counters[layout.COUNTER.slots_used],
+        (table.ids_room - counters[layout.COUNTER.ids_used]) // layout.INLINE,
+    )
+    while k < stop and count < room:
+        found[count] = k
+        if keys[k + 1] & LENGTH != ZERO:
+            slot = find_free(table, keys[k], keys[k + 1], I64(keys[k + 2]))
+            count += I64(table.slots[slot * layout.SLOT.width + layout.SLOT.key_high] == ZERO)
+        k += layout.KEY_ROW
+    begun, left = min(count, I64(layout.SIDE_WORDS)), count
+    for s in range(begun):
+        begin_word(model, keys, I64(found[s]), advance(rows, layout.SIDE_ROW * s))
+    used = begun
+    while left > 0:
+        for s in range(used):
+            row = advance(rows, layout.SIDE_ROW * s)
+            if row[ROW_KEY] != 0 and not merge_once(merges, row):
+                end_word(table, keys, row)
+                left -= 1
+                if begun < count:
+                    begin_word(model, keys, I64(found[begun]), row)
+                    begun += 1
+
+
 @inlined
 def bpe_pointers(model, scratch):
     """The pointers of a model and its scratch."""
@@ -680,6 +808,7 @@ def bpe_pointers(model, scratch):
         by_character=len(model.alphabet) > 256,
         settings=settings,
         scratch=room,
+        side=pointer(scratch.side),
         merges=merges,
     )
 
@@ -703,7 +832,7 @@ def encode_bpe(
     model = bpe_pointers(workspace.model, workspace.scratch)
     table = table_pointers(workspace.table, workspace.counters)
     p, e, t, o, keys = pointer(text), pointer(ends), pointer(text_ends), pointer(out), pointer(workspace.scratch.keys)
-    family = SegmentFunctions(segment_bpe_word, settled, never_fleeting, True)
+    family = SegmentFunctions(segment_bpe_word, settled, never_fleeting, True, True, segment_side_by_side)
     return encode_all(family, model, table, p, len(text), start, e, words, t, texts, keys, o, len(out), filled)
 
 

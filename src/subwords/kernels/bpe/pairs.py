@@ -38,9 +38,15 @@ class PerfectPairs(NamedTuple):
 
 
 @inlined
+def pair_key(left, right):
+    """A pair as one number."""
+    return U64(left) << ID_SHIFT | U64(right)
+
+
+@inlined
 def spread_pair(seed, left, right):
     """The hash of a pair."""
-    return mix((U64(left) << ID_SHIFT | U64(right)) ^ seed, SPREAD)
+    return mix(pair_key(left, right) ^ seed, SPREAD)
 
 
 @inlined
@@ -55,7 +61,7 @@ def find_rank(merges, left, right):
 
     Nearly all pairs that are looked up do not merge. The sieve, which fits the second cache, answers most of these.
     """
-    key = U64(left) << ID_SHIFT | U64(right)
+    key = pair_key(left, right)
     spread = mix(key ^ merges.seed, SPREAD)
     bits = sieve_bits(spread)
     if merges.sieve[I64(spread >> HALF & merges.sieve_mask)] & bits != bits:
@@ -83,18 +89,18 @@ def member_bit(spread):
 
 
 @inlined
-def known_entry(merges, spread):
-    """The entry at the place of a pair, or that at place 0 if the sieve rules it out."""
+def known_place(merges, spread):
+    """The place of a pair in a perfect table, or 0 if the sieve rules it out."""
     pilot = U64(merges.known.pilots[I64(spread >> merges.known.shift)])
     here = ZERO - (pilot >> member_bit(spread) & ONE)
-    return merges.pairs[pilot_place(spread, pilot & PILOT, merges.mask & here)]
+    return pilot_place(spread, pilot & PILOT, merges.mask & here)
 
 
 @inlined
 def known_rank(merges, left, right):
     """The rank of the pair (left, right) in a perfect table, or NONE."""
-    key = U64(left) << ID_SHIFT | U64(right)
-    entry = known_entry(merges, mix(key ^ merges.seed, SPREAD))
+    key = pair_key(left, right)
+    entry = merges.pairs[known_place(merges, mix(key ^ merges.seed, SPREAD))]
     return entry & NO_MERGE if entry >> RANK_SHIFT == key else NONE
 
 

@@ -42,13 +42,16 @@ class SegmentFunctions(NamedTuple):
     `segment(model, counters, text, at, length, out, count)` writes the ids of a word from out[count] on and returns
     (DONE or ONCE, number of ids), or another status. `settle` (see `settled`) says after every block whether its ids
     are right; if not, the block is encoded again with each word alone. `fleeting`: see `never_fleeting`. `mingled`:
-    whether a block may have words of several texts, whose ids then depend on no other word.
+    whether a block may have words of several texts, whose ids then depend on no other word. `together`:
+    whether `many(model, table, keys, k, stop)` segments and stores new words among these rows of keys, in less time.
     """
 
     segment: object
     settle: object
     fleeting: object
     mingled: bool
+    together: bool
+    many: object
 
 
 @helper
@@ -113,6 +116,11 @@ def never_fleeting(model, text, at, stop):
 
 
 @inlined
+def never_many(model, table, keys, k, stop):
+    """Segment new words together: none."""
+
+
+@inlined
 def ids_after(text_ends, texts, i, word):
     """How many ids come after texts that end up to a word, from text i on."""
     n = I64(0)
@@ -152,6 +160,7 @@ def encode_block(family, model, table, text, start, ends, first, last, runs, key
     mixed, gaps = table.counters[layout.COUNTER.far] > MIXED and not runs, advance(keys, layout.ODD_WORDS)
     alone = table.counters[layout.COUNTER.alone] > 0
     block, i = stop, I64(table.counters[layout.COUNTER.next_text])
+    seen = I64(0) if family.together else block
     if not family.mingled:
         texts = I64(0)
     if i < texts:
@@ -173,6 +182,10 @@ def encode_block(family, model, table, text, start, ends, first, last, runs, key
             if k == block:
                 break
             stop = min(block, layout.KEY_ROW * ((text_ends[i] & layout.WORDS) - first)) if i < texts else block
+            continue
+        if k >= seen and not alone:
+            seen = min(k + layout.KEY_ROW * layout.SIDE_WINDOW, block)
+            family.many(model, table, keys, k, seen)
             continue
         at = start + begin_of(ends, w)
         length, key = start + end_of(ends, w) - at, advance(keys, k)

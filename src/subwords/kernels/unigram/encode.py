@@ -15,7 +15,7 @@ from subwords.kernels import layout
 from subwords.kernels.jit import F32, F64, I64, ZERO, Int, advance, helper, inlined, kernel, pointer
 from subwords.kernels.layout import Edges, F64s, I64s, U8s, U32s, UnigramModel, UnigramScratch, UnigramWorkspace
 from subwords.kernels.table.emit import table_pointers
-from subwords.kernels.table.encode import WARY, SegmentFunctions, encode_all
+from subwords.kernels.table.encode import WARY, SegmentFunctions, encode_all, never_many
 from subwords.kernels.text.utf8 import decode_at
 from subwords.kernels.trie import ROOT, child, next_piece, next_slot, piece_length, piece_of, step
 
@@ -416,7 +416,7 @@ def encode_unigram(
     model = unigram_pointers(workspace.model, workspace.scratch)
     table = table_pointers(workspace.table, workspace.counters)
     p, e, t, o, keys = pointer(text), pointer(ends), pointer(text_ends), pointer(out), pointer(workspace.scratch.keys)
-    family = SegmentFunctions(segment_unigram_word, settled_sum, begins_nothing, False)
+    family = SegmentFunctions(segment_unigram_word, settled_sum, begins_nothing, False, False, never_many)
     return encode_all(family, model, table, p, len(text), start, e, words, t, texts, keys, o, len(out), filled)
 
 

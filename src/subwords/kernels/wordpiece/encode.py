@@ -15,7 +15,7 @@ from subwords.kernels import layout
 from subwords.kernels.jit import I64, Int, helper, inlined, kernel, pointer
 from subwords.kernels.layout import I32s, I64s, TrieNodes, U8s, U32s, WordPieceModel, WordPieceWorkspace
 from subwords.kernels.table.emit import table_pointers
-from subwords.kernels.table.encode import SegmentFunctions, encode_all, never_fleeting, settled
+from subwords.kernels.table.encode import SegmentFunctions, encode_all, never_fleeting, never_many, settled
 from subwords.kernels.trie import AFTER, ROOT, step
 
 NO_NODE = -1
@@ -129,7 +129,7 @@ def encode_wordpiece(
     """
     model, table = wordpiece_pointers(workspace.model), table_pointers(workspace.table, workspace.counters)
     p, e, t, o, keys = pointer(text), pointer(ends), pointer(text_ends), pointer(out), pointer(workspace.scratch.keys)
-    family = SegmentFunctions(segment_wordpiece_word, settled, never_fleeting, True)
+    family = SegmentFunctions(segment_wordpiece_word, settled, never_fleeting, True, False, never_many)
     return encode_all(family, model, table, p, len(text), start, e, words, t, texts, keys, o, len(out), filled)
 
 

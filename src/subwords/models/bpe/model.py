@@ -468,7 +468,7 @@ def last_parts(vocab: Vocab, arrays: BPEModel) -> NDArray[np.int64]:
     room = max(1, int(np.diff(vocab.offsets).max(initial=0)))
     keys = np.empty(layout.KEYS + room + layout.MERGE_PADDING + layout.TIED_SCRATCH * room, np.uint64)
     symbols, codes = np.empty(layout.SYMBOL_SCRATCH * room, np.int32), np.empty(layout.PAIR_LANES, np.uint32)
-    scratch = BPEScratch(keys, symbols, codes, np.zeros(0, np.int32))
+    scratch = BPEScratch(keys, symbols, codes, np.zeros(0, np.uint32), np.zeros(0, np.int32))
     parts = np.empty((len(vocab), 2), np.int64)
     last_pairs(vocab.data, vocab.offsets, np.arange(len(vocab)), arrays, scratch, parts.ravel())
     return parts

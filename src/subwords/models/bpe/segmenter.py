@@ -30,6 +30,7 @@ from subwords.models.segmenter import NO_KINDS, Encode, Segmenter, TokenWords, U
 from subwords.spec.splitter import Rule
 from subwords.spec.token_batch import TokenBatch, batch_of
 from subwords.split.splitter import SplitterEngine
+from subwords.support.memory import zeros
 from subwords.support.names import distinct, random_bits
 
 if TYPE_CHECKING:
@@ -288,7 +289,7 @@ class BPESegmenter(Segmenter):
             chains = np.full(layout.RANK_SCRATCH * (len(self.arrays.results) + 1), -1, np.int32)
         room = layout.KEYS + length + layout.MERGE_PADDING + (layout.TIED_SCRATCH * length if self._tied else 0)
         symbols, codes = np.zeros(layout.SYMBOL_SCRATCH * length, np.int32), np.zeros(layout.PAIR_LANES, np.uint32)
-        return BPEScratch(np.zeros(room, np.uint64), symbols, codes, chains)
+        return BPEScratch(np.zeros(room, np.uint64), symbols, codes, zeros(layout.SIDE, np.uint32), chains)
 
     def workspace(self, table: WordTable, scratch: BPEScratch, counters: NDArray[np.int64]) -> BPEWorkspace:
         """Return everything that the kernel works on."""

@@ -69,11 +69,10 @@ class WordLevelSegmenter(Segmenter):
 
     def scratch(self, length: int, before: BPEScratch | None) -> BPEScratch:
         """Return buffers for a word."""
+        keys = np.zeros(layout.KEYS + length + layout.MERGE_PADDING, np.uint64)
         symbols = np.zeros(layout.SYMBOL_SCRATCH * length, np.int32)
-        codes = np.zeros(layout.PAIR_LANES, np.uint32)
-        return BPEScratch(
-            np.zeros(layout.KEYS + length + layout.MERGE_PADDING, np.uint64), symbols, codes, np.zeros(0, np.int32)
-        )
+        codes, side = np.zeros(layout.PAIR_LANES, np.uint32), np.zeros(0, np.uint32)
+        return BPEScratch(keys, symbols, codes, side, np.zeros(0, np.int32))
 
     def workspace(self, table: WordTable, scratch: BPEScratch, counters: NDArray[np.int64]) -> BPEWorkspace:
         """Return everything that the kernel works on."""

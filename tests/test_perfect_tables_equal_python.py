@@ -27,14 +27,14 @@ Rows = NDArray[np.int64]
 
 def rank_in(tables: MergeTables, left: int, right: int) -> int | None:
     """`known_rank` in Python, on integers of any size."""
-    product = ((left << 21 | right) ^ tables.seed) * 0x9E3779B97F4A7C15
+    key = left << 21 | right
+    product = (key ^ tables.seed) * 0x9E3779B97F4A7C15
     spread = product >> 64 ^ product & ALL
     pilot = int(tables.pilots[spread * len(tables.pilots) >> 64])
-    entry = int(tables.entries[(spread >> (pilot & 15) ^ pilot >> 4) & (len(tables.entries) - 1)])
-    rank = entry & ((1 << tables.known_bits) - 1)
-    if entry != (spread >> 33 << tables.known_bits | rank) & 0xFFFFFFFF:
+    if not pilot >> (16 + (spread >> 40 & 15)) & 1:
         return None
-    return rank if tables.halves[2 * rank : 2 * rank + 2].tolist() == [left, right] else None
+    entry = int(tables.pairs[(spread >> (pilot & 15) ^ (pilot & 0xFFFF) >> 4) & (len(tables.pairs) - 1)])
+    return entry & ((1 << 22) - 1) if entry >> 22 == key else None
 
 
 def rows_of(pairs: list[tuple[int, int]], results: list[int]) -> Rows:
@@ -65,7 +65,7 @@ def test_many_pairs() -> None:
     rng = random.Random(3)
     pairs = [*{(rng.randrange(3000), rng.randrange(3000)) for _ in range(20_000)}]
     tables = perfect_tables(rows_of(pairs, [*range(256, 256 + len(pairs))]))
-    assert (tables.first_result, len(tables.entries), len(tables.halves)) == (256, 1 << 15, 2 * len(pairs))
+    assert (tables.first_result, len(tables.pairs)) == (256, 1 << 15)
     for rank in rng.sample(range(len(pairs)), 300):
         assert rank_in(tables, *pairs[rank]) == rank
     ranks = {pair: rank for rank, pair in enumerate(pairs)}

@@ -74,6 +74,17 @@ def test_short_words(seed: int, kind: str) -> None:
 
 @EXAMPLES
 @given(seed=st.integers(0, 2**32))
+def test_new_words_side_by_side(seed: int) -> None:
+    rng = random.Random(seed)
+    letters = [letter.encode() for letter in LETTERS["bytes"]]
+    pairs = pairs_from(rng, letters, rng.choice([10, 60]), once=rng.random() < 0.5)
+    words = [bytes(rng.choices(b"abc", k=rng.randint(1, layout.INLINE + 2))) for _ in range(2 * layout.SIDE_WINDOW)]
+    again = rng.choices(words, k=layout.SIDE_WINDOW)  # equal words, new in the same window
+    check(model_of(BYTES, pairs), rng.sample(words + again, len(words + again)), pairs)
+
+
+@EXAMPLES
+@given(seed=st.integers(0, 2**32))
 def test_ids_ascend_with_ranks_or_not(seed: int) -> None:
     rng = random.Random(seed)
     letters = [letter.encode() for letter in LETTERS["bytes"]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import pickle
+import random
 import resource
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from typing import Any
 import pytest
 
 import subwords
-from inside import MODE, engine_batch, engine_of
+from inside import MODE, engine_batch, engine_of, kernels_entry
 from subwords import InputError
 
 pytestmark = pytest.mark.skipif(MODE != "compiled", reason="no fast path")
@@ -221,6 +222,44 @@ def test_texts_of_any_length_and_script_are_read_in_place(text: str | bytes) -> 
     places = engine_batch.read_places([text], marked=False)
     assert places is not None
     assert places.lengths.tolist() == [len(text.encode() if isinstance(text, str) else text)]
+
+
+SCRIPTS = ["ab \0\x7f", "é\x80ÿab", "文字あ\u0800\u07ff ", "😀\U00010000\U0010ffff文é", "a\ud7ff\ue000\uffff"]
+
+
+def written_from(rng: random.Random, size: int) -> str:
+    """A text of runs of scripts, whose characters have one, two or four bytes in memory."""
+    scripts, text = rng.sample(SCRIPTS, rng.randint(1, 3)), ""
+    while len(text) < size:
+        text += "".join(rng.choices(rng.choice(scripts), k=rng.choice([1, 5, 16, 40])))
+    return text[:size]
+
+
+@pytest.mark.parametrize("size", [1, 2, 15, 16, 17, 31, 33, 100, 1000, 17_000, 40_000, 400_000])
+def test_strings_of_any_width_have_the_ids_of_their_utf8(tok: subwords.Tokenizer, size: int) -> None:
+    rng = random.Random(size)
+    for _ in range(max(2, 400 // size)):
+        text = written_from(rng, size)
+        ids = tok.encode(text.encode())
+        assert tok.encode(text) == ids == tok.encode_to_numpy(text).tolist() and tok.count_tokens(text) == len(ids)
+        assert tok.encode_batch([text, "é", text]).to_lists() == [ids, tok.encode("é".encode()), ids]
+        at = rng.randrange(size + 1)
+        broken = text[:at] + rng.choice("\ud800\udabc\udfff") + text[at:]
+        for call in (tok.encode, tok.count_tokens, lambda broken: tok.encode_batch(["é", broken])):
+            with pytest.raises(InputError, match="surrogate"):
+                call(broken)
+
+
+def test_strings_laid_out_in_another_way_take_the_general_path() -> None:
+    texts, table = ["naïve", "文字" * 30_000, "low"], kernels_entry.api()
+    ids, known = subwords.load("demo").encode_batch(texts).to_lists(), table[kernels_entry.STR_DATA]
+    assert known > 0, "the layout of this Python is not known: all text that is not ASCII is slow"
+    table[kernels_entry.STR_DATA] = 0
+    try:
+        tok = subwords.load("demo")
+        assert tok.encode_batch(texts).to_lists() == ids == [tok.encode(text) for text in texts]
+    finally:
+        table[kernels_entry.STR_DATA] = known
 
 
 def test_a_free_threaded_python_takes_the_general_path(tok: subwords.Tokenizer) -> None:

@@ -24,7 +24,7 @@ def test_one_element_beyond_an_array_or_a_text_ends_the_process(side: str, tmp_p
     done = subprocess.run(program, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     ends = {tuple(line.split(",")[:2]): int(line.split(",")[2]) for line in done.stdout.splitlines()}
-    assert len(ends) == 6 * 4
+    assert len(ends) == 5 * 4
     beyond = "-1" if side == "before" else "6"
     for (kind, at), end in ends.items():
         if at == beyond:

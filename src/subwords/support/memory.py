@@ -86,10 +86,10 @@ class Spare:
 
     def empty(self, count: int, dtype: Any) -> NDArray[Any]:
         """Return an uninitialized array of at least `count` elements."""
-        size = max(1, count) * np.dtype(dtype).itemsize
+        size = (max(1, count) * np.dtype(dtype).itemsize + 15) & -16
         pages, used = self._sorted_out(size)
         pages = pages or _pages(size, huge=True)
-        whole = np.frombuffer(pages, np.uint8)[: len(pages) // 16 * 16]
+        whole = np.frombuffer(pages, np.uint8)[:]
         if len(pages) <= MOST_SPARE:
             # NumPy collapses chains of views: every view references this array, the one whose base is not an array.
             base = whole.base

@@ -191,9 +191,9 @@ UPWARD = {
     "Tokenizer.chats": "chat.chat",
     "Tokenizer.encode_files": "scale.job",
     "Tokenizer.to_transformers": "interop.hf",
-    "_rule": "formats.hf.pre_tokenizer formats.json_node",
-    "_steps_of_rule": "formats.hf.normalizer formats.json_node",
-    "decoder": "formats.hf.decoder formats.json_node",
+    "_rule": "formats.hf.components formats.json_node",
+    "_steps_of_rule": "formats.hf.components formats.json_node",
+    "decoder": "formats.hf.components formats.json_node",
     "count": "scale.job",
     "encoder_of": "engine.encoder",
 }

@@ -149,9 +149,3 @@ def test_decoders_are_read_and_written(value: Any, ref: Decoder) -> None:
 def test_damaged_decoder_is_named_with_its_place(value: Any, message: str) -> None:
     with pytest.raises(FormatError, match=f"^a.json: .*{message}"):
         read_as(value)
-
-
-def test_what_is_written_without_a_decoder_joins_bytes() -> None:
-    from inside import _JOINED, to_decoder
-
-    assert {byte_level: to_decoder(ByteDecoder(byte_level)) for byte_level in (True, False)} == _JOINED

@@ -149,7 +149,7 @@ def test_what_is_read() -> None:
     [
         ({"type": "Metaspace"}, "decoder.replacement: expected a string, not null"),
         ({"type": "Metaspace", "replacement": "ab"}, "decoder.replacement: expected one character"),
-        (METASPACE | {"prepend_scheme": "last"}, "decoder.prepend_scheme: expected 'always' or 'first' or 'never'"),
+        (METASPACE | {"prepend_scheme": "last"}, "decoder.prepend_scheme: expected one of always, first, never"),
         ({"type": "Metaspace", "replacement": "_", "add_prefix_space": False}, 'expected "never" where'),
         ({"type": "Strip", "content": "", "start": 0, "stop": 0}, "decoder.content: expected one character"),
         ({"type": "Strip", "content": " ", "start": -1, "stop": 0}, "decoder.start: expected an integer from 0"),

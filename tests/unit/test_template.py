@@ -11,8 +11,8 @@ import pytest
 import tokenizers
 
 from inside import Inserted, Slot, Template, bert, from_post_processor, to_post_processor
+from inside import json_node_DEEPEST as DEEPEST
 from inside import json_node_Node as Node
-from inside import post_processor_DEEPEST as DEEPEST
 from subwords import FormatError, InputError, TokenBatch
 
 VOCAB = {"a": 0, "b": 1, "c": 2, "[CLS]": 3, "[SEP]": 4, "x": 5, "y": 6}

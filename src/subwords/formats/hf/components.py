@@ -658,7 +658,7 @@ def _piece_node(piece: Piece) -> dict[str, Any]:
 # Padding and truncation.
 
 _STRATEGIES: dict[str, Any] = {"LongestFirst": "longest_first", "OnlyFirst": "only_first", "OnlySecond": "only_second"}
-_TOKENS, _ID = Field(lambda node: node.integer(LONGEST_INPUT)), Field(lambda node: node.integer(LARGEST))
+_TOKENS = Field(lambda node: node.integer(LONGEST_INPUT))
 _SIDE = Field(lambda node: node.choice(("Left", "Right")).lower(), "Right")
 
 
@@ -670,7 +670,8 @@ def _fixed(node: Node) -> int | None:
     return node["Fixed"].integer(LONGEST_INPUT)
 
 
-_PADDING = Component(
+# Both are null in files that have none.
+PADDING = Component(
     lambda length, side, multiple, index, type_id, token: Padding(
         length, side, multiple_of=multiple, pad_id=index, pad_type_id=type_id, pad_token=token
     ),
@@ -678,30 +679,15 @@ _PADDING = Component(
         "strategy": Field(_fixed),
         "direction": _SIDE,
         "pad_to_multiple_of": maybe(_TOKENS.read),
-        "pad_id": _ID,
-        "pad_type_id": _ID,
+        **dict.fromkeys(("pad_id", "pad_type_id"), Field(lambda node: node.integer(LARGEST))),
         "pad_token": TEXT,
     },
 )
-_TRUNCATION = Component(
+_STRATEGY = Field(lambda node: _STRATEGIES[node.choice(tuple(_STRATEGIES))])
+TRUNCATION = Component(
     lambda side, most, strategy, stride: Truncation(most, strategy, stride=stride, direction=side),
-    {
-        "direction": _SIDE,
-        "max_length": _TOKENS,
-        "strategy": Field(lambda node: _STRATEGIES[node.choice(tuple(_STRATEGIES))]),
-        "stride": _TOKENS,
-    },
+    {"direction": _SIDE, "max_length": _TOKENS, "strategy": _STRATEGY, "stride": _TOKENS},
 )
-
-
-def from_padding(node: Node) -> Padding | None:
-    """Return the padding of a file, None for null; FormatError if invalid.
-
-    >>> value = {"strategy": {"Fixed": 8}, "pad_id": 1, "pad_type_id": 0, "pad_token": "<pad>"}
-    >>> from_padding(Node("a.json", "padding", value)).length
-    8
-    """
-    return None if node.value is None else _PADDING(node)
 
 
 def to_padding(padding: Padding | None) -> dict[str, Any] | None:
@@ -711,17 +697,7 @@ def to_padding(padding: Padding | None) -> dict[str, Any] | None:
     strategy, side = "BatchLongest" if padding.length is None else {"Fixed": padding.length}, padding.direction
     index, token = padding.filler
     values = strategy, (side or "right").title(), padding.multiple_of, index, padding.pad_type_id, token
-    return dict(zip(_PADDING.fields, values, strict=True))
-
-
-def from_truncation(node: Node) -> Truncation | None:
-    """Return the truncation of a file, None for null; FormatError if invalid.
-
-    >>> value = {"direction": "Left", "max_length": 512, "strategy": "OnlyFirst", "stride": 0}
-    >>> from_truncation(Node("a.json", "truncation", value)).strategy
-    'only_first'
-    """
-    return None if node.value is None else _TRUNCATION(node)
+    return dict(zip(PADDING.fields, values, strict=True))
 
 
 def to_truncation(truncation: Truncation | None) -> dict[str, Any] | None:
@@ -729,4 +705,4 @@ def to_truncation(truncation: Truncation | None) -> dict[str, Any] | None:
     if truncation is None:
         return None
     side, strategy = truncation.direction.title(), truncation.strategy.title().replace("_", "")
-    return dict(zip(_TRUNCATION.fields, (side, truncation.max_length, strategy, truncation.stride), strict=True))
+    return dict(zip(TRUNCATION.fields, (side, truncation.max_length, strategy, truncation.stride), strict=True))

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any
 
-from subwords.formats.hf import bpe
 from subwords.formats.hf.components import (
+    PADDING,
+    TRUNCATION,
     as_sequence,
     byte_level,
     from_decoder,
     from_normalizer,
-    from_padding,
     from_post_processor,
     from_pre_tokenizer,
-    from_truncation,
+    maybe,
     to_decoder,
     to_normalizer,
     to_padding,
@@ -214,7 +215,9 @@ def read_tokenizer_json(data: bytes, name: str) -> TokenizerSpec:
     [[0, 1, 2]]
     """
     top = parse_json(data, name)
-    _check_kind(top)
+    if "model" not in top.value and {"tokenization", "config"} <= top.value.keys():
+        what = "a configuration of MidiTok; its `_model` holds a tokenizer.json if it is trained"
+        raise FormatError(f"{top.place}: expected a tokenizer.json, not {what}")
     return spec_from(top)
 
 
@@ -248,26 +251,12 @@ def spec_from(top: Node) -> TokenizerSpec:
         decoder=_read_decoder(top["decoder"], model),
         added_tokens=tuple(added),
         roles=roles_of(roles, vocab | {token.content: token.id for token in added}) if is_new else (),
-        padding=from_padding(top["padding"]),
-        truncation=from_truncation(top["truncation"]),
+        padding=maybe(PADDING).read(top["padding"]),
+        truncation=maybe(TRUNCATION).read(top["truncation"]),
         foreign=Foreign(
             tuple((key, top[key].verbatim()) for key in kept), len(pieces or vocab), warned=top["model"]["vocab"].twice
         ),
     )
-
-
-# JSON files that are not a tokenizer.json, by the keys that they have.
-_OTHERS = (
-    (("tokenization", "config"), "a configuration of MidiTok; its `_model` holds a tokenizer.json if it is trained"),
-)
-
-
-def _check_kind(top: Node) -> None:
-    """Raise FormatError for other files of JSON, by name."""
-    if isinstance(top.value, dict) and "model" not in top.value:
-        for keys, what in _OTHERS:
-            if all(key in top.value for key in keys):
-                raise FormatError(f"{top.place}: expected a tokenizer.json, not {what}")
 
 
 def _model_type(model: Node) -> str:
@@ -281,19 +270,7 @@ def _model_type(model: Node) -> str:
 
 def _module(family: str) -> Any:
     """Return the module that reads and writes the models of a family."""
-    if family == "unigram":
-        from subwords.formats.hf import unigram
-
-        return unigram
-    if family == "wordlevel":
-        from subwords.formats.hf import vocabulary
-
-        return vocabulary
-    if family == "wordpiece":
-        from subwords.formats.hf import wordpiece
-
-        return wordpiece
-    return bpe
+    return import_module(f"subwords.formats.hf.{'vocabulary' if family == 'wordlevel' else family}")
 
 
 def _read_vocab(node: Node, kind: str) -> tuple[dict[str, int], list[tuple[str, float]]]:

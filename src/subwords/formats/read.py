@@ -26,15 +26,7 @@ from subwords.support.value import digest_of
 
 MOST_SHOWN = 10  # tokens in a warning
 Kind: TypeAlias = Literal[
-    "ranks",
-    "tekken",
-    "merges",
-    "vocab.json",
-    "unigram.json",
-    "vocab.txt",
-    "rwkv",
-    "sentencepiece",
-    "tokenizer.json",
+    "ranks", "tekken", "merges", "vocab.json", "unigram.json", "vocab.txt", "rwkv", "sentencepiece", "tokenizer.json"
 ]
 
 Contents: TypeAlias = dict[str, tuple[bytes, bytes]]  # of files by path, as os.path.normpath has it: with SHA-256
@@ -140,16 +132,8 @@ _KNOWN = (
     "a BERT vocab.txt, a GGUF file, or a folder that holds one"
 )
 _NAMES = (
-    *(
-        "tokenizer.json",
-        "tekken.json",
-        "tokenizer.model",
-        "spiece.model",
-        "sentencepiece.bpe.model",
-        "spm.model",
-        "tiktoken.model",
-    ),
-    *("vocab.json", "vocab.txt", "source.spm"),
+    *("tokenizer.json", "tekken.json", "tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "spm.model"),
+    *("tiktoken.model", "vocab.json", "vocab.txt", "source.spm"),
 )
 
 

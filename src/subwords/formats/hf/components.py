@@ -86,7 +86,7 @@ def _type_of(node: Node, types: _Types, untyped: Mapping[str, str]) -> str | Non
     return next((name for name, keys in untyped.items() if node.object().keys() >= {*keys.split()}), None)
 
 
-def as_sequence(nodes: list[Any], key: str) -> Any:
+def as_sequence(nodes: list[Any], key: str) -> dict[str, Any] | None:
     """Return one component that does what several do, one after the other; None for none."""
     return nodes[0] if len(nodes) == 1 else {"type": "Sequence", key: nodes} if nodes else None
 
@@ -212,8 +212,7 @@ def to_normalizer(steps: normalizers.Steps) -> dict[str, Any] | None:
     {'type': 'Strip', 'strip_left': True, 'strip_right': True}
     """
     parts = (_like_hf(step) if isinstance(step, normalizers.SentencePiece) else (step,) for step in steps)
-    found: dict[str, Any] | None = as_sequence([_written(step) for part in parts for step in part], "normalizers")
-    return found
+    return as_sequence([_written(step) for part in parts for step in part], "normalizers")
 
 
 def _like_hf(step: normalizers.SentencePiece) -> normalizers.Steps:
@@ -501,8 +500,7 @@ def to_pre_tokenizer(rule: Rule) -> dict[str, Any] | None:
         steps, node = max(found, key=lambda entry: len(entry[0]), default=((step,), None))
         nodes.append(_split_node(step) if node is None else node)
         at += len(steps)
-    written: dict[str, Any] | None = as_sequence(nodes, "pretokenizers")
-    return written
+    return as_sequence(nodes, "pretokenizers")
 
 
 def _split_node(step: Any) -> dict[str, Any]:
@@ -644,8 +642,7 @@ def to_post_processor(template: Template | None) -> dict[str, Any] | None:
         }
         single, pair = ([_piece_node(piece) for piece in pieces] for pieces in (template.single, template.pair))
         nodes.append({"type": "TemplateProcessing", "single": single, "pair": pair, "special_tokens": tokens})
-    written: dict[str, Any] | None = as_sequence(nodes, "processors")
-    return written
+    return as_sequence(nodes, "processors")
 
 
 def _piece_node(piece: Piece) -> dict[str, Any]:

@@ -309,7 +309,7 @@ BUDGETS = {
     "cli": 3850,
     "corpus": 3850,
     "engine": 8800,
-    "formats": 6700,
+    "formats": 6450,
     "interop": 3450,
     "kernels": 14000,
     "models": 5300,

@@ -305,11 +305,8 @@ def _read_normalizer(node: Node) -> Steps:
 def _read_splitter(node: Node) -> splitters.Rule:
     try:
         rule = from_pre_tokenizer(node)
-    except InputError as error:
-        raise node.wrong("supported patterns", f"this one: {error}") from None
-    if sum(isinstance(step, ByteChars) for step in rule) > 1:
-        raise node.wrong("one ByteLevel", "two: HF applies the second to the output of the first; remove one")
-    try:
+        if sum(isinstance(step, ByteChars) for step in rule) > 1:
+            raise node.wrong("one ByteLevel", "two: HF applies the second to the output of the first; remove one")
         return Splitter(rule).rule
     except InputError as error:
         raise node.wrong("supported patterns", f"this one: {error}") from None

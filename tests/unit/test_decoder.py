@@ -27,7 +27,7 @@ from inside import (
 )
 from inside import json_node_Node as Node
 from small_data import file_of
-from subwords import AddedToken, FormatError, InputError
+from subwords import AddedToken, InputError
 
 BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
 PARTS = [*".?!,' #\u3000x", "n't", "'m", "do not", "'s", "'ve", "'re", " do not", "##", " ' ", "", "é", " n't", "▁"]
@@ -110,48 +110,3 @@ def test_vocabulary_of_bert_is_decoded_as_in_hf(data: Path) -> None:
 def test_id_that_is_none_is_named_with_its_position(ids: list[int]) -> None:
     with pytest.raises(InputError, match=rf"^expected ids from 0 to 1; ids\[1\] is {ids[1]}$"):
         with_decoder(CTC(), ["a", "?"])[0].decode(ids)
-
-
-@pytest.mark.parametrize(
-    ("value", "ref"),
-    [
-        (None, SpaceDecoder()),
-        ({"type": "WordPiece", "prefix": "▁", "cleanup": False}, WordPieceDecoder("▁", cleanup=False)),
-        (BYTE_LEVEL, ByteDecoder()),
-        ({"type": "Fuse"}, ByteDecoder(byte_level=False)),
-    ],
-)
-def test_decoders_are_read_and_written(value: Any, ref: Decoder) -> None:
-    assert read_as(value) == ref
-    assert to_decoder(ref) == value
-    for _ in range(3 if value else 0):
-        value = {"type": "Sequence", "decoders": [value]}
-        assert read_as(value) == ref
-
-
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
-        ("Fuse", "decoder: expected an object"),
-        ({"type": "Words"}, 'decoder: "Words" is not supported; expected BPEDecoder, ByteLevel, WordPiece, .*'),
-        ({}, "decoder: an object is not supported; expected BPEDecoder, ByteLevel, WordPiece, .*"),
-        ({"type": "BPEDecoder"}, "decoder.suffix: expected a string, not null"),
-        ({"type": "CTC"}, "decoder.pad_token: expected a string, not null"),
-        ({"type": "CTC", "pad_token": "", "word_delimiter_token": 1}, "decoder.word_delimiter_token: expected a str"),
-        ({"type": "CTC", "pad_token": "", "word_delimiter_token": "|"}, "decoder.cleanup: expected true or false"),
-        ({"type": "WordPiece", "cleanup": True}, "decoder.prefix: expected a string, not null"),
-        ({"type": "WordPiece", "prefix": "##"}, "decoder.cleanup: expected true or false, not null"),
-        ({"type": "WordPiece", "prefix": "\ud800", "cleanup": True}, "without lone surrogates"),
-        ({"type": "Sequence"}, "decoder.decoders: expected an array"),
-        ({"type": "Sequence", "decoders": [{"type": "Fuse"}, {"type": "Words"}]}, r'decoders\[1\]: "Words" is not '),
-    ],
-)
-def test_damaged_decoder_is_named_with_its_place(value: Any, message: str) -> None:
-    with pytest.raises(FormatError, match=f"^a.json: .*{message}"):
-        read_as(value)
-
-
-def test_what_is_written_without_a_decoder_joins_bytes() -> None:
-    from inside import _JOINED, to_decoder
-
-    assert {byte_level: to_decoder(ByteDecoder(byte_level)) for byte_level in (True, False)} == _JOINED

@@ -12,7 +12,6 @@ import tokenizers
 
 from inside import Inserted, Slot, Template, bert, from_post_processor, to_post_processor
 from inside import json_node_Node as Node
-from inside import post_processor_DEEPEST as DEEPEST
 from subwords import FormatError, InputError, TokenBatch
 
 VOCAB = {"a": 0, "b": 1, "c": 2, "[CLS]": 3, "[SEP]": 4, "x": 5, "y": 6}
@@ -176,13 +175,6 @@ def test_impossible_templates_are_refused() -> None:
         Template(single=(Inserted("x", (1,), ("x",)), Inserted("x", (2,), ("x",))))
 
 
-def nested(depth: int) -> Any:
-    value: Any = BERT
-    for _ in range(depth):
-        value = sequence(value)
-    return value
-
-
 @pytest.mark.parametrize(
     ("value", "message"),
     [
@@ -202,7 +194,6 @@ def nested(depth: int) -> Any:
         ({"type": "Sequence"}, r"\.processors: expected an array, not null"),
         (sequence(BERT, LONG), r"processors\[1\]: \"TemplateProcessing\" .*is not supported; expected a single"),
         (sequence(None), r"processors\[0\]: expected an object, not null"),
-        (nested(DEEPEST + 1), "at most 100 nested sequences"),
         (processing(["[CLS]", "$A"], [slot("A")]), r"\.single\[0\]: expected an object, not \"\[CLS\]\""),
         (processing([slot("A")], None), r"\.pair: expected an array"),  # type: ignore[arg-type]
         (processing([slot("a")], []), r"\.single\[0\]: expected a Sequence, .*, not \"Sequence\" \"a\""),
@@ -222,7 +213,3 @@ def nested(depth: int) -> Any:
 def test_damaged_post_processor_is_named_with_its_place(value: Any, message: str) -> None:
     with pytest.raises(FormatError, match=rf"^a\.json: post_processor.*{message.removeprefix('post_processor')}"):
         read(value)
-
-
-def test_deepest_sequence_is_read() -> None:
-    assert read(nested(DEEPEST)) == bert(3, 4)

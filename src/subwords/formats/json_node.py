@@ -11,6 +11,7 @@ from typing import Any
 from subwords.support.errors import FormatError
 
 _LONGEST_SHOWN = 60
+DEEPEST = 100  # sequences within each other
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,20 @@ class Node:
         """Yield the elements of this array."""
         for i, value in enumerate(self.array()):
             yield Node(self.file, f"{self.path}[{i}]", value, self.depth + 1)
+
+    def sequence(self, key: str) -> Iterator[Node]:
+        """Yield the elements of the array `key` of this Sequence; FormatError if too many are within each other."""
+        if self.depth >= DEEPEST:
+            raise self.wrong(f"at most {DEEPEST} nested sequences", "one more")
+        return self[key].items()
+
+    def flat(self, key: str) -> Iterator[Node]:
+        """Yield the elements of a Sequence and of those within it; other objects themselves."""
+        if self["type"].value != "Sequence":
+            yield self
+            return
+        for item in self.sequence(key):
+            yield from item.flat(key)
 
     def wrong(self, expected: str, came: str | None = None) -> FormatError:
         """Return the error for an unexpected value."""

@@ -9,6 +9,7 @@ import re
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from importlib import import_module
 from io import BytesIO
 from os import PathLike
 from pathlib import Path
@@ -25,15 +26,7 @@ from subwords.support.value import digest_of
 
 MOST_SHOWN = 10  # tokens in a warning
 Kind: TypeAlias = Literal[
-    "ranks",
-    "tekken",
-    "merges",
-    "vocab.json",
-    "unigram.json",
-    "vocab.txt",
-    "rwkv",
-    "sentencepiece",
-    "tokenizer.json",
+    "ranks", "tekken", "merges", "vocab.json", "unigram.json", "vocab.txt", "rwkv", "sentencepiece", "tokenizer.json"
 ]
 
 Contents: TypeAlias = dict[str, tuple[bytes, bytes]]  # of files by path, as os.path.normpath has it: with SHA-256
@@ -139,16 +132,8 @@ _KNOWN = (
     "a BERT vocab.txt, a GGUF file, or a folder that holds one"
 )
 _NAMES = (
-    *(
-        "tokenizer.json",
-        "tekken.json",
-        "tokenizer.model",
-        "spiece.model",
-        "sentencepiece.bpe.model",
-        "spm.model",
-        "tiktoken.model",
-    ),
-    *("vocab.json", "vocab.txt", "source.spm"),
+    *("tokenizer.json", "tekken.json", "tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "spm.model"),
+    *("tiktoken.model", "vocab.json", "vocab.txt", "source.spm"),
 )
 
 
@@ -291,6 +276,24 @@ def _can_be_stored(splitter: object, special_tokens: object) -> bool:
     return isinstance(splitter, tuple | None) and all(type(key) is str and type(i) is int for key, i in pairs)
 
 
+# The reader of each format that is one file: a module, which is imported on use, and a function.
+READERS: dict[Kind, str] = {
+    "ranks": "tiktoken.read_rank_file",
+    "tekken": "tiktoken.read_tekken",
+    "unigram.json": "hf.unigram.read_unigram_json",
+    "rwkv": "vocab_txt.read_rwkv",
+    "vocab.txt": "vocab_txt.read_vocab_txt",
+    "sentencepiece": "sentencepiece.read.read_model_file",
+    "tokenizer.json": "hf.tokenizer_json.read_tokenizer_json",
+}
+
+
+def function_of(name: str) -> Any:
+    """Return a function of a module of this room, by both names."""
+    module, _, function = name.rpartition(".")
+    return getattr(import_module(f"subwords.formats.{module}"), function)
+
+
 def read_as(
     kind: Kind | None,
     data: bytes,
@@ -303,42 +306,17 @@ def read_as(
 
     files: those beside it, on disk by default. Raises FormatError if the format is unknown.
     """
-    match kind:
-        case "ranks":
-            from subwords.formats import tiktoken
+    if kind in ("merges", "vocab.json"):
+        from subwords.formats.hf import vocab_merges
 
-            return tiktoken.read_rank_file(data, str(file), splitter=splitter, special_tokens=special_tokens)
-        case "tekken":
-            from subwords.formats import tiktoken
-
-            return tiktoken.read_tekken(data, str(file))
-        case "merges" | "vocab.json":
-            from subwords.formats.hf import vocab_merges
-
-            files = files or Files(file.parent, {}, closed=False)
-            vocab = (data, str(file)) if kind == "vocab.json" else _beside(file, VOCABS, files)
-            merges = (data, str(file)) if kind == "merges" else _beside(file, MERGES, files)
-            return vocab_merges.read_vocab_merges(vocab, merges, splitter=splitter, special_tokens=special_tokens)
-        case "unigram.json":
-            from subwords.formats.hf import unigram
-
-            return unigram.read_unigram_json(data, str(file))
-        case "rwkv":
-            from subwords.formats import vocab_txt
-
-            return vocab_txt.read_rwkv(data, str(file))
-        case "vocab.txt":
-            from subwords.formats import vocab_txt
-
-            return vocab_txt.read_vocab_txt(data, str(file))
-        case "sentencepiece":
-            from subwords.formats.sentencepiece import read
-
-            return read.read_model_file(data, str(file))
-        case "tokenizer.json":
-            from subwords.formats.hf import tokenizer_json
-
-            return tokenizer_json.read_tokenizer_json(data, str(file))
+        files = files or Files(file.parent, {}, closed=False)
+        vocab = (data, str(file)) if kind == "vocab.json" else _beside(file, VOCABS, files)
+        merges = (data, str(file)) if kind == "merges" else _beside(file, MERGES, files)
+        return vocab_merges.read_vocab_merges(vocab, merges, splitter=splitter, special_tokens=special_tokens)
+    if kind is not None:
+        given = {"splitter": splitter, "special_tokens": special_tokens} if kind == "ranks" else {}
+        spec: TokenizerSpec = function_of(READERS[kind])(data, str(file), **given)
+        return spec
     came = f"begins with {data[:16]!r}" if data else "is empty"
     raise FormatError(f"{file} {came}; expected a tokenizer file: {_KNOWN}")
 

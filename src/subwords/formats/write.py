@@ -9,7 +9,7 @@ from io import BytesIO
 from os import PathLike
 from pathlib import Path
 
-from subwords.formats.read import MERGES, TEMPLATES, VOCABS, kind_of, read_as
+from subwords.formats.read import MERGES, TEMPLATES, VOCABS, function_of, kind_of, read_as
 from subwords.spec.added_token import roles_by_name
 from subwords.spec.splitter import NAMED, to_text
 from subwords.spec.tokenizer import TokenizerSpec
@@ -18,6 +18,13 @@ from subwords.support.files import atomic_write, place_of
 
 _PARTS = ("padding", "truncation", "chat_template", "inputs")
 _WRITTEN = (".json", ".model", ".tiktoken", ".gguf", ".txt")
+_WRITERS = {
+    ".model": "sentencepiece.write.write_model_file",
+    ".tiktoken": "tiktoken.write_rank_file",
+    ".gguf": "gguf.write.write_gguf",
+    ".txt": "vocab_txt.write_vocab_txt",
+    "tekken": "tiktoken.write_tekken",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,39 +68,18 @@ def target_of(path: str | PathLike[str]) -> SaveTarget:
 
 def files_of(spec: TokenizerSpec, target: SaveTarget) -> dict[Path, bytes]:
     """Return the content of each file to write; FormatError if the format would give other ids."""
-    match target.kind:
-        case "folder":
-            from subwords.formats.hf import folder
+    if target.kind == "folder":
+        from subwords.formats.hf import folder
 
-            files = {**folder.write_folder_files(spec), "tokenizer.json": json_of(spec)}
-            return {target.path / name: data for name, data in files.items()}
-        case "pair":
-            from subwords.formats.hf import vocab_merges as write_vocab_merges
+        files = {**folder.write_folder_files(spec), "tokenizer.json": json_of(spec)}
+        return {target.path / name: data for name, data in files.items()}
+    if target.kind == "pair":
+        from subwords.formats.hf import vocab_merges
 
-            pair = next(pair for pair in zip(VOCABS, MERGES, strict=True) if target.path.name in pair)
-            both = zip(pair, write_vocab_merges.write_vocab_and_merges(spec), strict=True)
-            return {target.path.with_name(name): data for name, data in both}
-        case ".txt":
-            from subwords.formats import vocab_txt
-
-            return {target.path: vocab_txt.write_vocab_txt(spec)}
-        case ".model":
-            from subwords.formats.sentencepiece import write
-
-            return {target.path: write.write_model_file(spec)}
-        case ".tiktoken":
-            from subwords.formats import tiktoken
-
-            return {target.path: tiktoken.write_rank_file(spec)}
-        case "tekken":
-            from subwords.formats import tiktoken
-
-            return {target.path: tiktoken.write_tekken(spec)}
-        case ".gguf":
-            from subwords.formats.gguf import write as gguf
-
-            return {target.path: gguf.write_gguf(spec)}
-    return {target.path: json_of(spec)}
+        pair = next(pair for pair in zip(VOCABS, MERGES, strict=True) if target.path.name in pair)
+        both = zip(pair, vocab_merges.write_vocab_and_merges(spec), strict=True)
+        return {target.path.with_name(name): data for name, data in both}
+    return {target.path: (json_of if target.kind == ".json" else function_of(_WRITERS[target.kind]))(spec)}
 
 
 def write_file(spec: TokenizerSpec, path: str | PathLike[str]) -> dict[Path, bytes]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
 
@@ -32,7 +32,6 @@ _ALIGNMENT = 32
 # Types of values: the numbers of the format. Numbers have a code of the struct module, which NumPy shares.
 UINT8, INT8, UINT32, INT32, FLOAT32, BOOL, STRING, _ARRAY = 0, 1, 4, 5, 6, 7, 8, 9
 _CODES = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "B", 10: "Q", 11: "q", 12: "d"}
-_NAMES = {**dict.fromkeys((0, 1, 2, 3, 4, 5, 10, 11), "an integer"), 6: "a float", 12: "a float", 7: "a boolean"}
 _INTEGERS = frozenset((0, 1, 2, 3, 4, 5, 10, 11))
 
 _MOST_KEYS, _LONGEST_KEY = 1 << 16, (1 << 16) - 1
@@ -56,11 +55,16 @@ class Metadata:
         """Return the error for an unexpected value."""
         return FormatError(f"{self.name}: {key}: expected {expected}, not {came}")
 
+    def _single(self, key: str, kinds: Collection[int], expected: str) -> Any:
+        """Return a value that is no array, None if the key is absent."""
+        kind, value = self._values.get(key, (None, None))
+        if kind is not None and (kind not in kinds or isinstance(value, list | np.ndarray)):
+            raise self.wrong(key, expected, _shown_kind(kind, value))
+        return value
+
     def text(self, key: str) -> str | None:
         """Return a string, None if the key is absent."""
-        kind, value = self._values.get(key, (STRING, None))
-        if kind != STRING or isinstance(value, list):
-            raise self.wrong(key, "a string", _shown_kind(kind, value))
+        value = self._single(key, (STRING,), "a string")
         try:
             return None if value is None else value.decode()
         except UnicodeDecodeError as error:
@@ -68,19 +72,17 @@ class Metadata:
 
     def flag(self, key: str, default: bool) -> bool:
         """Return a boolean."""
-        kind, value = self._values.get(key, (BOOL, int(default)))
-        if kind != BOOL or isinstance(value, np.ndarray) or value not in (0, 1):
-            raise self.wrong(key, "true or false", _shown_kind(kind, value))
-        return bool(value)
+        value = self._single(key, (BOOL,), "true or false")
+        if value not in (None, 0, 1):
+            raise self.wrong(key, "true or false", value)
+        return default if value is None else bool(value)
 
     def index(self, key: str, size: int) -> int | None:
         """Return an id below `size`, None if the key is absent."""
-        kind, value = self._values.get(key, (UINT32, None))
-        if kind not in _INTEGERS or isinstance(value, np.ndarray):
-            raise self.wrong(key, f"an id below {size}", _shown_kind(kind, value))
+        value: int | None = self._single(key, _INTEGERS, f"an id below {size}")
         if value is not None and not 0 <= value < size:
             raise self.wrong(key, f"an id below {size}", value)
-        return None if value is None else int(value)
+        return value
 
     def texts(self, key: str) -> list[str]:
         """Return an array of strings, which must exist."""
@@ -139,14 +141,16 @@ def read_metadata(stream: BinaryIO, name: str, wanted: Callable[[str], bool]) ->
     seen: set[bytes] = set()
     for i in range(count):
         reader.place = f"key {i}"
-        raw = reader.string(_LONGEST_KEY)
+        if (size := reader.number("Q")) > _LONGEST_KEY:
+            raise reader.wrong(f"expected a key of at most {_LONGEST_KEY} bytes, not {size}")
+        raw = reader.take(size)
         key = raw.decode("utf-8", "replace")
         reader.place = show_json(key)
         if raw in seen:
             raise FormatError(f"{name}: expected distinct keys; {show_json(key)} occurs twice")
         seen.add(raw)
         value = reader.value(wanted(key))
-        if value is not None:
+        if wanted(key):
             values[key] = value
     return Metadata(values, name)
 
@@ -164,65 +168,40 @@ class _Reader:
     def wrong(self, message: str) -> FormatError:
         return FormatError(f"{self._name}: {self.place}: {message}")
 
-    def _check(self, size: int) -> None:
+    def take(self, size: int, wanted: bool = True) -> bytes:
+        """Return the next bytes; b"" for bytes that are skipped."""
         if size > self._left:
             raise self.wrong(f"truncated: expected {size} more bytes, not {self._left}")
         self._left -= size
-
-    def take(self, size: int) -> bytes:
-        self._check(size)
+        if not wanted:
+            self._stream.seek(size, os.SEEK_CUR)
+            return b""
         data = self._stream.read(size)
         if len(data) != size:  # the file shrinks while it is read
             raise self.wrong(f"truncated: expected {size} more bytes, not {len(data)}")
         return data
 
-    def skip(self, size: int) -> None:
-        self._check(size)
-        self._stream.seek(size, os.SEEK_CUR)
-
     def number(self, code: str) -> Any:
         return struct.unpack(f"<{code}", self.take(struct.calcsize(code)))[0]
 
-    def string(self, longest: int | None = None) -> bytes:
-        size = self.number("Q")
-        if longest is not None and size > longest:
-            raise self.wrong(f"expected a key of at most {longest} bytes, not {size}")
-        return self.take(size)
-
-    def value(self, wanted: bool) -> _Value | None:
-        """Return a value with its type, None if it is skipped."""
+    def value(self, wanted: bool) -> _Value:
+        """Return a value with its type; strings and numbers of an array that are not wanted are empty."""
         kind = self.number("I")
-        if kind == _ARRAY:
-            return self._array(wanted)
         if kind == STRING:
-            if wanted:
-                return kind, self.string()
-            self.skip(self.number("Q"))
-        elif kind not in _CODES:
-            raise self.wrong(f"expected a type of value from 0 to 12, not {kind}")
-        elif wanted:
+            return kind, self.take(self.number("Q"), wanted)
+        if kind in _CODES:
             return kind, self.number(_CODES[kind])
-        else:
-            self.skip(struct.calcsize(_CODES[kind]))
-        return None
-
-    def _array(self, wanted: bool) -> _Value | None:
+        if kind != _ARRAY:
+            raise self.wrong(f"expected a type of value from 0 to 12, not {kind}")
         kind, count = self.number("I"), self.number("Q")
         if kind in _CODES:
-            size = count * struct.calcsize(_CODES[kind])
-            if wanted:
-                return kind, np.frombuffer(self.take(size), f"<{_CODES[kind]}")
-            self.skip(size)
-            return None
+            data = self.take(count * struct.calcsize(_CODES[kind]), wanted)
+            return kind, np.frombuffer(data, f"<{_CODES[kind]}")
         if kind != STRING:
             raise self.wrong(f"expected an array of numbers or strings, not of type {kind}")
         if count > _MOST_STRINGS or count * 8 > self._left:
             raise self.wrong(f"expected at most {min(_MOST_STRINGS, self._left // 8)} strings, not {count}")
-        if wanted:
-            return kind, [self.string() for _ in range(count)]
-        for _ in range(count):
-            self.skip(self.number("Q"))
-        return None
+        return kind, [self.take(self.number("Q"), wanted) for _ in range(count)]
 
 
 def gguf_bytes(entries: Sequence[tuple[str, int, Any]]) -> bytes:

@@ -30,6 +30,8 @@ from subwords.formats.gguf.read import (
     name_of,
 )
 from subwords.formats.json_node import show_json
+from subwords.formats.sentencepiece.read import Kind, cut_rule
+from subwords.formats.sentencepiece.write import check_splitter, merge_scores
 from subwords.models.bpe.model import BPE
 from subwords.models.families import family_of
 from subwords.models.unigram.model import Unigram
@@ -199,9 +201,6 @@ def _pre(spec: TokenizerSpec, model: BPE) -> str:
 
 
 def _llama(spec: TokenizerSpec, model: BPE) -> list[_Entry]:
-    from subwords.formats.sentencepiece.read import Kind, cut_rule
-    from subwords.formats.sentencepiece.write import check_splitter
-
     if model.words_only or model.whole_words or model.unused_ids or model.user_ids:
         raise FormatError("llama.cpp has no user-defined and unused pieces, and no models of words: ids would differ")
     if (missing := model.byte_ids < 0).any():
@@ -211,16 +210,20 @@ def _llama(spec: TokenizerSpec, model: BPE) -> list[_Entry]:
         )
     texts = [token.decode() for token in model.vocab]
     types = _types(spec, texts, bytes_too=True)
-    tokens = list(model.vocab)
-    pieces = [token for token, kind in zip(tokens, types.tolist(), strict=True) if kind in (NORMAL, USER_DEFINED)]
-    finest = cut_rule(tokens, np.where(types == USER_DEFINED, NORMAL, types).tolist(), Kind.BPE, byte_fallback=True)
     if spec.splitter != model.space_rule:
-        check_splitter(Splitter(spec.splitter), finest, pieces)
+        _check_cuts(spec, types, Kind.BPE, byte_fallback=True)
     return [
         *_token_strings("llama", "default", texts, types),
         (f"{PREFIX}scores", FLOAT32, _merge_scores(model)),
         (f"{PREFIX}add_space_prefix", BOOL, _is_prefixed(spec)),
     ]
+
+
+def _check_cuts(spec: TokenizerSpec, types: NDArray[np.int32], kind: int, *, byte_fallback: bool) -> None:
+    """Raise FormatError unless the splitter changes no id; user-defined tokens are found before it."""
+    kinds, tokens = np.where(types == USER_DEFINED, NORMAL, types).tolist(), list(spec.model.vocab)
+    finest = cut_rule(tokens, kinds, kind, byte_fallback=byte_fallback)
+    check_splitter(Splitter(spec.splitter), finest, [tokens[i] for i, each in enumerate(kinds) if each == NORMAL])
 
 
 def _is_prefixed(spec: TokenizerSpec) -> bool:
@@ -243,8 +246,6 @@ def _merge_scores(model: BPE) -> NDArray[np.float32]:
     Pairs that join to one token have one score. Inside a token the merges have a fixed order, so only one of these
     pairs ever meets: their order among each other is free.
     """
-    from subwords.formats.sentencepiece.write import merge_scores
-
     results = model.merges[:, 2]
     ranks = np.concatenate([[0], np.cumsum(np.diff(results) != 0)]) if model.ranks is None else model.ranks
     scores = np.full(len(model.vocab), -float(ranks[: len(results)].max(initial=0) + 1), np.float32)
@@ -270,9 +271,6 @@ def _grouped(merges: NDArray[np.int64], ranks: NDArray[np.int64]) -> NDArray[np.
 
 
 def _t5(spec: TokenizerSpec, model: Unigram) -> list[_Entry]:
-    from subwords.formats.sentencepiece.read import cut_rule
-    from subwords.formats.sentencepiece.write import check_splitter
-
     if model.byte_fallback or model.unk_id is None or model.user_ids:
         raise FormatError("llama.cpp's Unigram has one unknown token, no byte fallback and no user-defined pieces")
     match spec.normalizer:
@@ -293,10 +291,7 @@ def _t5(spec: TokenizerSpec, model: Unigram) -> list[_Entry]:
     normal = scores[types == NORMAL]
     if not len(normal) or np.float32(normal.min() - np.float32(10)) != np.float32(model.unk_score):
         raise FormatError("llama.cpp would score unknown characters otherwise: a special token has the lowest score")
-    kinds = np.where(types == USER_DEFINED, NORMAL, types)
-    finest = cut_rule(list(model.vocab), kinds.tolist(), byte_fallback=False)
-    pieces = [token for token, kind in zip(model.vocab, kinds.tolist(), strict=True) if kind == NORMAL]
-    check_splitter(Splitter(spec.splitter), finest, pieces)
+    _check_cuts(spec, types, Kind.UNIGRAM, byte_fallback=False)
     charsmaps = [(f"{PREFIX}precompiled_charsmap", INT8, np.frombuffer(charsmap, np.int8))] if charsmap else []
     return [
         *_token_strings("t5", "default", texts, types),

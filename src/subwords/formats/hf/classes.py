@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
+from subwords.formats.hf.components import byte_level
 from subwords.formats.json_node import Node, is_unicode
 from subwords.spec.splitter import NAMED, SPACE
 
@@ -61,10 +62,6 @@ def _precompiled(given: Given) -> Part | None:
     return {"type": "Precompiled", "precompiled_charsmap": given.charsmap} if given.charsmap else None
 
 
-def _byte_level(*, prefix: bool, regex: bool = True) -> Part:
-    return {"type": "ByteLevel", "add_prefix_space": prefix, "trim_offsets": True, "use_regex": regex}
-
-
 def _metaspace(scheme: str, *, split: bool = True) -> Part:
     return {"type": "Metaspace", "replacement": SPACE, "prepend_scheme": scheme, "split": split}
 
@@ -104,7 +101,7 @@ def _wordpiece(given: Given) -> Part:
     )
 
 
-_BYTES = _byte_level(prefix=True)  # the decoder
+_BYTES = byte_level()  # the decoder
 _NFC = {"type": "NFC"}
 _DIGITS = {"type": "Digits", "individual_digits": True}
 _CLIP = r"<\|startoftext\|>|<\|endoftext\|>|'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"
@@ -112,7 +109,7 @@ _CLIP = r"<\|startoftext\|>|<\|endoftext\|>|'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p
 
 def _of_bytes(given: Given, form: Part | None = None, first: Part | None = None, *, regex: bool = True) -> Part:
     """Byte-level BPE; first: what splits a text before."""
-    words = _byte_level(prefix=given.flag("add_prefix_space", False), regex=regex)
+    words = byte_level(add_prefix_space=given.flag("add_prefix_space", False), use_regex=regex)
     return _rules(_bpe(given), form, _words(first, words), _BYTES)
 
 
@@ -122,7 +119,7 @@ def _qwen(rule: str) -> Rules:
 
 
 def _clip(given: Given) -> Part:
-    words = _words(_split({"Regex": _CLIP}, "Removed", invert=True), _byte_level(prefix=False))
+    words = _words(_split({"Regex": _CLIP}, "Removed", invert=True), byte_level(add_prefix_space=False))
     normalizer = _normalizers(_NFC, _replace(" ", regex=r"\s+"), {"type": "Lowercase"})
     last = {"type": "Strip", "content": " ", "start": 0, "stop": 1}
     decoder = _sequence("decoders", _BYTES, _replace(" ", text="</w>"), last)
@@ -274,8 +271,7 @@ CLASSES: dict[str, Class] = {
     "Qwen3_5": Class((), _OF_QWEN2, _qwen("qwen35")),  # beside a tokenizer.json only
     "Whisper": Class(_PAIR, _OF_GPT2, _of_bytes, _whisper_s),
     **dict.fromkeys(
-        ("T5", "MT5"),
-        Class(SENTENCEPIECE, "eos=</s> unk=<unk> pad=<pad>", _of_t5, ("$A {eos}", "$A {eos} $B {eos}")),
+        ("T5", "MT5"), Class(SENTENCEPIECE, "eos=</s> unk=<unk> pad=<pad>", _of_t5, ("$A {eos}", "$A {eos} $B {eos}"))
     ),
     "Albert": Class(
         SENTENCEPIECE,

@@ -272,12 +272,7 @@ def _with_listed(spec: TokenizerSpec, decoder: Node) -> TokenizerSpec:
             raise entry.wrong(f"the id {index}, the next one or that of the vocabulary", key)
     added = [replace(token, **flags.get(token.content, {})) for token in spec.added_tokens]  # type: ignore[arg-type]
     special = {token.id for token in added if token.special and token.content in flags}
-    return spec.with_(
-        {
-            "model": spec.model.with_special(special),
-            "added_tokens": tuple(added),
-        }
-    )
+    return spec.with_({"model": spec.model.with_special(special), "added_tokens": tuple(added)})
 
 
 def _with_numbered(spec: TokenizerSpec, added: Node, special: Sequence[str]) -> TokenizerSpec:

@@ -4,11 +4,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from importlib import import_module
+from typing import Any
 
-from subwords.formats.hf import bpe
-from subwords.formats.hf.post_processor import from_post_processor, to_post_processor
-from subwords.formats.hf.pre_tokenizer import from_pre_tokenizer, to_pre_tokenizer
+from subwords.formats.hf.components import (
+    PADDING,
+    TRUNCATION,
+    as_sequence,
+    byte_level,
+    from_decoder,
+    from_normalizer,
+    from_post_processor,
+    from_pre_tokenizer,
+    maybe,
+    to_decoder,
+    to_normalizer,
+    to_padding,
+    to_post_processor,
+    to_pre_tokenizer,
+    to_truncation,
+)
 from subwords.formats.hf.vocabulary import (
     added_entries,
     appended_ids,
@@ -21,18 +36,14 @@ from subwords.formats.json_node import Node, parse_json
 from subwords.models.families import family_of
 from subwords.spec import splitter as splitters
 from subwords.spec.added_token import ROLES
+from subwords.spec.decoder import ByteDecoder, Decoder
 from subwords.spec.model import Model
-from subwords.spec.padding import LARGEST, LONGEST, Padding, Truncation
+from subwords.spec.normalizer import Steps
 from subwords.spec.splitter import ByteChars, SpelledBytes
 from subwords.spec.template import MOST_TEMPLATE_IDS
 from subwords.spec.tokenizer import Foreign, TokenizerSpec
 from subwords.split.splitter import Splitter
 from subwords.support.errors import FormatError, InputError
-
-if TYPE_CHECKING:
-    from subwords.spec.decoder import Decoder
-    from subwords.spec.normalizer import Steps
-
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Rewrites a tokenizer.json of version 2.0 as one of version 1.0.
@@ -40,9 +51,7 @@ if TYPE_CHECKING:
 # Source: what HF tokenizers 1.0.0rc3 writes. That version is not final: unclear cases are refused here.
 
 _CHILDREN = {"normalizer": "normalizers", "pre_tokenizer": "pretokenizers", "decoder": "decoders"}
-_BYTES = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
 _AT_DELIMITERS = {"type": "Split", "behavior": "MergedWithNext", "invert": False}
-_DEEPEST = 100
 
 
 def as_version_1(top: Node) -> Node:
@@ -57,20 +66,17 @@ def as_version_1(top: Node) -> Node:
     if model["type"].value is None:
         raise model["type"].wrong("the type of the model, which version 2.0 requires")
     for slot, children in _CHILDREN.items():
-        _check_types(top[slot], children)
+        if top[slot].value is not None:
+            _check_types(top[slot], children)
     normalizer, before = _normalizer(top)
     words = [*before, *([top["pre_tokenizer"].value] if top["pre_tokenizer"].value is not None else [])]
     if model["type"].value == "BPE":
         _check_bpe(model)
-        words += [_BYTES] if model["byte_level"].boolean() else []
+        words += [byte_level(add_prefix_space=False, use_regex=False)] if model["byte_level"].boolean() else []
     changed = {
         "version": "1.0",
         "normalizer": normalizer,
-        "pre_tokenizer": words[0]
-        if len(words) == 1
-        else {"type": "Sequence", "pretokenizers": words}
-        if words
-        else None,
+        "pre_tokenizer": as_sequence(words, "pretokenizers"),
         "post_processor": _post_processor(top),
     }
     kept = {key: value for key, value in top.object().items() if key != "role_to_token"}
@@ -92,17 +98,13 @@ def roles_of(node: Node, ids: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
     return tuple(sorted(found))
 
 
-def _check_types(node: Node, children: str, depth: int = 0) -> None:
-    if node.value is None and not depth:
-        return
+def _check_types(node: Node, children: str) -> None:
     kind = node["type"].string()
     if kind in ("ByteLevel", "Metaspace") and children == "pretokenizers":
         raise node.unsupported("a Split, and byte_level or a MetaspaceNormalizer, in version 2.0")
     if kind == "Sequence":
-        if depth == _DEEPEST:
-            raise node.wrong(f"at most {_DEEPEST} nested sequences", "one more")
-        for item in node[children].items():
-            _check_types(item, children, depth + 1)
+        for item in node.sequence(children):
+            _check_types(item, children)
 
 
 def _check_bpe(model: Node) -> None:
@@ -119,7 +121,7 @@ def _check_bpe(model: Node) -> None:
 def _normalizer(top: Node) -> tuple[Any, list[Any]]:
     """Return the normalizer without its MetaspaceNormalizer, and what does the same before words are split."""
     node = top["normalizer"]
-    steps = [] if node.value is None else _flat(node)
+    steps = [] if node.value is None else [*node.flat("normalizers")]
     delimiting = [step for step in steps if step["type"].value == "MetaspaceNormalizer"]
     if not delimiting:
         return node.value, []
@@ -128,15 +130,8 @@ def _normalizer(top: Node) -> tuple[Any, list[Any]]:
     for token in top["added_tokens"].items() if top["added_tokens"].value is not None else ():
         if token["normalized"].boolean(False):
             raise token["normalized"].wrong("false beside a MetaspaceNormalizer")
-    rest = [step.value for step in steps[:-1]]
-    normalizer = rest[0] if len(rest) == 1 else {"type": "Sequence", "normalizers": rest} if rest else None
+    normalizer = as_sequence([step.value for step in steps[:-1]], "normalizers")
     return normalizer, _delimiting(steps[-1], top["pre_tokenizer"])
-
-
-def _flat(node: Node) -> list[Node]:
-    if node["type"].value != "Sequence":
-        return [node]
-    return [step for item in node["normalizers"].items() for step in _flat(item)]
 
 
 def _delimiting(step: Node, following: Node) -> list[Any]:
@@ -200,92 +195,10 @@ def _piece(node: Node, names: Mapping[int, str], tokens: dict[str, Any]) -> Any:
     return {"SpecialToken": {"id": name, "type_id": type_id}}
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Read and write the padding and truncation of a tokenizer.json.
-
-STRATEGIES = {"LongestFirst": "longest_first", "OnlyFirst": "only_first", "OnlySecond": "only_second"}
-
-
-def from_padding(node: Node) -> Padding | None:
-    """Return the padding of a file, None for null; FormatError if invalid.
-
-    >>> value = {"strategy": {"Fixed": 8}, "pad_id": 1, "pad_type_id": 0, "pad_token": "<pad>"}
-    >>> from_padding(Node("a.json", "padding", value)).length
-    8
-    """
-    if node.value is None:
-        return None
-    strategy, multiple = node["strategy"], node["pad_to_multiple_of"]
-    length = None
-    if strategy.value != "BatchLongest":
-        if not isinstance(strategy.value, dict) or list(strategy.value) != ["Fixed"]:
-            raise strategy.wrong('"BatchLongest" or {"Fixed": length}')
-        length = strategy["Fixed"].integer(LONGEST)
-    return Padding(
-        length=length,
-        direction=_direction(node),
-        multiple_of=None if multiple.value is None else multiple.integer(LONGEST),
-        pad_id=node["pad_id"].integer(LARGEST),
-        pad_type_id=node["pad_type_id"].integer(LARGEST),
-        pad_token=node["pad_token"].string(),
-    )
-
-
-def to_padding(padding: Padding | None) -> dict[str, Any] | None:
-    """Return the `padding` of a file."""
-    if padding is None:
-        return None
-    index, token = padding.filler
-    return {
-        "strategy": "BatchLongest" if padding.length is None else {"Fixed": padding.length},
-        "direction": (padding.direction or "right").title(),
-        "pad_to_multiple_of": padding.multiple_of,
-        "pad_id": index,
-        "pad_type_id": padding.pad_type_id,
-        "pad_token": token,
-    }
-
-
-def from_truncation(node: Node) -> Truncation | None:
-    """Return the truncation of a file, None for null; FormatError if invalid.
-
-    >>> value = {"direction": "Left", "max_length": 512, "strategy": "OnlyFirst", "stride": 0}
-    >>> from_truncation(Node("a.json", "truncation", value)).strategy
-    'only_first'
-    """
-    if node.value is None:
-        return None
-    strategy: Any = STRATEGIES[node["strategy"].choice(tuple(STRATEGIES))]
-    lengths = node["max_length"].integer(LONGEST), node["stride"].integer(LONGEST)
-    return Truncation(lengths[0], strategy, stride=lengths[1], direction=_direction(node))
-
-
-def to_truncation(truncation: Truncation | None) -> dict[str, Any] | None:
-    """Return the `truncation` of a file."""
-    if truncation is None:
-        return None
-    return {
-        "direction": truncation.direction.title(),
-        "max_length": truncation.max_length,
-        "strategy": truncation.strategy.title().replace("_", ""),
-        "stride": truncation.stride,
-    }
-
-
-def _direction(node: Node) -> Literal["left", "right"]:
-    found = node.get("direction", "Right").choice(("Left", "Right"))
-    return "left" if found == "Left" else "right"
-
-
 _KEYS = (
     *("version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer", "post_processor"),
     *("decoder", "model"),
 )
-# The decoder that joins bytes, and the one that joins characters: what `to_decoder` gives for `ByteDecoder`.
-_JOINED = {
-    True: {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True},
-    False: {"type": "Fuse"},
-}
 _SPELLED = ("post_processor", "decoder")  # components whose original JSON is kept
 
 
@@ -302,7 +215,9 @@ def read_tokenizer_json(data: bytes, name: str) -> TokenizerSpec:
     [[0, 1, 2]]
     """
     top = parse_json(data, name)
-    _check_kind(top)
+    if "model" not in top.value and {"tokenization", "config"} <= top.value.keys():
+        what = "a configuration of MidiTok; its `_model` holds a tokenizer.json if it is trained"
+        raise FormatError(f"{top.place}: expected a tokenizer.json, not {what}")
     return spec_from(top)
 
 
@@ -336,26 +251,12 @@ def spec_from(top: Node) -> TokenizerSpec:
         decoder=_read_decoder(top["decoder"], model),
         added_tokens=tuple(added),
         roles=roles_of(roles, vocab | {token.content: token.id for token in added}) if is_new else (),
-        padding=from_padding(top["padding"]),
-        truncation=from_truncation(top["truncation"]),
+        padding=maybe(PADDING).read(top["padding"]),
+        truncation=maybe(TRUNCATION).read(top["truncation"]),
         foreign=Foreign(
             tuple((key, top[key].verbatim()) for key in kept), len(pieces or vocab), warned=top["model"]["vocab"].twice
         ),
     )
-
-
-# JSON files that are not a tokenizer.json, by the keys that they have.
-_OTHERS = (
-    (("tokenization", "config"), "a configuration of MidiTok; its `_model` holds a tokenizer.json if it is trained"),
-)
-
-
-def _check_kind(top: Node) -> None:
-    """Raise FormatError for other files of JSON, by name."""
-    if isinstance(top.value, dict) and "model" not in top.value:
-        for keys, what in _OTHERS:
-            if all(key in top.value for key in keys):
-                raise FormatError(f"{top.place}: expected a tokenizer.json, not {what}")
 
 
 def _model_type(model: Node) -> str:
@@ -369,19 +270,7 @@ def _model_type(model: Node) -> str:
 
 def _module(family: str) -> Any:
     """Return the module that reads and writes the models of a family."""
-    if family == "unigram":
-        from subwords.formats.hf import unigram
-
-        return unigram
-    if family == "wordlevel":
-        from subwords.formats.hf import vocabulary
-
-        return vocabulary
-    if family == "wordpiece":
-        from subwords.formats.hf import wordpiece
-
-        return wordpiece
-    return bpe
+    return import_module(f"subwords.formats.hf.{'vocabulary' if family == 'wordlevel' else family}")
 
 
 def _read_vocab(node: Node, kind: str) -> tuple[dict[str, int], list[tuple[str, float]]]:
@@ -405,7 +294,6 @@ def _unknown_keys(top: Node) -> list[str]:
 def _read_normalizer(node: Node) -> Steps:
     if node.value is None:
         return ()
-    from subwords.formats.hf.normalizer import from_normalizer
     from subwords.normalize.normalizer import Normalizer
 
     try:
@@ -417,11 +305,8 @@ def _read_normalizer(node: Node) -> Steps:
 def _read_splitter(node: Node) -> splitters.Rule:
     try:
         rule = from_pre_tokenizer(node)
-    except InputError as error:
-        raise node.wrong("supported patterns", f"this one: {error}") from None
-    if sum(isinstance(step, ByteChars) for step in rule) > 1:
-        raise node.wrong("one ByteLevel", "two: HF applies the second to the output of the first; remove one")
-    try:
+        if sum(isinstance(step, ByteChars) for step in rule) > 1:
+            raise node.wrong("one ByteLevel", "two: HF applies the second to the output of the first; remove one")
         return Splitter(rule).rule
     except InputError as error:
         raise node.wrong("supported patterns", f"this one: {error}") from None
@@ -432,8 +317,6 @@ def _read_decoder(node: Node, model: Model) -> Decoder | None:
     joins = "ByteLevel" if model.byte_level else "Fuse"
     if model.merge_count is not None and node.value is not None and node["type"].value == joins:
         return None
-    from subwords.formats.hf.decoder import from_decoder
-
     return from_decoder(node)
 
 
@@ -456,7 +339,7 @@ def write_tokenizer_json(spec: TokenizerSpec) -> bytes:
         "truncation": to_truncation(spec.truncation),
         "padding": to_padding(spec.padding),
         "added_tokens": added_entries(added),
-        "normalizer": _written_normalizer(spec.normalizer),
+        "normalizer": to_normalizer(spec.normalizer),
         "pre_tokenizer": _written_pre_tokenizer(spec),
         "post_processor": _written_post_processor(spec),
         "decoder": _written_decoder(spec),
@@ -472,14 +355,6 @@ def _spelled(spec: TokenizerSpec, key: str) -> Node | None:
     """Return the file's own JSON of a component; None if the file had none."""
     text = spec.foreign.entry(key)
     return None if text is None else Node("", key, json.loads(text))
-
-
-def _written_normalizer(steps: Steps) -> dict[str, Any] | None:
-    if not steps:
-        return None
-    from subwords.formats.hf.normalizer import to_normalizer
-
-    return to_normalizer(steps)
 
 
 def _written_post_processor(spec: TokenizerSpec) -> Any:
@@ -498,9 +373,7 @@ def _written_decoder(spec: TokenizerSpec) -> Any:
         pass
     if spec.decoder is None:
         # No decoder in a spec joins the tokens; in a file it puts spaces between them.
-        return _JOINED[spec.model.byte_level]
-    from subwords.formats.hf.decoder import to_decoder
-
+        return to_decoder(ByteDecoder(spec.model.byte_level))
     return to_decoder(spec.decoder)
 
 

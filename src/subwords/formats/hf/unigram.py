@@ -68,12 +68,7 @@ def read_model(node: Node, pieces: Sequence[tuple[str, float]], added: Sequence[
 
 def write_model(model: Unigram, _texts: list[str]) -> dict[str, Any]:
     """Return the `model` object with empty pieces; `vocab` is its last key."""
-    return {
-        "type": "Unigram",
-        "unk_id": model.unk_id,
-        "byte_fallback": model.byte_fallback,
-        "vocab": [],
-    }
+    return {"type": "Unigram", "unk_id": model.unk_id, "byte_fallback": model.byte_fallback, "vocab": []}
 
 
 def write_vocab(model: Unigram, texts: list[str], appended: set[int]) -> dict[str, str]:

@@ -262,25 +262,15 @@ def revised(
     return spec_of(message)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# More pieces for a tokenizer that was read from a .model file.
-
-
 def with_pieces(spec: TokenizerSpec, pieces: Sequence[bytes], scores: Sequence[float] | None = None) -> TokenizerSpec:
     """Return the spec with more pieces. Without scores, theirs are below all others: in BPE they merge last.
 
     InputError if the spec is no longer that of its file.
     """
-    assert spec.foreign.sentencepiece is not None
-    table = PieceTable.of(spec.foreign.sentencepiece)
-    if rebuilt(spec, table) is None:
+    size = len(spec.model.vocab)
+    origins = np.append(np.arange(size), np.full(len(pieces), -1))
+    given = None if scores is None else dict(enumerate(scores, size))
+    found = revised(spec, [*spec.model.vocab, *pieces], origins, given)
+    if found is None:
         raise InputError("expected a tokenizer as it was read from its .model file, not a changed copy: extend first")
-    message = model_class()()
-    message.ParseFromString(table.message)
-    add_pieces(message, list(spec.model.vocab), table)
-    types = np.frombuffer(table.types, np.uint8)
-    merging = np.isin(types, (PieceType.NORMAL, PieceType.UNUSED))
-    lower = lower_scores(float(table.scores[merging].min(initial=0)), len(pieces)) if scores is None else scores
-    for piece, score in zip(pieces, lower, strict=True):
-        message.pieces.add(piece=piece, score=score)
-    return spec_of(message)
+    return found

@@ -136,7 +136,7 @@ NAMES = {
     "split.fallback": "behaved compiled find_matches",
     "split.finders": """
         DroppingRoute GroupsStepSplitter KindsRoute MachineStepSplitter NumbersRoute PrefixingRoute RegexStepSplitter
-        StepsRoute SymbolsRoute digit_groups finder literal_strings
+        StepsRoute SymbolsRoute finder literal_strings
     """,
     "split.pattern": "Chars Either End INVALID Look Outside Repeat Then parse_pattern",
     "split.routes": """

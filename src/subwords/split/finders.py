@@ -235,7 +235,7 @@ class GroupsStepSplitter(StepSplitter):
         numbers = self._numbers.match_ends(word_spans)[words[1:]]
         if self._words is not None:
             numbers &= self._words.match_ends(word_spans)[words[1:]]
-        heads = np.flatnonzero(word_spans.text & 0xC0 != 0x80)
+        heads = np.flatnonzero((word_spans.text & 0xC0 != 0x80) & np.repeat(numbers, np.diff(words)))  # of their digits
         first, last = np.searchsorted(heads, words[:-1][numbers]), np.searchsorted(heads, words[1:][numbers])
         groups = (last - first) // self._size
         sums = np.cumsum(groups)

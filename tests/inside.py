@@ -135,7 +135,7 @@ NAMES = {
     """,
     "split.fallback": "behaved compiled find_matches",
     "split.finders": """
-        DroppingRoute GroupsStepSplitter KindsRoute MachineStepSplitter NumbersRoute PrefixingRoute RegexStepSplitter
+        ChangingRoute GroupsStepSplitter KindsRoute MachineStepSplitter RegexStepSplitter
         StepsRoute SymbolsRoute finder literal_strings
     """,
     "split.pattern": "Chars Either End INVALID Look Outside Repeat Then parse_pattern",

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.kernels import layout
-from subwords.kernels.layout import Kinds, Literals, Transducer
+from subwords.kernels.layout import Kinds, Literals, Transducer, WordChanges
 from subwords.spec.splitter import ByteChars, Prefix, Replace, Rule, SpelledBytes, Split
 from subwords.spec.unicode import UNICODE_VERSION
 from subwords.split.automaton import automaton, machine
@@ -30,7 +30,6 @@ from subwords.split.routes import (
     SplitRoute,
     TracedChunk,
     WordChunk,
-    word_bounds,
 )
 from subwords.split.transducer import Machine
 from subwords.split.word_spans import (
@@ -333,10 +332,7 @@ class StepsRoute(SplitRoute):
         return 0 if self._leading else self._cut(text, at)
 
     def _cut(self, text: Bytes, at: int) -> int:
-        return 0 if self._before else self._cut_first(text, at)
-
-    def _cut_first(self, text: Bytes, at: int) -> int:
-        if self._first is None:
+        if self._before or self._first is None:
             return 0
         from subwords.kernels.named import last_cut
 
@@ -432,84 +428,87 @@ def _in_chunks(word_spans: WordSpans, complete: bool) -> Iterator[WordChunk]:
             yield WordChunk(text, base, ends, np.array([upto - k], np.int64), whole)
 
 
-class DroppingRoute(MachineRoute):
-    """For rules whose first step drops words: one machine finds all words, and a kernel removes the dropped ones.
+class ChangingRoute(MachineRoute):
+    """For rules whose words one machine finds, and a kernel then drops, prefixes or cuts: CLIP's, T5's, Falcon's.
 
-    `drops`, uint8 of shape (0x110001,), marks the characters with which only dropped words begin.
+    drops: the characters with which only dropped words begin, bool by code point. prefix: put before the other words
+    that do not begin with it. digits: the kinds of bytes by which words are cut. See `layout.WordChanges`.
     """
 
-    _widens = 0  # bytes added to a word, at most
-
-    def __init__(self, machine: Machine, drops: NDArray[np.uint8], rule: Rule) -> None:
+    def __init__(
+        self,
+        machine: Machine,
+        rule: Rule,
+        *,
+        drops: NDArray[np.generic] | None = None,
+        prefix: bytes = b"",
+        digits: NDArray[np.uint8] | None = None,
+    ) -> None:
         super().__init__(machine)
-        self._drops = drops
-        self._rule = rule
+        tables = (np.zeros(0, np.uint8) if each is None else each.astype(np.uint8) for each in (drops, digits))
+        self._rule, self.growth = rule, 1 + len(prefix)
+        self._changes = WordChanges(next(tables), np.frombuffer(prefix, np.uint8), next(tables))
 
     @cached_property
-    def _keeper(self) -> Kernel:
-        from subwords.kernels.named import keep_words
+    def _kernels(self) -> tuple[Kernel, Kernel]:
+        from subwords.kernels.named import change_words, changed_origins
 
-        return keep_words
-
-    @cached_property
-    def _beginner(self) -> Kernel:
-        from subwords.kernels.named import kept_begins
-
-        return kept_begins
+        return change_words, changed_origins
 
     @cached_property
     def _by_steps(self) -> StepsRoute:
         return StepsRoute(self._rule)
 
     def texts(self, text: Bytes, bounds: Offsets, buffers: SplitBuffers) -> Iterator[WordChunk]:
-        """Split many texts; yield only the words that are kept."""
+        """Split many texts; yield the words as they change."""
         for chunk in super().texts(text, bounds, buffers):
-            self._keep(chunk.text, chunk.base, chunk.ends, chunk.text_ends, buffers)
-            yield WordChunk(buffers.kept_text, 0, buffers.kept_ends, chunk.text_ends, chunk.complete)
+            yield self._changed(chunk, buffers)
 
     def _transducer(self, buffers: SplitBuffers, *, cuts: bool) -> Transducer:
-        return super()._transducer(buffers, cuts=False)  # the kernel that drops words does not support RUN
+        return super()._transducer(buffers, cuts=False)  # the kernel that changes words does not support RUN
 
     def fast_path(self, buffers: SplitBuffers, *, cuts: bool = False) -> SplitCall | None:
-        """Return the call of the machine, and the words to drop."""
+        """Return the call of the machine, and that which changes words."""
         found = super().fast_path(buffers)
-        return found and found._replace(keep=self._keeper, drops=self._drops, widens=self._widens)
+        widens = len(self._changes.prefix)
+        return found and found._replace(keep=self._kernels[0], drops=self._changes, widens=widens)
 
-    def _keep(
-        self, text: Bytes, base: int, ends: NDArray[np.uint32], text_ends: Offsets, buffers: SplitBuffers
-    ) -> None:
-        """Write the kept words to the buffers, and their numbers to `text_ends`."""
-        words = int(text_ends[-1])
-        size = int(ends[words - 1]) if words else 0
-        room = size + words * self._widens + layout.LANES
-        kept = self._most_kept(size, words)
+    def _changed(self, chunk: WordChunk, buffers: SplitBuffers) -> WordChunk:
+        """Return the words that remain, in the buffers; their numbers are written to `text_ends`."""
+        words = int(chunk.text_ends[-1])
+        size = int(chunk.ends[words - 1]) if words else 0
+        room = size + words * len(self._changes.prefix) + layout.LANES
+        kept = 1 + (size if len(self._changes.digits) else words)
         if len(buffers.kept_text) < room or len(buffers.kept_ends) < kept:
-            buffers.kept_text, buffers.kept_ends = np.empty(room, np.uint8), np.empty(max(kept, len(ends)), np.uint32)
-        self._keeper.by_size(size)(text, base, ends, text_ends, self._drops, buffers.kept_text, buffers.kept_ends)
-
-    def _most_kept(self, size: int, words: int) -> int:
-        """Return how many ends need room."""
-        return words + 1
+            buffers.kept_text = np.empty(room, np.uint8)
+            buffers.kept_ends = np.empty(max(kept, len(chunk.ends)), np.uint32)
+        to = buffers.kept_text, buffers.kept_ends
+        self._kernels[0].by_size(size)(chunk.text, chunk.base, chunk.ends, chunk.text_ends, self._changes, *to)
+        return WordChunk(buffers.kept_text, 0, buffers.kept_ends, chunk.text_ends, chunk.complete)
 
     def traced(self, text: Bytes, bounds: Offsets, buffers: SplitBuffers) -> Iterator[TracedChunk]:
-        """Split many texts; also say where the kept words begin."""
-        for chunk in super().texts(text, bounds, buffers):
-            yield self._kept_traced(chunk, buffers)
+        """Split many texts; also say where the words come from."""
+        for chunk in MachineRoute.texts(self, text, bounds, buffers):
+            yield self._traced(chunk, buffers)
 
     def short_traced(self, text: Bytes, buffers: SplitBuffers) -> TracedChunk | None:
         """Split a short text in one call."""
         buffers.text_ends[0] = self._one(text, 0, len(text), buffers)
-        return self._kept_traced(WordChunk(text, 0, buffers.ends, buffers.text_ends[:1], True), buffers)
+        return self._traced(WordChunk(text, 0, buffers.ends, buffers.text_ends[:1], True), buffers)
 
-    def _kept_traced(self, chunk: WordChunk, buffers: SplitBuffers) -> TracedChunk:
-        text, base, ends, text_ends, complete = chunk
-        words = int(text_ends[-1])
-        self._keep(text, base, ends, text_ends, buffers)
-        if len(buffers.kept_begins) < words:
-            buffers.kept_begins = np.empty(len(ends), np.int64)
-        self._beginner.by_size(len(text))(text, base, ends, words, self._drops, buffers.kept_begins)
-        kept = WordChunk(buffers.kept_text, 0, buffers.kept_ends, text_ends, complete)
-        return TracedChunk(kept, buffers.kept_begins)
+    def _traced(self, chunk: WordChunk, buffers: SplitBuffers) -> TracedChunk:
+        words = int(chunk.text_ends[-1])  # `_changed` writes their number after it
+        found = self._changed(chunk, buffers)
+        if len(self._changes.digits):  # words that are only cut lie in the text as it is
+            return TracedChunk(chunk._replace(ends=found.ends), NO_OFFSETS)
+        begins, stops, origin = np.empty(words, np.int64), NO_OFFSETS, None
+        if len(self._changes.prefix):
+            kept = int(found.text_ends[-1])
+            origin = begins, stops = np.empty((2, int(found.ends[kept - 1]) if kept else 0), np.int64)
+            found = found._replace(text=found.text[: len(begins)].copy())  # its buffer is reused before its origin is
+        trace = self._kernels[1].by_size(len(chunk.text))
+        trace(chunk.text, chunk.base, chunk.ends, words, self._changes, begins, stops)
+        return TracedChunk(found, begins if origin is None else NO_OFFSETS, origin)
 
     def word_spans(self, text: Bytes) -> WordSpans:
         """Return the words of one text."""
@@ -519,14 +518,14 @@ class DroppingRoute(MachineRoute):
 AT_ONCE = 1 << 18  # bytes of text: their words and ends stay in the L2 cache
 
 
-class KindsRoute(DroppingRoute):
+class KindsRoute(ChangingRoute):
     """For rules by which each character is dropped, or a word, or part of one: BERT's. One kernel by masks does it.
 
-    `drops` has the kind of each character: see `kernels/split/words.py`. The machine finds cuts, and traces words.
+    kinds: of each character, see `kernels/split/words.py`. The machine finds cuts, and traces words.
     """
 
-    def __init__(self, machine: Machine, kinds: NDArray[np.uint8], rule: Rule) -> None:
-        super().__init__(machine, kinds, rule)
+    def __init__(self, machine: Machine, rule: Rule, kinds: NDArray[np.uint8]) -> None:
+        super().__init__(machine, rule, drops=kinds)
         odd = np.flatnonzero(kinds[0x80:]) + 0x80
         leads = distinct(np.select([odd < 0x800, odd < 0x10000], [0xC0 | odd >> 6, 0xE0 | odd >> 12], 0xF0 | odd >> 18))
         first, last = (np.append(np.diff(part), 2) > 1 for part in (leads[::-1] * -1, leads))
@@ -576,58 +575,6 @@ class KindsRoute(DroppingRoute):
     def fast_path(self, buffers: SplitBuffers, *, cuts: bool = False) -> SplitCall | None:
         """Return the call of the kernel."""
         return SplitCall(None, (buffers.tail,), keep=self._splitter, drops=self._kinds)
-
-
-class PrefixingRoute(DroppingRoute):
-    """For rules that drop words, and put a character before the others that is then cut before: T5's.
-
-    One machine finds all words. A kept word that does not begin with the prefix was the first one after a dropped word.
-    """
-
-    def __init__(self, machine: Machine, drops: NDArray[np.uint8], prefix: bytes, rule: Rule) -> None:
-        super().__init__(machine, np.concatenate([drops, np.frombuffer(prefix, np.uint8)]), rule)
-        self._widens = len(prefix)
-        self.growth = 1 + len(prefix)
-
-    @cached_property
-    def _keeper(self) -> Kernel:
-        from subwords.kernels.named import keep_prefixed
-
-        return keep_prefixed
-
-    def _kept_traced(self, chunk: WordChunk, buffers: SplitBuffers) -> TracedChunk:
-        from subwords.kernels.named import prefixed_origins
-
-        text, base, ends, text_ends, complete = chunk
-        words = int(text_ends[-1])
-        self._keep(text, base, ends, text_ends, buffers)
-        kept = int(text_ends[-1])
-        size = int(buffers.kept_ends[kept - 1]) if kept else 0
-        origin = np.empty((2, size), np.int64)
-        prefixed_origins.by_size(len(text))(text, base, ends, words, self._drops, origin[0], origin[1])
-        # The text is copied because its buffer is reused before its origin is.
-        found = WordChunk(buffers.kept_text[:size].copy(), 0, buffers.kept_ends, text_ends, complete)
-        return TracedChunk(found, NO_OFFSETS, origin)
-
-
-class NumbersRoute(DroppingRoute):
-    """For rules that last cut words, as bytes, around numbers and into groups of three digits: Falcon's.
-
-    `drops`, uint8 of shape (256,), has the kinds of bytes for `cut_numbers`. No word is dropped.
-    """
-
-    @cached_property
-    def _keeper(self) -> Kernel:
-        from subwords.kernels.named import cut_numbers
-
-        return cut_numbers
-
-    def _most_kept(self, size: int, words: int) -> int:
-        return size + 1
-
-    def _kept_traced(self, chunk: WordChunk, buffers: SplitBuffers) -> TracedChunk:
-        self._keep(chunk.text, chunk.base, chunk.ends, chunk.text_ends, buffers)
-        return TracedChunk(chunk._replace(ends=buffers.kept_ends), NO_OFFSETS)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -721,11 +668,6 @@ class SymbolsRoute(SplitRoute):
         """Whether the other route may be cut there, and no symbol has the two characters side by side."""
         both = (before + after).encode("utf-8", "surrogateescape")
         return self._rest.cuts_between(before, after) and not any(both in each for each in self._symbols)
-
-    def word_spans(self, text: Bytes) -> WordSpans:
-        """Return the words of one text."""
-        whole = whole_text(text, np.array([0, len(text)], np.int64), np.ones(1, np.bool_), tracked=True)
-        return whole.cut(word_bounds(self.texts(text, whole.texts, SplitBuffers())))
 
     def unicode_version(self) -> str:
         """The Unicode version of the other route's classes."""

@@ -306,6 +306,7 @@ Bytes = NDArray[np.uint8]
 Offsets = NDArray[np.int64]
 
 STRETCH = 1 << 20  # bytes of text per application of the steps
+NO_BYTES = np.zeros(0, np.uint8)
 
 
 class StepsRoute(SplitRoute):
@@ -440,14 +441,13 @@ class ChangingRoute(MachineRoute):
         machine: Machine,
         rule: Rule,
         *,
-        drops: NDArray[np.generic] | None = None,
+        drops: NDArray[np.generic] = NO_BYTES,
         prefix: bytes = b"",
-        digits: NDArray[np.uint8] | None = None,
+        digits: Bytes = NO_BYTES,
     ) -> None:
         super().__init__(machine)
-        tables = (np.zeros(0, np.uint8) if each is None else each.astype(np.uint8) for each in (drops, digits))
         self._rule, self.growth = rule, 1 + len(prefix)
-        self._changes = WordChanges(next(tables), np.frombuffer(prefix, np.uint8), next(tables))
+        self._changes = WordChanges(drops.astype(np.uint8), np.frombuffer(prefix, np.uint8), digits)
 
     @cached_property
     def _kernels(self) -> tuple[Kernel, Kernel]:
@@ -475,9 +475,9 @@ class ChangingRoute(MachineRoute):
 
     def _changed(self, chunk: WordChunk, buffers: SplitBuffers) -> WordChunk:
         """Return the words that remain, in the buffers; their numbers are written to `text_ends`."""
-        words = int(chunk.text_ends[-1])
+        words, widens = int(chunk.text_ends[-1]), len(self._changes.prefix)
         size = int(chunk.ends[words - 1]) if words else 0
-        room = size + words * len(self._changes.prefix) + layout.LANES
+        room = size + words * widens + layout.LANES
         kept = 1 + (size if len(self._changes.digits) else words)
         if len(buffers.kept_text) < room or len(buffers.kept_ends) < kept:
             buffers.kept_text = np.empty(room, np.uint8)

@@ -106,6 +106,12 @@ def cut_numbers(p, at, stop, digits, shift, kept, count):
 
 
 @inlined
+def begins_with(p, at, stop, prefix, width):
+    """Whether a word p[at:stop] begins with the prefix; most words differ in the first byte."""
+    return p[at] == prefix[0] and at + width <= stop and occurs_at(p, at, prefix, width)
+
+
+@inlined
 def change(p, size, base, e, m, texts, drops, prefix, width, digits, q, k):
     """Do as `change_words` does. Of drops, prefix and digits, those that are None are for words that do not change so.
 
@@ -120,9 +126,10 @@ def change(p, size, base, e, m, texts, drops, prefix, width, digits, q, k):
                 copy_range(q, filled - (at - run), p, run, at, size)
                 run = stop
             else:
-                if prefix is not None and not (at + width <= stop and occurs_at(p, at, prefix, width)):
-                    copy_range(q, filled - (at - run), p, run, at, size)
-                    run = at
+                if prefix is not None and not begins_with(p, at, stop, prefix, width):
+                    if run < at:
+                        copy_range(q, filled - (at - run), p, run, at, size)
+                        run = at
                     for b in range(width):
                         q[filled + b] = prefix[b]
                     filled += width
@@ -176,7 +183,7 @@ def changed_origins(
             b[n] = at
             n += 1 if kept else 0
         elif kept:
-            if not (at + width <= stop and occurs_at(p, at, prefix, width)):
+            if not begins_with(p, at, stop, prefix, width):
                 _, size = decode_at(p, at, stop)
                 for k in range(n, n + width):
                     b[k], s[k] = at, at + size

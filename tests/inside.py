@@ -133,8 +133,8 @@ NAMES = {
     """,
     "split.fallback": "behaved compiled find_matches",
     "split.finders": """
-        DroppingRoute GroupsStepSplitter KindsRoute MachineStepSplitter NumbersRoute PrefixingRoute RegexStepSplitter
-        StepsRoute SymbolsRoute digit_groups finder literal_strings
+        ChangingRoute GroupsStepSplitter KindsRoute MachineStepSplitter RegexStepSplitter
+        StepsRoute SymbolsRoute finder literal_strings
     """,
     "split.pattern": "Chars Either End INVALID Look Outside Repeat Then parse_pattern",
     "split.routes": """

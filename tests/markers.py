@@ -82,7 +82,7 @@ def fill(array: Any) -> None:
 
 def fill_buffers(buffers: Any) -> None:
     """Fill the buffers of a splitter and of the normalizer before it."""
-    for name in ("ends", "text_ends", "tail", "kept_text", "kept_ends", "kept_begins"):
+    for name in ("ends", "text_ends", "tail", "kept_text", "kept_ends"):
         fill(getattr(buffers, name))
     for machine in (buffers.transducer, buffers.cutter):
         if machine is not None:

@@ -320,7 +320,7 @@ BUDGETS = {
     "sampling": 400,
     "scale": 1000,
     "spec": 3250,
-    "split": 3550,
+    "split": 3450,
     "study": 7850,
     "support": 2600,
     "tokenizer": 1200,

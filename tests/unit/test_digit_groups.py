@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import subwords
 from commands import json_of, run
-from inside import GroupsStepSplitter, RegexStepSplitter, Split, SplitterEngine, digit_groups, finder, whole_text
+from inside import GroupsStepSplitter, RegexStepSplitter, Split, SplitterEngine, finder, whole_text
 from inside import splitter_NAMED as NAMED
 from subwords import InputError
 
@@ -28,6 +28,7 @@ PATTERNS = [
     r"\d{1,3}(?=(?:\d{3})*\b)",
     next(step.pattern for step in NAMED["tiny-aya"] if isinstance(step, Split)),
 ]
+NOT_WORDS = r"\p{N}{1,3}(?=(?:\p{N}{3})*\b)"  # a number such as ½ is no character of words
 TEXTS = st.lists(st.text("1٣½a_ é\n", max_size=14), min_size=1, max_size=4)
 
 
@@ -94,10 +95,16 @@ def test_on_the_command_line(tmp_path: Path) -> None:
 
 
 def test_other_patterns_are_left_to_regex() -> None:
-    for pattern in (r"\d{1,3}(?=(?:\d{2})*(?!\d))", r"\p{N}{1,3}(?=(?:\d{3})*(?!\p{N}))", r"\d{1,3}", f"{RIGHT}|a"):
-        assert digit_groups(Split(pattern)) is None
-    assert digit_groups(Split(RIGHT, "removed")) is None
-    assert digit_groups(Split(RIGHT, invert=True)) is None
+    for pattern in (
+        r"\d{1,3}(?=(?:\d{2})*(?!\d))",
+        r"\p{N}{1,3}(?=(?:\d{3})*(?!\p{N}))",
+        r"\d{1,3}",
+        f"{RIGHT}|a",
+        NOT_WORDS,
+    ):
+        assert not isinstance(finder(Split(pattern)), GroupsStepSplitter)
+    assert isinstance(finder(Split(RIGHT, "removed")), RegexStepSplitter)
+    assert isinstance(finder(Split(RIGHT, invert=True)), RegexStepSplitter)
     with pytest.raises(InputError, match="digits"):
         subwords.splitter("gpt2", digits="2")  # type: ignore[arg-type]
 

@@ -14,12 +14,10 @@ from inside import (
     CHUNK_WORDS,
     PATTERNS,
     ByteChars,
-    DroppingRoute,
+    ChangingRoute,
     KindsRoute,
     MachineRoute,
-    NumbersRoute,
     Prefix,
-    PrefixingRoute,
     Rule,
     Split,
     SplitBuffers,
@@ -35,15 +33,15 @@ from inside import splitter_Replace as Replace
 from strategies import byte_texts
 
 RULES: dict[str, tuple[Rule, type[SplitRoute]]] = {
-    "clip": (NAMED["clip"], DroppingRoute),
+    "clip": (NAMED["clip"], ChangingRoute),
     "bert": (NAMED["bert"], KindsRoute),
-    "other signs": ((Split(r"\s", "removed"), Split("[-x]")), DroppingRoute),
-    "t5": (NAMED["t5"], PrefixingRoute),
-    "falcon": (NAMED["falcon"], NumbersRoute),
+    "other signs": ((Split(r"\s", "removed"), Split("[-x]")), ChangingRoute),
+    "t5": (NAMED["t5"], ChangingRoute),
+    "falcon": (NAMED["falcon"], ChangingRoute),
     "deepseek-coder": (NAMED["deepseek-coder"], MachineRoute),
     "viking": (NAMED["viking"], MachineRoute),
     "late and late": ((Split("abc|a|b+"), Split("b1|ab| <+"), Split(PATTERNS["gpt2"])), MachineRoute),
-    "late and dropped": ((Split("abc|[abc]", "removed", invert=True), Split("ab")), DroppingRoute),
+    "late and dropped": ((Split("abc|[abc]", "removed", invert=True), Split("ab")), ChangingRoute),
     # The second step leaves words of the first that begin with a dropped character.
     "a match with a dropped character": (
         (Split("a b|[ab]", "removed", invert=True), Split("a")),
@@ -51,13 +49,13 @@ RULES: dict[str, tuple[Rule, type[SplitRoute]]] = {
     ),
     "another prefix": (
         (Split(r"\s+", "removed"), Replace(" ", "-"), Prefix("-"), Split("-", "merged_with_next")),
-        PrefixingRoute,
+        ChangingRoute,
     ),
     "spaces stay": (
         (Split("b", "removed"), Replace(" ", "-"), Prefix("-"), Split("-", "merged_with_next")),
         StepsRoute,
     ),
-    "numbers first": ((ByteChars(), Split(r"\p{N}", "contiguous"), Split("[0-9][0-9][0-9]")), NumbersRoute),
+    "numbers first": ((ByteChars(), Split(r"\p{N}", "contiguous"), Split("[0-9][0-9][0-9]")), ChangingRoute),
     "other digits": ((ByteChars(), Split("[2-9]", "contiguous"), Split("[0-9][0-9][0-9]")), StepsRoute),
 }
 PIECES = (

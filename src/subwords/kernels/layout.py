@@ -354,6 +354,19 @@ class Kinds(NamedTuple):
     leads: U8s  # ranges, two elements each: the first bytes of characters that are not ASCII and no WORD_PART
 
 
+class WordChanges(NamedTuple):
+    """What happens to the words that a machine finds: some are dropped, and maybe others prefixed, or all are cut.
+
+    See split/words.py. An empty array changes nothing.
+    """
+
+    drops: U8s  # by code point, and last for a byte that is not UTF-8: DROPPED if words that begin with it are dropped
+    prefix: U8s  # what is put before the other words that do not begin with it
+    # By byte, 0, or 1 if it is of a number, or 2 if it is a digit. A run of bytes of numbers becomes a word, but each
+    # three digits in it, from its start on, are words.
+    digits: U8s
+
+
 class Literals(NamedTuple):
     """Literals as a trie by columns: see split/finders.py."""
 

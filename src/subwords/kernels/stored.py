@@ -401,7 +401,9 @@ def _make_room(folder: Folder, size: int) -> None:
 
 # All classes whose objects a table may hold. Reading one calls none of their methods, so it runs no code but this.
 CLASSES = {
-    "kernels.layout": "CharacterRuns Kinds Literal Literals NormalForm Replacements Rules TextEnds WordPieceModel",
+    "kernels.layout": (
+        "CharacterRuns Kinds Literal Literals NormalForm Replacements Rules TextEnds WordChanges WordPieceModel"
+    ),
     "models.bpe.merges": "MergeTables",
     "models.bpe.model": "BPE",
     "models.unigram.model": "Unigram",
@@ -422,7 +424,7 @@ CLASSES = {
     "spec.template": "Inserted Slot Template",
     "spec.tokenizer": "Foreign TokenizerSpec",
     "spec.vocab": "Vocab",
-    "split.finders": "DroppingRoute KindsRoute NumbersRoute PrefixingRoute SymbolsRoute",
+    "split.finders": "ChangingRoute KindsRoute SymbolsRoute",
     "split.routes": "MachineRoute MaskRoute",
     "split.transducer": "Cutter Machine Tables",
 }

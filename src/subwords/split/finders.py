@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property, lru_cache
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subwords.kernels import layout
-from subwords.kernels.layout import Kinds, Literals, Transducer
+from subwords.kernels.layout import Kinds, Literals, Transducer, WordChanges
 from subwords.spec.splitter import ByteChars, Prefix, Replace, Rule, SpelledBytes, Split
 from subwords.spec.unicode import UNICODE_VERSION
 from subwords.split.automaton import automaton, machine
@@ -29,7 +30,6 @@ from subwords.split.routes import (
     SplitRoute,
     TracedChunk,
     WordChunk,
-    word_bounds,
 )
 from subwords.split.transducer import Machine
 from subwords.split.word_spans import (
@@ -46,131 +46,6 @@ from subwords.support.names import distinct
 if TYPE_CHECKING:
     from subwords.kernels.entry import Kernel
     from subwords.split.transducer import Cutter, Tables
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Patterns that cut numbers into groups counted from the end, such as 1234567 into 1, 234 and 567, in linear time.
-#
-# A regex looks ahead to the end of the number at each place, which takes quadratic or cubic time in a long one. Three
-# ways of writing it are known, where S is a set of characters and n a number:
-#
-# - S{1,n}(?=(?:S{n})*(?!S)): the groups are matches;
-# - S{1,n}(?=(?:S{n})*\b): the same, but only in numbers that no word character follows;
-# - (?=(S{n})+(?!S)): the places where a group begins; a shorter one at the front stays with what is before it.
-
-_SET = r"(?P<s>\\p\{[A-Za-z_]+\}|\\d|\[[^\[\]]+\])"
-_WORD_END = r"(?:\\b|\(\?:\(\?<=(?P<w>\[.+\])\)\(\?!(?P=w)\)\|\(\?<!(?P=w)\)\(\?=(?P=w)\)\))"
-_GROUPS = re.compile(
-    _SET + r"\{1,(?P<n>[1-9])\}\(\?=\(\?:(?P=s)\{(?P=n)\}\)\*(?:\(\?!(?P=s)\)|(?P<b>" + _WORD_END + r"))\)"
-)
-_PLACES = re.compile(r"\(\?=\((?:\?:)?" + _SET + r"\{(?P<n>[1-9])\}\)\+\(\?!(?P=s)\)\)")
-
-
-class DigitGroups(NamedTuple):
-    """A pattern: the characters of numbers, the size of groups, and the characters that may not follow, if any.
-
-    run: a pattern for numbers. digits, words: bool, by code point. bounded: whether the borders of a number are cuts.
-    """
-
-    run: str
-    digits: NDArray[np.bool_]
-    size: int
-    words: NDArray[np.bool_] | None
-    bounded: bool
-
-
-def digit_groups(step: Split) -> DigitGroups | None:
-    """Return the groups that a step cuts, None for any other step."""
-    if step.behavior != "isolated" or step.invert:
-        return None
-    groups = _GROUPS.fullmatch(step.pattern)
-    found = groups or _PLACES.fullmatch(step.pattern)
-    if found is None:
-        return None
-    words = None
-    try:
-        digits = _members(found["s"])
-        if groups and groups["b"]:
-            words = _members(groups["w"] or r"\w")
-            if (digits & ~words).any():
-                return None
-    except Outside:
-        return None
-    return DigitGroups(f"{found['s']}+", digits, int(found["n"]), words, bounded=groups is not None)
-
-
-def _members(pattern: str) -> NDArray[np.bool_]:
-    node = parse_pattern(pattern)
-    if not isinstance(node, Chars):
-        raise Outside("not one set")
-    return node.members
-
-
-def borders_of(
-    text: NDArray[np.uint8], runs: NDArray[np.int64], words: NDArray[np.int64], groups: DigitGroups
-) -> NDArray[np.int64]:
-    """Return the borders of words after the cuts, ascending.
-
-    runs: where the words of the text begin, and the last one ends, if each number is one word. words: the same
-    before the step.
-
-    >>> import numpy as np
-    >>> text = np.frombuffer(b"no 1234567", np.uint8)
-    >>> found = digit_groups(Split(r"[0-9]{1,3}(?=(?:[0-9]{3})*(?![0-9]))"))
-    >>> borders_of(text, np.array([0, 3, 10]), np.array([0, 10]), found).tolist()
-    [0, 3, 4, 7, 10]
-    """
-    cut = np.zeros(len(text) + 1, np.bool_)
-    cut[words] = True
-    first, last = runs[:-1], runs[1:]
-    codes = _first_codes(text, first)
-    chosen = groups.digits[codes]
-    if groups.words is not None:
-        followed = np.append(groups.words[codes[1:]], False) & ~cut[last]
-        chosen &= ~followed
-    first, last = first[chosen], last[chosen]
-    high = np.flatnonzero(text & 0x80)
-    plain = np.searchsorted(high, first) == np.searchsorted(high, last)
-    for start, stop in zip(first[~plain].tolist(), last[~plain].tolist(), strict=True):
-        _cut_characters(text[start:stop].tobytes(), start, groups, cut)
-    first, last = first[plain], last[plain]
-    if groups.bounded:
-        cut[first] = cut[last] = True
-    places = last - groups.size
-    while len(places):  # one group further from the end in each round, for the numbers that have it
-        long = places >= first
-        first, places = first[long], places[long]
-        cut[places] = True
-        places = places - groups.size
-    return np.flatnonzero(cut)
-
-
-def _first_codes(text: NDArray[np.uint8], starts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the first character of each word; any character for bytes that are not UTF-8."""
-    if not len(starts):
-        return np.zeros(0, np.int64)
-    found = text[starts].astype(np.int64)
-    high = np.flatnonzero(found >= 0xC0)
-    padded = np.concatenate([text, np.zeros(4, np.uint8)])
-    lead, at = found[high], starts[high]
-    size = 2 + (lead >= 0xE0).astype(np.int64) + (lead >= 0xF0)
-    codes = lead & (0x7F >> size)
-    for k in (1, 2, 3):
-        codes = np.where(k < size, codes << 6 | (padded[at + k] & 0x3F), codes)
-    found[high] = np.minimum(codes, layout.CODE_POINTS)
-    found[(found >= 0x80) & (text[starts] < 0xC0)] = layout.CODE_POINTS
-    return found
-
-
-def _cut_characters(number: bytes, start: int, groups: DigitGroups, cut: NDArray[np.bool_]) -> None:
-    try:
-        characters = number.decode()
-    except UnicodeDecodeError:
-        return
-    ends = np.cumsum([0, *(len(character.encode()) for character in characters)]) + start
-    cut[ends[len(characters) % groups.size :: groups.size][:-1]] = True
-    if groups.bounded:
-        cut[ends[[0, -1]]] = True
 
 
 SECONDS = 10  # time limit of the `regex` package for one word, plus 10 s for every 10 million characters
@@ -241,14 +116,21 @@ class MachineStepSplitter(StepSplitter):
 
     def split(self, word_spans: WordSpans) -> WordSpans:
         """Apply the step."""
-        borders = _emitted(word_spans, self._tables[0])
-        words = np.concatenate([np.zeros(1, np.int64), borders])
+        words = self.borders(word_spans)
         if self.step.behavior != "removed":
             return word_spans.cut(words)
+        matches = self.match_ends(word_spans)[words[1:]]
+        return word_spans.cut(words).kept(matches if self.step.invert else ~matches)
+
+    def borders(self, word_spans: WordSpans) -> NDArray[np.int64]:
+        """Return where the words of the step begin, dropped ones too, and where the last one ends."""
+        return np.concatenate([np.zeros(1, np.int64), _emitted(word_spans, self._tables[0])])
+
+    def match_ends(self, word_spans: WordSpans) -> NDArray[np.bool_]:
+        """Return for each place whether a match ends there; the step must drop words."""
         ends = np.zeros(len(word_spans.text) + 1, np.bool_)
         ends[_emitted(word_spans, self._tables[1])] = True
-        matches = ends[borders]
-        return word_spans.cut(words).kept(matches if self.step.invert else ~matches)
+        return ends
 
 
 def _emitted(word_spans: WordSpans, tables: Tables) -> NDArray[np.int64]:
@@ -310,23 +192,59 @@ class RegexStepSplitter(StepSplitter):
         return [(start, end, matches != self.step.invert) for start, end, matches in found]
 
 
+# Patterns that cut numbers into groups counted from the end: for a set S, S{1,n}(?=(?:S{n})*(?!S)), or with a word end
+# in place of (?!S): the groups are matches; and (?=(S{n})+(?!S)): where a group begins. A regex looks ahead to the end
+# of the number at each place: on code, this step took 5 to 13 times as long in the `regex` package.
+_SET = r"(?P<s>\\p\{[A-Za-z_]+\}|\\d|\[[^\[\]]+\])"
+_WORD_END = r"\\b|\(\?:\(\?<=(?P<w>\[.+\])\)\(\?!(?P=w)\)\|\(\?<!(?P=w)\)\(\?=(?P=w)\)\)"
+_GROUPS = re.compile(
+    _SET + r"\{1,(?P<n>[1-9])\}\(\?=\(\?:(?P=s)\{(?P=n)\}\)\*(?:\(\?!(?P=s)\)|(?P<b>" + _WORD_END + r"))\)"
+)
+_PLACES = re.compile(r"\(\?=\((?:\?:)?" + _SET + r"\{(?P<n>[1-9])\}\)\+\(\?!(?P=s)\)\)(?P<b>)")
+
+
 class GroupsStepSplitter(StepSplitter):
-    """Cuts numbers into groups counted from their ends, in linear time."""
+    """Cuts numbers into groups counted from their ends, in linear time (S5); raises Outside for any other step."""
 
     compiled = True
 
-    def __init__(self, step: Split, groups: DigitGroups) -> None:
+    def __init__(self, step: Split) -> None:
         super().__init__(step)
-        self._groups, self._runs = groups, MachineStepSplitter(Split(groups.run))
+        found = _GROUPS.fullmatch(step.pattern) or _PLACES.fullmatch(step.pattern)
+        if found is None or step.behavior != "isolated" or step.invert:
+            raise Outside("no groups counted from the end")
+        self._size, self._isolated = int(found["n"]), found.re is _GROUPS
+        self._numbers = MachineStepSplitter(Split(f"{found['s']}+", "removed"))
+        self._words: MachineStepSplitter | None = None
+        if found["b"]:
+            words = found["w"] or r"\w"
+            match parse_pattern(found["s"]), parse_pattern(words):
+                case Chars() as digits, Chars() as others if not (digits.members & ~others.members).any():
+                    self._words = MachineStepSplitter(Split(f"{words}+", "removed"))
+                case _:
+                    raise Outside("a word may end inside a number")
 
     def cutter(self) -> Cutter | None:
         """Return where numbers end; None if the text after a number decides about it."""
-        return self._runs.cutter() if self._groups.words is None else None
+        return self._numbers.cutter() if self._words is None else None
 
     def split(self, word_spans: WordSpans) -> WordSpans:
         """Apply the step."""
-        runs = self._runs.split(word_spans).words
-        return word_spans.cut(borders_of(word_spans.text, runs, word_spans.words, self._groups))
+        words = self._numbers.borders(word_spans)
+        numbers = self._numbers.match_ends(word_spans)[words[1:]]
+        if self._words is not None:
+            numbers &= self._words.match_ends(word_spans)[words[1:]]
+        heads = np.flatnonzero((word_spans.text & 0xC0 != 0x80) & np.repeat(numbers, np.diff(words)))  # of their digits
+        first, last = np.searchsorted(heads, words[:-1][numbers]), np.searchsorted(heads, words[1:][numbers])
+        groups = (last - first) // self._size
+        sums = np.cumsum(groups)
+        nth = np.arange(1, groups.sum() + 1) - np.repeat(sums - groups, groups)  # from the end of its number
+        cut = np.zeros(len(word_spans.text) + 1, np.bool_)
+        cut[word_spans.words] = True
+        cut[heads[np.repeat(last, groups) - self._size * nth]] = True
+        if self._isolated:
+            cut[words[:-1][numbers]] = cut[words[1:][numbers]] = True
+        return word_spans.cut(np.flatnonzero(cut))
 
 
 def _as_characters(word_spans: WordSpans) -> tuple[str, list[int], NDArray[np.int64]]:
@@ -375,11 +293,10 @@ def removed(step: Split) -> bool:
 @lru_cache(16)
 def finder(step: Split) -> StepSplitter:
     """Return the fastest finder for a step; InputError for a pattern that no engine accepts."""
-    try:
-        return MachineStepSplitter(step)
-    except Outside:
-        groups = digit_groups(step)
-        return RegexStepSplitter(step) if groups is None else GroupsStepSplitter(step, groups)
+    for kind in (MachineStepSplitter, GroupsStepSplitter):
+        with suppress(Outside):
+            return kind(step)
+    return RegexStepSplitter(step)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -389,6 +306,7 @@ Bytes = NDArray[np.uint8]
 Offsets = NDArray[np.int64]
 
 STRETCH = 1 << 20  # bytes of text per application of the steps
+NO_BYTES = np.zeros(0, np.uint8)
 
 
 class StepsRoute(SplitRoute):
@@ -415,10 +333,7 @@ class StepsRoute(SplitRoute):
         return 0 if self._leading else self._cut(text, at)
 
     def _cut(self, text: Bytes, at: int) -> int:
-        return 0 if self._before else self._cut_first(text, at)
-
-    def _cut_first(self, text: Bytes, at: int) -> int:
-        if self._first is None:
+        if self._before or self._first is None:
             return 0
         from subwords.kernels.named import last_cut
 
@@ -514,84 +429,86 @@ def _in_chunks(word_spans: WordSpans, complete: bool) -> Iterator[WordChunk]:
             yield WordChunk(text, base, ends, np.array([upto - k], np.int64), whole)
 
 
-class DroppingRoute(MachineRoute):
-    """For rules whose first step drops words: one machine finds all words, and a kernel removes the dropped ones.
+class ChangingRoute(MachineRoute):
+    """For rules whose words one machine finds, and a kernel then drops, prefixes or cuts: CLIP's, T5's, Falcon's.
 
-    `drops`, uint8 of shape (0x110001,), marks the characters with which only dropped words begin.
+    drops: the characters with which only dropped words begin, bool by code point. prefix: put before the other words
+    that do not begin with it. digits: the kinds of bytes by which words are cut. See `layout.WordChanges`.
     """
 
-    _widens = 0  # bytes added to a word, at most
-
-    def __init__(self, machine: Machine, drops: NDArray[np.uint8], rule: Rule) -> None:
+    def __init__(
+        self,
+        machine: Machine,
+        rule: Rule,
+        *,
+        drops: NDArray[np.generic] = NO_BYTES,
+        prefix: bytes = b"",
+        digits: Bytes = NO_BYTES,
+    ) -> None:
         super().__init__(machine)
-        self._drops = drops
-        self._rule = rule
+        self._rule, self.growth = rule, 1 + len(prefix)
+        self._changes = WordChanges(drops.astype(np.uint8), np.frombuffer(prefix, np.uint8), digits)
 
     @cached_property
-    def _keeper(self) -> Kernel:
-        from subwords.kernels.named import keep_words
+    def _kernels(self) -> tuple[Kernel, Kernel]:
+        from subwords.kernels.named import change_words, changed_origins
 
-        return keep_words
-
-    @cached_property
-    def _beginner(self) -> Kernel:
-        from subwords.kernels.named import kept_begins
-
-        return kept_begins
+        return change_words, changed_origins
 
     @cached_property
     def _by_steps(self) -> StepsRoute:
         return StepsRoute(self._rule)
 
     def texts(self, text: Bytes, bounds: Offsets, buffers: SplitBuffers) -> Iterator[WordChunk]:
-        """Split many texts; yield only the words that are kept."""
+        """Split many texts; yield the words as they change."""
         for chunk in super().texts(text, bounds, buffers):
-            self._keep(chunk.text, chunk.base, chunk.ends, chunk.text_ends, buffers)
-            yield WordChunk(buffers.kept_text, 0, buffers.kept_ends, chunk.text_ends, chunk.complete)
+            yield self._changed(chunk, buffers)
 
     def _transducer(self, buffers: SplitBuffers, *, cuts: bool) -> Transducer:
-        return super()._transducer(buffers, cuts=False)  # the kernel that drops words does not support RUN
+        return super()._transducer(buffers, cuts=False)  # the kernel that changes words does not support RUN
 
     def fast_path(self, buffers: SplitBuffers, *, cuts: bool = False) -> SplitCall | None:
-        """Return the call of the machine, and the words to drop."""
+        """Return the call of the machine, and that which changes words."""
         found = super().fast_path(buffers)
-        return found and found._replace(keep=self._keeper, drops=self._drops, widens=self._widens)
+        widens = len(self._changes.prefix)
+        return found and found._replace(keep=self._kernels[0], drops=self._changes, widens=widens)
 
-    def _keep(
-        self, text: Bytes, base: int, ends: NDArray[np.uint32], text_ends: Offsets, buffers: SplitBuffers
-    ) -> None:
-        """Write the kept words to the buffers, and their numbers to `text_ends`."""
-        words = int(text_ends[-1])
-        size = int(ends[words - 1]) if words else 0
-        room = size + words * self._widens + layout.LANES
-        kept = self._most_kept(size, words)
+    def _changed(self, chunk: WordChunk, buffers: SplitBuffers) -> WordChunk:
+        """Return the words that remain, in the buffers; their numbers are written to `text_ends`."""
+        words, widens = int(chunk.text_ends[-1]), len(self._changes.prefix)
+        size = int(chunk.ends[words - 1]) if words else 0
+        room = size + words * widens + layout.LANES
+        kept = 1 + (size if len(self._changes.digits) else words)
         if len(buffers.kept_text) < room or len(buffers.kept_ends) < kept:
-            buffers.kept_text, buffers.kept_ends = np.empty(room, np.uint8), np.empty(max(kept, len(ends)), np.uint32)
-        self._keeper.by_size(size)(text, base, ends, text_ends, self._drops, buffers.kept_text, buffers.kept_ends)
-
-    def _most_kept(self, size: int, words: int) -> int:
-        """Return how many ends need room."""
-        return words + 1
+            buffers.kept_text = np.empty(room, np.uint8)
+            buffers.kept_ends = np.empty(max(kept, len(chunk.ends)), np.uint32)
+        to = buffers.kept_text, buffers.kept_ends
+        self._kernels[0].by_size(size)(chunk.text, chunk.base, chunk.ends, chunk.text_ends, self._changes, *to)
+        return WordChunk(buffers.kept_text, 0, buffers.kept_ends, chunk.text_ends, chunk.complete)
 
     def traced(self, text: Bytes, bounds: Offsets, buffers: SplitBuffers) -> Iterator[TracedChunk]:
-        """Split many texts; also say where the kept words begin."""
-        for chunk in super().texts(text, bounds, buffers):
-            yield self._kept_traced(chunk, buffers)
+        """Split many texts; also say where the words come from."""
+        for chunk in MachineRoute.texts(self, text, bounds, buffers):
+            yield self._traced(chunk, buffers)
 
     def short_traced(self, text: Bytes, buffers: SplitBuffers) -> TracedChunk | None:
         """Split a short text in one call."""
         buffers.text_ends[0] = self._one(text, 0, len(text), buffers)
-        return self._kept_traced(WordChunk(text, 0, buffers.ends, buffers.text_ends[:1], True), buffers)
+        return self._traced(WordChunk(text, 0, buffers.ends, buffers.text_ends[:1], True), buffers)
 
-    def _kept_traced(self, chunk: WordChunk, buffers: SplitBuffers) -> TracedChunk:
-        text, base, ends, text_ends, complete = chunk
-        words = int(text_ends[-1])
-        self._keep(text, base, ends, text_ends, buffers)
-        if len(buffers.kept_begins) < words:
-            buffers.kept_begins = np.empty(len(ends), np.int64)
-        self._beginner.by_size(len(text))(text, base, ends, words, self._drops, buffers.kept_begins)
-        kept = WordChunk(buffers.kept_text, 0, buffers.kept_ends, text_ends, complete)
-        return TracedChunk(kept, buffers.kept_begins)
+    def _traced(self, chunk: WordChunk, buffers: SplitBuffers) -> TracedChunk:
+        words = int(chunk.text_ends[-1])  # `_changed` writes their number after it
+        found = self._changed(chunk, buffers)
+        if len(self._changes.digits):  # words that are only cut lie in the text as it is
+            return TracedChunk(chunk._replace(ends=found.ends), NO_OFFSETS)
+        begins, stops, origin = np.empty(words, np.int64), NO_OFFSETS, None
+        if len(self._changes.prefix):
+            kept = int(found.text_ends[-1])
+            origin = begins, stops = np.empty((2, int(found.ends[kept - 1]) if kept else 0), np.int64)
+            found = found._replace(text=found.text[: len(begins)].copy())  # its buffer is reused before its origin is
+        trace = self._kernels[1].by_size(len(chunk.text))
+        trace(chunk.text, chunk.base, chunk.ends, words, self._changes, begins, stops)
+        return TracedChunk(found, begins if origin is None else NO_OFFSETS, origin)
 
     def word_spans(self, text: Bytes) -> WordSpans:
         """Return the words of one text."""
@@ -601,14 +518,14 @@ class DroppingRoute(MachineRoute):
 AT_ONCE = 1 << 18  # bytes of text: their words and ends stay in the L2 cache
 
 
-class KindsRoute(DroppingRoute):
+class KindsRoute(ChangingRoute):
     """For rules by which each character is dropped, or a word, or part of one: BERT's. One kernel by masks does it.
 
-    `drops` has the kind of each character: see `kernels/split/words.py`. The machine finds cuts, and traces words.
+    kinds: of each character, see `kernels/split/words.py`. The machine finds cuts, and traces words.
     """
 
-    def __init__(self, machine: Machine, kinds: NDArray[np.uint8], rule: Rule) -> None:
-        super().__init__(machine, kinds, rule)
+    def __init__(self, machine: Machine, rule: Rule, kinds: NDArray[np.uint8]) -> None:
+        super().__init__(machine, rule, drops=kinds)
         odd = np.flatnonzero(kinds[0x80:]) + 0x80
         leads = distinct(np.select([odd < 0x800, odd < 0x10000], [0xC0 | odd >> 6, 0xE0 | odd >> 12], 0xF0 | odd >> 18))
         first, last = (np.append(np.diff(part), 2) > 1 for part in (leads[::-1] * -1, leads))
@@ -658,58 +575,6 @@ class KindsRoute(DroppingRoute):
     def fast_path(self, buffers: SplitBuffers, *, cuts: bool = False) -> SplitCall | None:
         """Return the call of the kernel."""
         return SplitCall(None, (buffers.tail,), keep=self._splitter, drops=self._kinds)
-
-
-class PrefixingRoute(DroppingRoute):
-    """For rules that drop words, and put a character before the others that is then cut before: T5's.
-
-    One machine finds all words. A kept word that does not begin with the prefix was the first one after a dropped word.
-    """
-
-    def __init__(self, machine: Machine, drops: NDArray[np.uint8], prefix: bytes, rule: Rule) -> None:
-        super().__init__(machine, np.concatenate([drops, np.frombuffer(prefix, np.uint8)]), rule)
-        self._widens = len(prefix)
-        self.growth = 1 + len(prefix)
-
-    @cached_property
-    def _keeper(self) -> Kernel:
-        from subwords.kernels.named import keep_prefixed
-
-        return keep_prefixed
-
-    def _kept_traced(self, chunk: WordChunk, buffers: SplitBuffers) -> TracedChunk:
-        from subwords.kernels.named import prefixed_origins
-
-        text, base, ends, text_ends, complete = chunk
-        words = int(text_ends[-1])
-        self._keep(text, base, ends, text_ends, buffers)
-        kept = int(text_ends[-1])
-        size = int(buffers.kept_ends[kept - 1]) if kept else 0
-        origin = np.empty((2, size), np.int64)
-        prefixed_origins.by_size(len(text))(text, base, ends, words, self._drops, origin[0], origin[1])
-        # The text is copied because its buffer is reused before its origin is.
-        found = WordChunk(buffers.kept_text[:size].copy(), 0, buffers.kept_ends, text_ends, complete)
-        return TracedChunk(found, NO_OFFSETS, origin)
-
-
-class NumbersRoute(DroppingRoute):
-    """For rules that last cut words, as bytes, around numbers and into groups of three digits: Falcon's.
-
-    `drops`, uint8 of shape (256,), has the kinds of bytes for `cut_numbers`. No word is dropped.
-    """
-
-    @cached_property
-    def _keeper(self) -> Kernel:
-        from subwords.kernels.named import cut_numbers
-
-        return cut_numbers
-
-    def _most_kept(self, size: int, words: int) -> int:
-        return size + 1
-
-    def _kept_traced(self, chunk: WordChunk, buffers: SplitBuffers) -> TracedChunk:
-        self._keep(chunk.text, chunk.base, chunk.ends, chunk.text_ends, buffers)
-        return TracedChunk(chunk._replace(ends=buffers.kept_ends), NO_OFFSETS)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -803,11 +668,6 @@ class SymbolsRoute(SplitRoute):
         """Whether the other route may be cut there, and no symbol has the two characters side by side."""
         both = (before + after).encode("utf-8", "surrogateescape")
         return self._rest.cuts_between(before, after) and not any(both in each for each in self._symbols)
-
-    def word_spans(self, text: Bytes) -> WordSpans:
-        """Return the words of one text."""
-        whole = whole_text(text, np.array([0, len(text)], np.int64), np.ones(1, np.bool_), tracked=True)
-        return whole.cut(word_bounds(self.texts(text, whole.texts, SplitBuffers())))
 
     def unicode_version(self) -> str:
         """The Unicode version of the other route's classes."""

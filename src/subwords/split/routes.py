@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.kernels import layout
-from subwords.kernels.layout import Kinds, SafeCuts, Transducer
+from subwords.kernels.layout import Kinds, SafeCuts, Transducer, WordChanges
 from subwords.kernels.named import split_cl100k, split_cl100k_many, split_gpt2, split_gpt2_many, split_o200k
 from subwords.kernels.stored import stored
 from subwords.spec.splitter import NAMED, Rule
@@ -45,8 +45,8 @@ class SplitCall(NamedTuple):
 
     kernel: Kernel | None  # None: `keep` splits too, and takes the table
     tables: tuple[object, ...]  # one or two, which it takes besides the texts and the ends
-    keep: Kernel | None = None  # drops words, see `kernels/split/words.py`
-    drops: Bytes | Kinds | None = None  # the table that `keep` takes
+    keep: Kernel | None = None  # changes words, see `kernels/split/words.py`
+    drops: WordChanges | Kinds | None = None  # the table that `keep` takes
     widens: int = 0  # bytes that `keep` adds to a word, at most
     stages: tuple[StageCall, ...] = ()  # of the normalizer, before
     marked: bool = False  # a text with U+2581 may need more
@@ -87,7 +87,6 @@ class SplitBuffers:
         "cuts",
         "cutter",
         "ends",
-        "kept_begins",
         "kept_ends",
         "kept_text",
         "runs",
@@ -105,9 +104,8 @@ class SplitBuffers:
         # Safe cuts by vocabulary: a route with them yields parts of words, which have the same ids.
         self.cuts: Callable[[], SafeCuts | None] | None = None  # makes them: it takes some milliseconds
         self.runs = False  # whether isolated characters become one word with the bit RUN
-        # The words that remain after dropping, and their ends.
+        # Words that were dropped from or changed, and their ends.
         self.kept_text, self.kept_ends = np.empty(0, np.uint8), np.empty(0, np.uint32)
-        self.kept_begins = np.empty(0, np.int64)  # where they begin in the text
 
 
 def word_bounds(chunks: Iterable[WordChunk]) -> Offsets:
@@ -153,9 +151,12 @@ class SplitRoute(ABC):
         data = [char.encode("utf-8", "surrogateescape") for char in (before, after)]
         return self.cut(np.frombuffer(b"".join(data), np.uint8), sum(map(len, data))) == len(data[0])
 
-    @abstractmethod
     def word_spans(self, text: Bytes) -> WordSpans:
         """Return the words of one text, with their origin."""
+        from subwords.split.word_spans import whole_text
+
+        whole = whole_text(text, np.array([0, len(text)], np.int64), np.ones(1, np.bool_), tracked=True)
+        return whole.cut(word_bounds(self.texts(text, whole.texts, SplitBuffers())))
 
     def unicode_version(self) -> str:
         """The Unicode version of its character classes."""
@@ -211,13 +212,6 @@ class Scanner(SplitRoute):
             after = start + (int(ends[count - 1]) & layout.PLACE)
             yield WordChunk(text, start, ends, text_ends, after == stop)
             start = after
-
-    def word_spans(self, text: Bytes) -> WordSpans:
-        """Return the words of one text."""
-        from subwords.split.word_spans import whole_text
-
-        whole = whole_text(text, np.array([0, len(text)], np.int64), np.ones(1, np.bool_), tracked=True)
-        return whole.cut(word_bounds(self.texts(text, whole.texts, SplitBuffers())))
 
 
 KEPT: WeakValueDictionary[tuple[type, str], MachineRoute] = WeakValueDictionary()

@@ -15,10 +15,8 @@ from subwords.spec.splitter import PATTERNS, ByteChars, Prefix, Replace, Rule, S
 from subwords.spec.vocab import tokens_to_text
 from subwords.split.automaton import compose_machines, unsplit
 from subwords.split.finders import (
-    DroppingRoute,
+    ChangingRoute,
     KindsRoute,
-    NumbersRoute,
-    PrefixingRoute,
     SymbolsRoute,
     finder,
     literal_strings,
@@ -42,17 +40,16 @@ def machine_route(rule: Rule) -> SplitRoute | None:
             drops = _dropped(first, alone=False)
             if drops[ord(prefix)]:
                 return None
-            machine = _machine_for((Split(first.pattern), last))
-            return PrefixingRoute(machine, drops.astype(np.uint8), prefix.encode(), rule)
+            return ChangingRoute(_machine_for((Split(first.pattern), last)), rule, drops=drops, prefix=prefix.encode())
         if found := _numbered(rule):
-            before, kinds = found
-            return NumbersRoute(_machine_for(before), kinds, rule)
+            before, digits = found
+            return ChangingRoute(_machine_for(before), rule, digits=digits)
         if rule and isinstance(rule[0], Split) and removed(rule[0]):
             machine = _machine_for((Split(rule[0].pattern), *rule[1:]))
             dropped = _dropped(rule[0], alone=len(rule) == 1)
             if (each := _kinds(rule, dropped)) is not None:
-                return KindsRoute(machine, each, rule)
-            return DroppingRoute(machine, dropped.astype(np.uint8), rule)
+                return KindsRoute(machine, rule, each)
+            return ChangingRoute(machine, rule, drops=dropped)
         if rule and isinstance(rule[0], Split) and (len(rule) > 1 or len(rule[0].pattern) > MUCH):
             symbols = literal_strings(rule[0])
             if symbols:

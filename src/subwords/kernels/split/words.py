@@ -1,4 +1,4 @@
-"""Words of all rules: cuts at given ends, words that are dropped, literals, and places where text may be cut."""
+"""Words of all rules: where text may be cut, words that change, and literals."""
 
 from __future__ import annotations
 
@@ -12,10 +12,8 @@ from subwords.kernels.jit import (
     U64,
     ZERO,
     Int,
-    advance,
     bit_mask,
     char_at,
-    copy64,
     extract,
     helper,
     inlined,
@@ -27,9 +25,9 @@ from subwords.kernels.jit import (
     range_mask,
     trailing_zeros,
 )
-from subwords.kernels.layout import I64s, Kinds, Literals, SafeCuts, U8s, U32s
+from subwords.kernels.layout import I64s, Kinds, Literals, SafeCuts, U8s, U32s, WordChanges
 from subwords.kernels.split.masks import low_bits
-from subwords.kernels.text.utf8 import decode_at
+from subwords.kernels.text.utf8 import copy_range, decode_at, occurs_at
 
 LAST = U64(63)
 
@@ -71,7 +69,8 @@ def last_cut(text: U8s, at: Int, classes: U8s, safe: U8s) -> Int:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Dropping the words that begin with a character of a set, such as whitespace; a prefix for the others.
+# What happens to the words that a machine finds: see `layout.WordChanges`. The first character of a word says whether
+# it is dropped: the machine cannot say so with each border, since its entries of 64 bits have one bit left.
 
 
 @helper
@@ -84,53 +83,62 @@ def first_class(p, i, stop, classes):
 
 
 @helper
-def copy_range(q, j, p, i, stop, room):
-    """Copy p[i:stop] to q from j on, LANES bytes at a time while p has that many before `room`."""
-    while i < stop and i + layout.LANES <= room:
-        copy64(q, j, p, i)
-        i += layout.LANES
-        j += layout.LANES
-    while i < stop:
-        q[j] = p[i]
-        i += 1
-        j += 1
-
-
-@kernel
-def kept_begins(text: U8s, start: Int, ends: U32s, words: Int, drops: U8s, begins: I64s) -> Int:
-    """Write where the words begin in the text that `keep_words` keeps; their number."""
-    p, e, d, b = pointer(text), pointer(ends), pointer(drops), pointer(begins)
-    at, count = I64(start), I64(0)
-    for w in range(words):
-        b[count] = at
-        stop = I64(start) + I64(e[w])
-        count += 1 if stop > at and first_class(p, at, stop, d) != layout.DROPPED else 0
-        at = stop
+def cut_numbers(p, at, stop, digits, shift, kept, count):
+    """Write the ends of a word p[at:stop], plus `shift`, and of the numbers in it; the new number of ends."""
+    done, last = at, digits[p[at]]
+    while at < stop:
+        kind = digits[p[at]]
+        group = kind == 2 and at + 2 < stop and digits[p[at + 1]] == 2 and digits[p[at + 2]] == 2
+        if at > done and (group or (kind != 0) != (last != 0)):
+            kept[count] = at + shift
+            count += 1
+            done = at
+        last = kind
+        at += 3 if group else 1
+        if group:
+            kept[count] = at + shift
+            count += 1
+            done = at
+    if at > done:
+        kept[count] = at + shift
+        count += 1
     return count
 
 
-@kernel
-def keep_words(text: U8s, start: Int, ends: U32s, text_ends: I64s, drops: U8s, out: U8s, kept: U32s) -> Int:
-    """Copy the words that do not begin with a character that is DROPPED to `out` and write their ends; their number.
+@inlined
+def begins_with(p, at, stop, prefix, width):
+    """Whether a word p[at:stop] begins with the prefix; most words differ in the first byte."""
+    return p[at] == prefix[0] and at + width <= stop and occurs_at(p, at, prefix, width)
 
-    Word w is text[start + ends[w - 1] : start + ends[w]]. text_ends[i] is the number of words up to the end of text i;
-    it is replaced by the number of words kept. drops: by code point, and last for a byte that is not UTF-8. out
-    has room for the words and LANES bytes.
+
+@inlined
+def change(p, size, base, e, m, texts, drops, prefix, width, digits, q, k):
+    """Do as `change_words` does. Of drops, prefix and digits, those that are None are for words that do not change so.
+
+    Compiled for each case: to ask for each word took 1 ns of 5.
     """
-    p, e, m, d = pointer(text), pointer(ends), pointer(text_ends), pointer(drops)
-    q, k = pointer(out), pointer(kept)
-    size, w, count, at, filled = len(text), I64(0), I64(0), I64(start), I64(0)
+    w, count, at, filled = I64(0), I64(0), base, I64(0)
     run = at  # text[run:at] is kept, and not yet copied. A copy for each word: 3.8 ns a word instead of 1.5
-    for i in range(len(text_ends)):
+    for i in range(texts):
         while w < m[i]:
-            stop = I64(start) + I64(e[w])
-            if first_class(p, at, stop, d) == layout.DROPPED:
+            stop = base + I64(e[w])
+            if drops is not None and first_class(p, at, stop, drops) == layout.DROPPED:
                 copy_range(q, filled - (at - run), p, run, at, size)
                 run = stop
             else:
+                if prefix is not None and not begins_with(p, at, stop, prefix, width):
+                    if run < at:
+                        copy_range(q, filled - (at - run), p, run, at, size)
+                        run = at
+                    for b in range(width):
+                        q[filled + b] = prefix[b]
+                    filled += width
                 filled += stop - at
-                k[count] = filled
-                count += 1
+                if digits is not None:
+                    count = cut_numbers(p, at, stop, digits, filled - stop, k, count)
+                else:
+                    k[count] = filled
+                    count += 1
             at = stop
             w += 1
         m[i] = count
@@ -138,8 +146,57 @@ def keep_words(text: U8s, start: Int, ends: U32s, text_ends: I64s, drops: U8s, o
     return count
 
 
+@kernel
+def change_words(text: U8s, start: Int, ends: U32s, text_ends: I64s, changes: WordChanges, out: U8s, kept: U32s) -> Int:
+    """Write the words as they change to `out`, and their ends; their number.
+
+    Word w is text[start + ends[w - 1] : start + ends[w]]. text_ends[i] is the number of words up to the end of text i;
+    it is replaced by their number now. out has room for the words, a prefix before each, and LANES bytes; kept for the
+    ends, or one for each byte if words are cut.
+    """
+    p, e, m, q, k = pointer(text), pointer(ends), pointer(text_ends), pointer(out), pointer(kept)
+    size, base, texts, width = len(text), I64(start), len(text_ends), len(changes.prefix)
+    drops, prefix, digits = pointer(changes.drops), pointer(changes.prefix), pointer(changes.digits)
+    if len(changes.digits) > 0:
+        return change(p, size, base, e, m, texts, None, None, width, digits, q, k)
+    if width > 0:
+        return change(p, size, base, e, m, texts, drops, prefix, width, None, q, k)
+    return change(p, size, base, e, m, texts, drops, None, width, None, q, k)
+
+
+@kernel
+def changed_origins(
+    text: U8s, start: Int, ends: U32s, words: Int, changes: WordChanges, begins: I64s, stops: I64s
+) -> Int:
+    """Write where the words begin in the text that `change_words` does not drop; their number.
+
+    If there is a prefix: the range of the text that each byte written comes from; the number of these bytes. A prefix
+    comes from the first character of its word.
+    """
+    p, e, b, s = pointer(text), pointer(ends), pointer(begins), pointer(stops)
+    drops, prefix, width = pointer(changes.drops), pointer(changes.prefix), len(changes.prefix)
+    at, n = I64(start), I64(0)
+    for w in range(words):
+        stop = I64(start) + I64(e[w])
+        kept = stop > at and first_class(p, at, stop, drops) != layout.DROPPED
+        if width == 0:
+            b[n] = at
+            n += 1 if kept else 0
+        elif kept:
+            if not begins_with(p, at, stop, prefix, width):
+                _, size = decode_at(p, at, stop)
+                for k in range(n, n + width):
+                    b[k], s[k] = at, at + size
+                n += width
+            for k in range(stop - at):
+                b[n + k], s[n + k] = at + k, at + k + 1
+            n += stop - at
+        at = stop
+    return n
+
+
 # Where each character by itself says what it is, as in BERT's rule, one pass by masks does all of it: the machine and
-# `keep_words` took six times as long.
+# `change_words` took six times as long.
 
 
 @helper
@@ -226,102 +283,6 @@ def split_kinds(text: U8s, bounds: I64s, kinds: Kinds, tail: U8s, out: U8s, ends
     if begun != 0:
         e[count] = filled
     return count + begun
-
-
-@helper
-def has_prefix(p, i, stop, prefix, width):
-    """Whether p[i:stop] begins with a prefix of some bytes."""
-    k = 0
-    while k < width and i + k < stop and p[i + k] == prefix[k]:
-        k += 1
-    return k == width
-
-
-@kernel
-def keep_prefixed(text: U8s, start: Int, ends: U32s, text_ends: I64s, drops: U8s, out: U8s, kept: U32s) -> Int:
-    """Do as `keep_words`, and write a prefix before the kept words that do not begin with it.
-
-    The prefix follows the table in `drops`. out has room for it before each word, for the words, and for LANES bytes.
-    """
-    p, e, m, d = pointer(text), pointer(ends), pointer(text_ends), pointer(drops)
-    q, k = pointer(out), pointer(kept)
-    width, before = len(drops) - (layout.INVALID + 1), advance(d, layout.INVALID + 1)
-    size, w, count, at, filled = len(text), I64(0), I64(0), I64(start), I64(0)
-    for i in range(len(text_ends)):
-        while w < m[i]:
-            stop = I64(start) + I64(e[w])
-            if first_class(p, at, stop, d) == 0:
-                if not has_prefix(p, at, stop, before, width):
-                    for b in range(width):
-                        q[filled + b] = before[b]
-                    filled += width
-                copy_range(q, filled, p, at, stop, size)
-                filled += stop - at
-                k[count] = filled
-                count += 1
-            at = stop
-            w += 1
-        m[i] = count
-    return count
-
-
-@kernel
-def prefixed_origins(text: U8s, start: Int, ends: U32s, words: Int, drops: U8s, begins: I64s, stops: I64s) -> Int:
-    """Write the range of `text` that each byte written by `keep_prefixed` comes from; the number of these bytes.
-
-    A prefix comes from the first character of its word.
-    """
-    p, e, d, b, s = pointer(text), pointer(ends), pointer(drops), pointer(begins), pointer(stops)
-    width, before = len(drops) - (layout.INVALID + 1), advance(d, layout.INVALID + 1)
-    at, n = I64(start), I64(0)
-    for w in range(words):
-        stop = I64(start) + I64(e[w])
-        if first_class(p, at, stop, d) == 0:
-            if not has_prefix(p, at, stop, before, width):
-                _, size = decode_at(p, at, stop)
-                for k in range(n, n + width):
-                    b[k], s[k] = at, at + size
-                n += width
-            for k in range(stop - at):
-                b[n + k], s[n + k] = at + k, at + k + 1
-            n += stop - at
-        at = stop
-    return n
-
-
-@kernel
-def cut_numbers(text: U8s, start: Int, ends: U32s, text_ends: I64s, kinds: U8s, out: U8s, kept: U32s) -> Int:
-    """Copy words to `out` and write their ends, and those of the numbers in them; their number.
-
-    kinds: by byte, 0, or 1 if it is of a number, or 2 if it is a digit. A run of bytes of numbers becomes a word, but
-    each three digits in it, from its start on, are words. Otherwise as `keep_words`; `kept` has room for an end a byte.
-    """
-    p, e, m, d = pointer(text), pointer(ends), pointer(text_ends), pointer(kinds)
-    q, k = pointer(out), pointer(kept)
-    base, w, count, at = I64(start), I64(0), I64(0), I64(start)
-    for i in range(len(text_ends)):
-        while w < m[i]:
-            stop, done, last = base + I64(e[w]), at, d[p[at]]
-            while at < stop:
-                kind = d[p[at]]
-                group = kind == 2 and at + 2 < stop and d[p[at + 1]] == 2 and d[p[at + 2]] == 2
-                if at > done and (group or (kind != 0) != (last != 0)):
-                    k[count] = at - base
-                    count += 1
-                    done = at
-                last = kind
-                at += 3 if group else 1
-                if group:
-                    k[count] = at - base
-                    count += 1
-                    done = at
-            if at > done:
-                k[count] = at - base
-                count += 1
-            w += 1
-        m[i] = count
-    copy_range(q, I64(0), p, base, at, len(text))
-    return count
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -71,6 +71,19 @@ def broken_at(p, i, awaited):
     return wrong, two >> U64(63) | three >> U64(62) | four >> U64(61)
 
 
+@helper
+def copy_range(q, j, p, i, stop, room):
+    """Copy p[i:stop] to q from j on: LANES bytes at a time, which q has room for, while p has as many before `room`."""
+    while i < stop and i + layout.LANES <= room:
+        copy64(q, j, p, i)
+        i += layout.LANES
+        j += layout.LANES
+    while i < stop:
+        q[j] = p[i]
+        i += 1
+        j += 1
+
+
 @kernel
 def first_invalid(text: U8s) -> Int:
     """The index of the first byte that is not part of a UTF-8 character, or -1; same result as `bytes.decode`."""
@@ -225,13 +238,8 @@ def cut_out(text: U8s, needle: U8s, out: U8s, ends: I64s) -> Int:
     while True:
         found = find_in(p, at, len(text), q, length)
         stop = found if found >= 0 else len(text)
-        while at + layout.LANES <= len(text) and at < stop:
-            size = min(layout.LANES, stop - at)
-            copy64(o, written, p, at)
-            at, written = at + size, written + size
-        while at < stop:
-            o[written] = p[at]
-            at, written = at + 1, written + 1
+        copy_range(o, written, p, at, stop, len(text))
+        written += stop - at
         if found < 0:
             return places
         e[places] = written
@@ -245,12 +253,8 @@ def join_places(data: U8s, texts: TextPlaces, out: U8s) -> Int:
     p, begins, sizes, o, written = pointer(data), pointer(texts.begins), pointer(texts.sizes), pointer(out), I64(0)
     for t in range(len(texts.begins)):
         at, stop = begins[t], begins[t] + sizes[t]
-        while at + layout.LANES <= stop:
-            copy64(o, written, p, at)
-            at, written = at + layout.LANES, written + layout.LANES
-        while at < stop:
-            o[written] = p[at]
-            at, written = at + 1, written + 1
+        copy_range(o, written, p, at, stop, stop)
+        written += stop - at
     return written
 
 

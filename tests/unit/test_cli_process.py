@@ -121,20 +121,6 @@ def test_interrupted_training_leaves_the_old_file_and_no_other(seconds: float, t
 
 
 @posix
-def test_interrupted_while_it_waits_for_input(tok_path: Path, tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    for arguments in (["count", tmp_path / "pipe"], ["encode", tok_path, tmp_path / "pipe"]):
-        with (
-            start(*arguments, "-o", tmp_path / "out") as process,
-            (tmp_path / "pipe").open("wb", buffering=0) as pipe,  # opens when the process reads
-        ):
-            pipe.write(b"some text")
-            process.send_signal(signal.SIGINT)
-            assert process.wait(timeout=60) == 130
-        assert names(tmp_path) == ["pipe"]
-
-
-@posix
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_reader_that_goes_away_ends_it_quietly(unbuffered: str, tok_path: Path, tmp_path: Path) -> None:
     (tmp_path / "ids.txt").write_text("65 " * 1_000_000)
@@ -147,16 +133,6 @@ def test_reader_that_goes_away_ends_it_quietly(unbuffered: str, tok_path: Path, 
             process.stdout.close()
             assert process.stderr.read() == b""
         assert process.returncode == 1
-
-
-@posix
-def test_reader_that_was_never_there_ends_it_quietly(tok_path: Path) -> None:
-    for arguments in (["inspect", tok_path], ["encode", tok_path, "--text", "a"], ["decode", tok_path, "--ids", "1"]):
-        there, here = os.pipe()
-        os.close(there)
-        code, _, err = finish(*arguments, stdout=here)
-        os.close(here)
-        assert (code, err) == (1, b"")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
@@ -242,13 +218,6 @@ def test_bars_name_their_phase_and_end_full(name: str, corpus_path: Path, tmp_pa
     assert done in last[phase]
     warned = [line for line in "".join(got).splitlines() if "warning" in line]
     assert len(warned) == ("runs out" in name)
-
-
-def test_tables_on_a_terminal_have_headings_and_columns(tok_path: Path) -> None:
-    got = on_a_terminal("inspect", tok_path, "--merges", "--limit", 2, stream="stdout").splitlines()
-    assert got[0].split() == ["rank", "left", "right", "id", "token"]
-    assert [line.split()[0] for line in got[1:]] == ["0", "1"]
-    assert "\t" not in "".join(got)
 
 
 def test_tables_on_a_terminal_show_brackets_as_they_are(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ import random
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import subwords
@@ -30,15 +29,6 @@ def test_encode_prints_ids_of_a_file_of_standard_input_and_of_texts(
     assert run("encode", tok_path, "-", stdin=TEXT.encode()).stdout == ref
     got = run("encode", tok_path, "--text", "a low", "--text", "", "--text", "é").stdout
     assert got == numbers(tok.encode("a low")) + "\n" + numbers(tok.encode("é"))
-
-
-@pytest.mark.parametrize("text", ["", "a", "a\n", "\n", "a\n\nb\r\nc", "a\x0bb\u2028c\n\n"])
-def test_encode_lines_takes_each_line_without_its_line_feed(text: str, tok_path: Path, tok: Tokenizer) -> None:
-    ref = text.removesuffix("\n").split("\n") if text else []
-    got = run("encode", tok_path, "--lines", stdin=text.encode()).stdout
-    assert got == "".join(numbers(tok.encode(line)) for line in ref)
-    back = run("decode", tok_path, "--lines", stdin=got.encode()).stdout_bytes
-    assert back == "".join(line + "\n" for line in ref).encode()
 
 
 def test_encode_reads_a_long_text_in_parts(tok_path: Path, tok: Tokenizer, tmp_path: Path) -> None:
@@ -95,12 +85,6 @@ def test_decode_gives_back_every_byte(form: str, tok_path: Path, tmp_path: Path)
     assert out.read_bytes() == data
 
 
-def test_decode_takes_ids_as_an_argument(tok_path: Path, tok: Tokenizer) -> None:
-    ids = tok.encode("a low price")
-    assert run("decode", tok_path, "--ids", numbers(ids)).stdout == "a low price"
-    assert run("decode", tok_path, "--ids", "").stdout == ""
-
-
 @pytest.mark.parametrize(
     ("stdin", "named"),
     [
@@ -115,12 +99,6 @@ def test_decode_takes_ids_as_an_argument(tok_path: Path, tok: Tokenizer) -> None
 )
 def test_decode_of_what_is_no_id_fails(stdin: bytes, named: str, tok_path: Path) -> None:
     assert named in run("decode", tok_path, stdin=stdin, code=1).stderr
-
-
-def test_decode_of_floats_and_of_half_an_id_fails(tok_path: Path, tmp_path: Path) -> None:
-    np.save(tmp_path / "ids.npy", np.array([1.0]))
-    run("decode", tok_path, tmp_path / "ids.npy", code=1)
-    run("decode", tok_path, "--dtype", "uint16", stdin=b"\x01\x00\x01", code=1)
 
 
 # --- inspect
@@ -152,13 +130,6 @@ def test_inspect_of_wordpiece_says_what_its_pieces_are(tmp_path: Path) -> None:
     }
     ref |= {"begin_words": 5, "continue_words": 6, "single_characters": 7, "mean_length": round(17 / 11, 2)}
     assert {key: got[key] for key in ref} == ref
-
-
-def test_inspect_of_wordpiece_without_a_prefix(tmp_path: Path) -> None:
-    tok = subwords.train(["hug pug pun bun hugs " * 9], algorithm="wordpiece", vocab_size=16, prefix="")
-    tok.save(tmp_path / "tok.json")
-    got = json_of("inspect", tmp_path / "tok.json")
-    assert (got["begin_words"], got["continue_words"]) == (11, 0)
 
 
 def test_inspect_on_a_text_counts_its_words_and_tokens(tok_path: Path, tok: Tokenizer, tmp_path: Path) -> None:

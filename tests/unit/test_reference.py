@@ -5,7 +5,6 @@ from __future__ import annotations
 import doctest
 import json
 import random
-from decimal import Decimal
 from fractions import Fraction
 from math import exp, lgamma, log, prod
 from pathlib import Path
@@ -232,25 +231,19 @@ def test_wordpiece_of_the_documents() -> None:
     assert {word: wordpiece.encode_word(word, vocab) for word in ref} == ref
 
 
-@pytest.mark.parametrize("few", [0, 10**9])
-def test_likelihood_gain_is_what_merging_does(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_likelihood_gain_is_what_merging_does() -> None:
     def log_likelihood(*counts: int) -> float:
         return sum(n * log(n / sum(counts)) for n in counts if n)
 
-    monkeypatch.setattr(wordpiece, "FEW", few)
-    wordpiece.likelihood_gain.cache_clear()
     for n, a, b, others in [(3, 7, 5, 20), (5, 5, 5, 1), (1, 9, 1, 0), (2, 6, 9, 100)]:
         gain = wordpiece.likelihood_gain(n, a, b, a + b + others)
-        assert type(gain) is (Decimal if few == 0 else Fraction)
         ref = log_likelihood(n, a - n, b - n, others) - log_likelihood(a, b, others)
-        assert (float(gain) if few == 0 else log(gain)) == pytest.approx(ref)
-    wordpiece.likelihood_gain.cache_clear()
+        assert (log(gain) if isinstance(gain, Fraction) else float(gain)) == pytest.approx(ref)
 
 
 def test_wordpiece_by_hand() -> None:
     ref = ["a", "b", ",", "c", "-", "-", "d", "«", "é", "»", "$", "x", "_", "1"]
     assert wordpiece.split(" a\tb,c--d\n«é»$x_1 ") == ref
-    assert wordpiece.apply_merge(["a", "##a", "##a", "##a"], ("##a", "##a")) == ["a", "##aa", "##a"]
     vocab, _ = wordpiece.train({"axb": 1, "xab": 1, "aab": 9}, 50, special_tokens=[], limit_alphabet=2)
     assert vocab[:3] == ["##a", "##b", "a"]
     assert not [token for token in vocab if "x" in token or token == "ab"]

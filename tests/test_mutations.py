@@ -9,6 +9,7 @@ import pickle
 import random
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import repeat
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from inside import formats_hf_folder as folder
 from inside import formats_hf_vocab_merges as vocab_merges
 from inside import formats_tiktoken as tiktoken
 from inside import splitter_NAMED as SPLITTERS
+from pipelines import peer_file
 from seeds import sweep_seed
 from subwords import FormatError, SubwordsError, Tokenizer
 from test_round_trips import DECODERS, MAKERS, of_file, of_proto
@@ -82,6 +84,8 @@ def files_in_json(rng: random.Random) -> bytes:
         data = json.dumps({**top, "decoder": {"type": "BPEDecoder", "suffix": "</w>"}}).encode()
     elif kind < 0.55:
         data = json.dumps(SECOND).encode()
+    elif kind < 0.75:
+        data = next(filter(None, (peer_file(rng) for _ in repeat(0)))).encode()
     else:
         data = of_file(rng.choice(FAMILIES), rng.choice([name for name in DECODERS if name != "ByteLevel"]))
     return json.dumps({**json.loads(data), **SETTINGS}).encode() if rng.random() < 0.3 else data

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import subwords
 from engines import normalizer, splitter
 from inside import Pipeline, Prepend, SplitBuffers, Vocab, WordPiece, encoder_of
 from inside import normalize_normalizer as pipeline
@@ -105,17 +104,6 @@ def test_a_short_text_that_becomes_long_loses_no_word() -> None:
     vocab = Vocab([b"[UNK]", b"a", b"b"])
     source = Pipeline(normalizer(Replace("x", "a b " * 50)), splitter("bert"))
     assert len(encoder_of(WordPiece(vocab, 0), source).encode(b"x" * 4000)) == 4000 * 100
-
-
-def test_counts_do_not_depend_on_threads() -> None:
-    rng = random.Random(2)
-    texts = [some_text(rng, "bert", 4000).decode("utf-8", "replace") for _ in range(60)]
-    options = {"splitter": "bert", "normalizer": "bert-uncased"}
-    ref = subwords.count(texts, threads=1, **options)
-    for threads in (2, 4):
-        got = subwords.count(texts, threads=threads, **options)
-        assert list(dict(got).items()) == list(dict(ref).items())
-    assert ref.provenance.normalizer == "bert-uncased"
 
 
 def test_origin_is_that_of_the_source() -> None:

@@ -15,11 +15,6 @@ import regex
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # the benchmarks are no part of the package
 
 from benchmarks.definition import TASKS, Definition, parse, read_folder
-from benchmarks.engines.calls import flat
-from benchmarks.engines.calls import run as run_call
-from benchmarks.engines.growing import Again
-from benchmarks.engines.growing import run as run_growing
-from benchmarks.engines.protocol import Engine, NoSuchCallError
 from benchmarks.engines.regex import Regex
 from benchmarks.engines.subwords import Subwords
 from benchmarks.inputs import LANGUAGES, Inputs
@@ -263,79 +258,7 @@ def test_peer_that_is_the_fastest_is_found_for_each_case_and_column() -> None:
     ]
 
 
-# ---------------------------------------------------------------- calls
-
-
-class FakeEngine(Engine):
-    """Encodes characters, and has two calls."""
-
-    reads = (".json",)
-
-    def load(self, path: str) -> Any:
-        return []
-
-    def encode(self, tokenizer: Any, data: bytes) -> Any:
-        return np.array([*map(ord, data.decode())], np.uint32)
-
-    def encode_list(self, tokenizer: Any, text: str) -> list[int]:
-        return [*map(ord, text)]
-
-    def calls(self, tokenizer: Any, threads: int) -> dict[str, Any]:
-        def encode(text: str) -> list[int]:
-            tokenizer.append(text)
-            return [ord(text[0]), *([len(tokenizer)] if self.library == "forgets" else [])]
-
-        return {"encode": encode, "decode_batch": lambda lists: ["".join(map(chr, ids)) for ids in lists]}
-
-
-JOB = {"tokenizer": "x.json", "threads": 1, "count": 3, "length": 2, "warm": 2, "enough": 9.0, "of": "lines"}
-
-
-def test_calls_time_a_new_object_and_then_the_same_again(tmp_path: Path) -> None:
-    (tmp_path / "text").write_text("abcdefghijk", "utf-8")
-    job = JOB | {"file": str(tmp_path / "text"), "output": str(tmp_path / "ids.npy")}
-    answer = run_call(FakeEngine(None), job | {"call": "encode"})
-    assert len(answer["seconds"]["again"]) == 2
-    assert answer["seconds"]["fresh"] > 0
-    assert np.load(job["output"]).tolist() == [3, 1, ord("a"), 1, ord("d"), 1, ord("g")]
-    answer = run_call(FakeEngine(None), job | {"call": "decode_batch", "of": "batch", "fresh": False})
-    assert set(answer["seconds"]) == {"again"}
-    assert np.load(job["output"]).tolist() == flat([["ab", "de", "gh"]]).tolist()
-    for cold in "load", "first_pass":
-        answer = run_call(FakeEngine(None), job | {"call": cold})
-        assert 0 < answer["seconds"]["fresh"] < answer["seconds"]["total"]
-    with pytest.raises(NoSuchCallError, match="has no spans"):
-        run_call(FakeEngine(None), job | {"call": "spans"})
-    with pytest.raises(NoSuchCallError, match=r"does not load \.model"):
-        run_call(FakeEngine(None), job | {"call": "load", "tokenizer": "x.model"})
-    with pytest.raises(RuntimeError, match="another result than the first"):
-        run_call(FakeEngine("forgets"), job | {"call": "encode"})
-
-
 # ---------------------------------------------------------------- texts that grow
-
-
-def test_texts_that_grow_are_compared_before_they_are_timed(tmp_path: Path) -> None:
-    class Wrong(Again):
-        is_whole = False
-
-        def ids(self, version: Any) -> Any:
-            return [*version.ids, 0]
-
-    class Grows(FakeEngine):
-        def grower(self, tokenizer: Any) -> Again:
-            return (Wrong if self.library == "wrong" else Again)(lambda text: self.encode_list(tokenizer, text))
-
-    (tmp_path / "text").write_text("abcde fghi " * 11_000, "utf-8")
-    job = {"file": str(tmp_path / "text"), "tokenizer": "x.json", "enough": 0.0, "output": str(tmp_path / "ids.npy")}
-    answer = run_growing(Grows(None), job)
-    assert set(answer["seconds"]) == {
-        *("append", "thousand", "chat", "chat_once", "hit", "new"),
-        *("fresh_append", "fresh_thousand", "fresh_chat", "fresh_once"),
-    }
-    assert np.load(job["output"])[:3].tolist() == [ord("a"), ord("b"), ord("c")]
-    with pytest.raises(RuntimeError, match="an append gave other ids than the whole text"):
-        run_growing(Grows("wrong"), job)
 
 
 def full_record(definition: Definition) -> dict[str, Any]:

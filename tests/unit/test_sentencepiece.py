@@ -19,7 +19,6 @@ from building import write_model as write
 from engines import normalizer, splitter
 from inside import BPE, Kind, PieceType, Rule, SentencePiece, Unigram, Vocab, cut_rule, model_class
 from peer_trained import sentencepiece_model
-from seeds import sweep_seed
 from subwords import AddedToken, FormatError, Tokenizer
 
 TEXT = "the lower lowest hug pug, pugs hugging low the the lower\n" * 30
@@ -133,21 +132,6 @@ def test_truncated_anywhere() -> None:
             assert str(error).startswith("a.model: ")
         else:
             assert not refused_by_peer(data[:size])
-
-
-def test_damaged_anywhere() -> None:
-    data = sentencepiece_model("unigram")
-    rng = np.random.default_rng(sweep_seed())
-    for _ in range(50):
-        damaged = bytearray(data)
-        for at in rng.integers(0, min(len(data), 30_000), 3).tolist():
-            damaged[at] ^= 1 << int(rng.integers(8))
-        try:
-            tok = read(bytes(damaged), "a.model")
-        except FormatError as error:
-            assert str(error).startswith("a.model: ")
-        else:
-            assert tok.decode(tok.encode("the lower lowest ab"))
 
 
 def test_a_null_piece_beside_byte_pieces_as_some_converters_write_it() -> None:

@@ -14,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import subwords
-from inside import Template, engine_of
+from inside import SpanFinder, Template, engine_of
 from strategies import texts
 from subwords import Encoding, EncodingBatch, InputError, Padding, Tokenizer, Truncation
 
@@ -138,6 +138,13 @@ def test_encodings_in_bulk_are_those_made_one_by_one(
     name: str, rows: list[list[str]], special: str, truncation: Any, padding: Any
 ) -> None:
     check(name, rows, special, truncation, padding, threads=1)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_no_word_of_usual_text_is_segmented_again(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sizes of ids say where they are; were they wrong, all would be right and slow."""
+    monkeypatch.setattr(SpanFinder, "_searched", lambda *_: pytest.fail("segmented again"))
+    assert len(made(name)(LINES)) == len(LINES)
 
 
 @pytest.mark.rotating(3)

@@ -11,7 +11,7 @@ from typing import Any
 # The names that tests use, by module.
 NAMES = {
     "cli.options": "parameters_of",
-    "adapt.extending": "Extension MOST_CLASSES extend_bpe word_rules",
+    "adapt.extending": "Extension extend_bpe",
     "adapt.pruning": "lowest removal_of token_counts",
     "adapt.words": "ids_of_words parts_of_tokens symbol_words_of_ids",
     "chat.functions": "function_schema",
@@ -36,12 +36,10 @@ NAMES = {
     "engine.decode.stream": "DecodeStream",
     "engine.documents": "LEAST_BLOCK MOST_BLOCK TABLES threads_within",
     "engine.encoder": "CUT Encoder neighbours_of safe_cuts word_ids",
-    "engine.encoding": "NO_ROW",
     "engine.engine": "Engine plain_spaces",
     "engine.fast_path": "FastPath",
     "engine.healing": "Healing",
-    "engine.rows": "Framing truncation_windows",
-    "engine.spans": "Entries SpanFinder Spelling",
+    "engine.spans": "SpanFinder",
     "engine.text_parts": "TextParts",
     "formats.gguf.read": "BOOL FLOAT32 INT32 PRE STRING UINT32 gguf_bytes name_of",
     "formats.hf.decoder": "from_decoder to_decoder",
@@ -65,12 +63,11 @@ NAMES = {
     "interop.tiktoken": "TiktokenShape",
     "interop.verify": "PROBES",
     "kernels.arithmetic": "sum_words",
-    "kernels.bpe.index": "run_at",
     "kernels.bpe.pairs": "fill_pairs",
     "kernels.entry": "KNOWN Kernel available entry_kernel",
     "kernels.fastpath": "every_address_kernel",
     "kernels.jit": "Int KERNELS every_kernel",
-    "kernels.layout": "Filled Frame IdSizes IdWords LETTER NUMBER Origins Placed Row Source TextPlaces U8s WordTable",
+    "kernels.layout": "LETTER NUMBER TextPlaces",
     "kernels.machine_code": "_digest shipped_address",
     "kernels.modes": "MODE NOTICES Notices",
     "kernels.normalize.graphemes": "grapheme_sources",
@@ -79,7 +76,6 @@ NAMES = {
     "kernels.split.rules": "split_o200k",
     "kernels.stored": "cache_root stored",
     "kernels.table.words": "number_of_words share_words sort_rows",
-    "kernels.text.locate": "count_characters cover_text fill_rows frame_rows keep_ids place_ids",
     "kernels.text.rows": "field_texts",
     "kernels.text.utf8": "count_ids cut_out ends_after find_bytes first_invalid",
     "models.bpe.merges": "MergeTables joining_pairs open_tables perfect_tables without_repeats",
@@ -143,7 +139,7 @@ NAMES = {
         CASED CHUNK_WORDS CasedRoute GapsRoute MachineRoute MaskRoute SAMPLE SplitBuffers SplitRoute
         TracedChunk WordChunk much_is_odd
     """,
-    "split.splitter": "Splitter SplitterEngine route_of",
+    "split.splitter": "SplitterEngine route_of",
     "split.transducer": "Machine",
     "split.word_spans": "put_bytes_back whole_text write_byte_chars",
     "study.findings": "DIFF_RULES RULES",
@@ -151,7 +147,7 @@ NAMES = {
     "study.explanation": "Trace alternatives_of explain_word word_explainer",
     "study.growth": "shrink_vocabulary",
     "study.obstacles": "WhyNot",
-    "study.conversations": "ChatProcess answer differences example shown_chat",
+    "study.conversations": "ChatProcess answer differences example",
     "study.page": """
         HEADERS MOST_BYTES MOST_CHARACTERS MetricTable PageApi PageServer PanelFinding Panels TokenizerFile
         disagreements page_files panels
@@ -164,13 +160,11 @@ NAMES = {
     "support.checks": "bytes_of check_strings",
     "support.files": "Remote atomic_write is_remote local_copy only_one place_of version_of",
     "support.memory": "LEAST_ROOM Spare room_of zeros",
-    "support.names": "distinct random_bits",
     "support.render": """
         ANSI_BACKGROUNDS BACKGROUNDS Chip SPECIAL chip chips colored facts printable shorten_visible uses_color
         visible
     """,
     "support.threads": "_Team ahead check_stopped in_threads streamed thread_count",
-    "support.value": "Value digest_of read_only",
     "tokens.formats": "FORMATS _rounded format_named",
     "tokens.manifest": "Contents manifest_path write_manifest",
     "tokens.write": "shard_path with_ends write_shards",
@@ -201,13 +195,10 @@ TWICE = {
     "splitter_Replace": ("spec.splitter", "Replace"),
     "splitter_SPACE": ("spec.splitter", "SPACE"),
     "splitter_Step": ("spec.splitter", "Step"),
-    "vocab_BYTES": ("spec.vocab", "BYTES"),
-    "vocab_CHARACTERS": ("spec.vocab", "CHARACTERS"),
 }
 # Modules that tests use as a whole, most of them to change a constant.
 MODULES = {
     "adapt_extending": "adapt.extending",
-    "adapt_words": "adapt.words",
     "corpus_count": "corpus.count",
     "corpus_counts": "corpus.counts",
     "corpus_word_table": "corpus.word_table",

@@ -6,7 +6,6 @@ import random
 from itertools import pairwise
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -59,19 +58,6 @@ def test_a_rank_for_every_pair_and_for_no_other(pairs: list[tuple[int, int]], se
         assert [rank + tables.first_result for rank in ranks if rank is not None] == sorted(results)
     others = {(right, left) for left, right in pairs} | {(left, right ^ 1) for left, right in pairs} | {(0, 0), (1, 0)}
     assert {rank_in(tables, *pair) for pair in others - {*pairs}} <= {None}
-
-
-def test_many_pairs() -> None:
-    rng = random.Random(3)
-    pairs = [*{(rng.randrange(3000), rng.randrange(3000)) for _ in range(20_000)}]
-    tables = perfect_tables(rows_of(pairs, [*range(256, 256 + len(pairs))]))
-    assert (tables.first_result, len(tables.entries), len(tables.halves)) == (256, 1 << 15, 2 * len(pairs))
-    for rank in rng.sample(range(len(pairs)), 300):
-        assert rank_in(tables, *pairs[rank]) == rank
-    ranks = {pair: rank for rank, pair in enumerate(pairs)}
-    for _ in range(300):
-        pair = rng.randrange(3000), rng.randrange(3000)
-        assert rank_in(tables, *pair) == ranks.get(pair)
 
 
 def test_of_equal_pairs_the_last_stays() -> None:
@@ -144,13 +130,3 @@ def test_words_if_many_pairs_have_the_same_result(seed: int, kind: str) -> None:
         for word in words
     ]
     assert encoder.encode_batch(words, 1).to_lists() == [[ids[token] for token in each] for each in expected]
-
-
-@pytest.mark.parametrize("special", [False, True])
-def test_no_text_yields_a_special_token(special: bool) -> None:
-    pairs = [(b"a", b"b"), (b"ab", b"c"), (b"b", b"c"), (b"a", b"bc")]
-    model = model_of(BYTES, pairs, special_ids=frozenset({256} if special else ()))
-    kept = [pair for pair in pairs if not special or b"".join(pair) != b"ab"]
-    ids = {token: index for index, token in enumerate(model.vocab)}
-    tokens = reference.encode_word(b"abcab", kept, byte_level=True)
-    assert encoder_of(model, WHOLE).encode_batch([b"abcab"], 1).to_lists() == [[ids[token] for token in tokens]]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import numpy as np
 import pytest
@@ -11,9 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import subwords
-from building import tokenizer_of
 from inside import (
-    BPE,
     BPEDecoder,
     ByteDecoder,
     ByteFallback,
@@ -81,27 +78,6 @@ def test_usual_decoders_have_the_quick_way(name: str) -> None:
     expected = whole_text(USUAL[name], [TOKENS[i] for i in plain])
     assert joined.of_array(np.array(plain)) == expected
     assert not available() or joined.fast_path(plain) == expected
-
-
-class Own(int):
-    pass
-
-
-READ: list[Any] = [(1,), range(1, 2), iter([1]), np.array([1]), [np.int64(1)], [1, np.uint8(1)], [Own(1)]]
-REFUSED: list[Any] = [
-    *([1.0], [True], [None], ["a"], [-1], [99], [2**31], [2**63], [2**70], [-(2**70)], [[1]]),
-    *({1}, {1: 1}, "a", b"a", None, np.array([[1]])),
-]
-
-
-def test_other_objects_are_read_or_refused() -> None:
-    tok = tokenizer_of(BPE(Vocab([b"a", b"b"]), np.zeros((0, 3), np.int64)), subwords.splitter(None))
-    for value in READ:
-        assert tok.decode(value).endswith("b")
-    for value in REFUSED:
-        for each in [value, *([[0] * 3000 + value] if type(value) is list else [])]:
-            with pytest.raises(InputError):
-                tok.decode(each)
 
 
 @given(

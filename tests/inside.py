@@ -63,7 +63,6 @@ NAMES = {
     "interop.tiktoken": "TiktokenShape",
     "interop.verify": "PROBES",
     "kernels.arithmetic": "sum_words",
-    "kernels.bpe.pairs": "fill_pairs",
     "kernels.entry": "KNOWN Kernel available entry_kernel",
     "kernels.fastpath": "every_address_kernel",
     "kernels.jit": "Int KERNELS every_kernel",
@@ -161,11 +160,11 @@ NAMES = {
     "support.files": "Remote atomic_write is_remote local_copy only_one place_of version_of",
     "support.memory": "LEAST_ROOM Spare room_of zeros",
     "support.render": """
-        ANSI_BACKGROUNDS BACKGROUNDS Chip SPECIAL chip chips colored facts printable shorten_visible uses_color
+        ANSI_BACKGROUNDS BACKGROUNDS Chip SPECIAL chip chips colored facts shorten_visible uses_color
         visible
     """,
     "support.threads": "_Team ahead check_stopped in_threads streamed thread_count",
-    "tokens.formats": "FORMATS _rounded format_named",
+    "tokens.formats": "FORMATS format_named",
     "tokens.manifest": "Contents manifest_path write_manifest",
     "tokens.write": "shard_path with_ends write_shards",
     "tokenizer": "engine_of",
@@ -188,7 +187,6 @@ TWICE = {
     "normalizer_Replace": ("spec.normalizer", "Replace"),
     "normalizer_Step": ("spec.normalizer", "Step"),
     "normalizer_Strip": ("spec.normalizer", "Strip"),
-    "pattern_Node": ("split.pattern", "Node"),
     "post_processor_DEEPEST": ("formats.hf.post_processor", "DEEPEST"),
     "rows_DEEPEST": ("kernels.text.rows", "DEEPEST"),
     "splitter_NAMED": ("spec.splitter", "NAMED"),

@@ -40,7 +40,6 @@ NAMES = {
     "engine.fast_path": "FastPath",
     "engine.healing": "Healing",
     "engine.spans": "SpanFinder",
-    "engine.text_parts": "TextParts",
     "formats.gguf.read": "BOOL FLOAT32 INT32 PRE STRING UINT32 gguf_bytes name_of",
     "formats.hf.decoder": "from_decoder to_decoder",
     "formats.hf.normalizer": "from_normalizer to_normalizer",
@@ -114,7 +113,7 @@ NAMES = {
     "spec.oniguruma": "from_oniguruma to_oniguruma",
     "spec.padding": "ModelInputs",
     "spec.splitter": """
-        ALIASES ByteChars DIGIT ENCODINGS MODELS PATTERNS Prefix Rule SIGN Split encoding_named escape members
+        ALIASES ByteChars DIGIT ENCODINGS MODELS PATTERNS Prefix Rule SIGN Split encoding_named escape 
         space_rule
     """,
     "spec.template": "Inserted Slot Template bert template_of",

@@ -19,7 +19,7 @@ SOURCE = Path(subwords.__file__).parents[1]
 
 PROGRAMS = Path(__file__).parent / "programs"
 WITHOUT_NUMBA, EVERYTHING, ONE_KERNEL, MACHINES = "without_numba", "everything", "one_kernel", "machines"
-GUARDED, UNWRITABLE = "guarded", "unwritable"  # what comes before a program changes what it runs on
+GUARDED = "guarded"  # what comes before a program changes what it runs on
 KERNEL = "first_invalid"  # of ONE_KERNEL
 
 

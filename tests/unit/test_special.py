@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from typing import Any
 
 import pytest
 import tokenizers
@@ -244,3 +245,35 @@ def test_text_reads_named_tokens_as_text() -> None:
         Text("a", as_text="x")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="expected an added token, not '<col>'; did you mean '<call>'"):
         tok.encode([Text("a", as_text={"<col>"})])
+
+
+# ------------------------------------------------------------------ tokens of normalized text
+
+PREPENDED = {"type": "Prepend", "prepend": "_"}
+
+
+@pytest.mark.parametrize(
+    ("normalizer", "text", "names"),
+    [
+        ("lowercase", "É FOO<E><e>foo", ["Foo", "<e>", "Foo"]),  # <e> is not normalized
+        ("lowercase", b"\xffFOO\xc3", ["Foo"]),
+        (PREPENDED, "xFoo", []),  # every part is normalized by itself
+        (PREPENDED, "Foo<e>Foo x", ["Foo", "<e>", "Foo"]),
+        ("strip", "a b", []),  # " " becomes nothing
+    ],
+)
+def test_tokens_of_normalized_text_are_found_however_they_are_written(
+    normalizer: Any, text: str | bytes, names: list[str]
+) -> None:
+    tok = subwords.train(["É foo a b x"], vocab_size=258).with_(normalizer=normalizer)
+    tok = tok.with_tokens(["Foo", *([" "] if normalizer == "strip" else [])], normalized=True).with_tokens(["<e>"])
+    ids = {index: name for name, index in tok.added_tokens.ids.items()}
+    assert [ids[index] for index in tok.encode(text, special="allow") if index in ids] == names
+    again = tok.with_tokens(["FOO"], normalized=True)  # of two that normalize alike the first is found
+    assert again.encode(text, special="allow") == tok.encode(text, special="allow") or normalizer != "lowercase"
+
+
+def test_a_refused_token_is_named_with_its_place_in_the_input() -> None:
+    tok = subwords.train(["foo"], vocab_size=257).with_(normalizer="nfkc").with_tokens(["Foo"], normalized=True)
+    with pytest.raises(InputError, match=r"special token 'Foo' at character 2"):
+        tok.encode("ﬁ Foo", special="error")

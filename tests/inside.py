@@ -113,7 +113,7 @@ NAMES = {
     "spec.oniguruma": "from_oniguruma to_oniguruma",
     "spec.padding": "ModelInputs",
     "spec.splitter": """
-        ALIASES ByteChars DIGIT ENCODINGS MODELS PATTERNS Prefix Rule SIGN Split encoding_named escape 
+        ALIASES ByteChars DIGIT ENCODINGS MODELS PATTERNS Prefix Rule SIGN Split encoding_named escape
         space_rule
     """,
     "spec.template": "Inserted Slot Template bert template_of",

@@ -28,16 +28,7 @@ IN_SPACES = {
     "sampling": ("distribution", "encode_with", "segmentations"),
     "scale": ("Run",),
     "study": (
-        *(
-            "align",
-            "audit",
-            "bench",
-            "boundary_difference",
-            "canonicalize",
-            "compare",
-            "diff",
-            "evaluate",
-        ),
+        *("align", "audit", "bench", "boundary_difference", "canonicalize", "compare", "diff", "evaluate"),
         *("explain", "explain_training", "is_canonical", "sweep", "undertrained", "verify_training"),
         *("vocabulary_map", "why_not"),
     ),

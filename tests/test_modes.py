@@ -88,12 +88,7 @@ def test_empty_cache_is_filled_and_numba_then_not_imported(one: Path) -> None:
 
 def test_kernel_that_is_missing_is_compiled_and_no_other(warm: Path, tmp_path: Path) -> None:
     names = {path.stem for path in machine_code(warm)}
-    assert {
-        "split_gpt2",
-        "count_words",
-        "merge_pairs",
-        "encode_bpe",
-    } <= names
+    assert {"split_gpt2", "count_words", "merge_pairs", "encode_bpe"} <= names
     shutil.copytree(warm, tmp_path / "cache")
     files = machine_code(tmp_path / "cache")
     contents = {file: (file.stat().st_ino, file.read_bytes()) for file in files}

@@ -71,8 +71,7 @@ def test_rank_files(data: Path, tmp_path: Path, change: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "change"),
-    [*(("bpe", change) for change in CHANGES if change != "pruned"), ("unigram", "pruned, compact")],
+    ("kind", "change"), [*(("bpe", change) for change in CHANGES if change != "pruned"), ("unigram", "pruned, compact")]
 )
 def test_models_of_sentencepiece(tmp_path: Path, kind: str, change: str) -> None:
     def trained(name: str, text: str, size: int) -> Tokenizer:

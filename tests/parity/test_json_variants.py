@@ -451,5 +451,5 @@ def test_hf_writes_these_defaults() -> None:
     for module in (tokenizers.normalizers, tokenizers.pre_tokenizers, tokenizers.processors):
         names = {name for name in dir(module) if name[0].isupper() and isinstance(getattr(module, name), type)}
         assert names - {"Normalizer", "PreTokenizer", "PostProcessor"} - shown <= {
-            *("NormalizedString", "PreTokenizedString", "Encoding", "Tuple", "Union", "List", "Regex"),
+            *("NormalizedString", "PreTokenizedString", "Encoding", "Tuple", "Union", "List", "Regex")
         }

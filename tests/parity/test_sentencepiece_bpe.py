@@ -40,11 +40,7 @@ def rows_of(peer: sentencepiece.SentencePieceProcessor) -> list[Row]:
     """The pieces of a model without user-defined ones."""
     roles = {UNKNOWN: peer.is_unknown, CONTROL: peer.is_control, BYTE: peer.is_byte, UNUSED: peer.is_unused}
     return [
-        (
-            peer.id_to_piece(i),
-            peer.get_score(i),
-            next((role for role, holds in roles.items() if holds(i)), NORMAL),
-        )
+        (peer.id_to_piece(i), peer.get_score(i), next((role for role, holds in roles.items() if holds(i)), NORMAL))
         for i in range(peer.get_piece_size())
     ]
 

@@ -39,8 +39,7 @@ def trained_by_peer(documents: Iterable[str], vocab_size: int, **options: Any) -
     peer.decoder = decoders.ByteLevel()
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     peer.train_from_iterator(
-        documents,
-        trainers.BpeTrainer(vocab_size=vocab_size, initial_alphabet=alphabet, show_progress=False, **options),
+        documents, trainers.BpeTrainer(vocab_size=vocab_size, initial_alphabet=alphabet, show_progress=False, **options)
     )
     return peer
 

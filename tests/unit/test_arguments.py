@@ -188,14 +188,8 @@ def test_option_that_no_algorithm_has_is_refused() -> None:
         ({"source": COUNTS, "reading": subwords.Reading()}, "`reading` applies to text"),
         ({"source": COUNTS, "threads": "x"}, "expected threads to be a positive integer"),
         ({"algorithm": "unigram", "vocab_size": 12, "min_frequency": 0}, "min_frequency to be an integer from 1"),
-        (
-            {"algorithm": "unigram", "vocab_size": 12, "unk_token": ""},
-            "unk_token to be a non-empty str, not ''",
-        ),
-        (
-            {"algorithm": "wordpiece", "vocab_size": 16, "unk_token": ""},
-            "unk_token to be a non-empty str, not ''",
-        ),
+        ({"algorithm": "unigram", "vocab_size": 12, "unk_token": ""}, "unk_token to be a non-empty str, not ''"),
+        ({"algorithm": "wordpiece", "vocab_size": 16, "unk_token": ""}, "unk_token to be a non-empty str, not ''"),
         ({"threads": 10**6}, "threads to be a positive integer up to 1024"),
         ({"progress": "no"}, "progress to be True or False, not 'no'"),
     ],

@@ -26,7 +26,7 @@ from benchmarks.run import run
 from benchmarks.stats import ratio, summarize
 from benchmarks.summary import SHOWN, summarized
 from benchmarks.verify import difference
-from benchmarks.wide import MOST_COLUMNS, brief_table, encode_table
+from benchmarks.wide import MOST_COLUMNS
 
 import subwords
 
@@ -231,31 +231,6 @@ def test_run_interleaves_rounds_and_drops_what_differs(fake: tuple[FakeLauncher,
     assert len(rows["subwords"]["runs"]) == 2
     assert rows["gigatoken"]["status"] == "n/a (different ids at 2: 4, not 3; oracle tiktoken)"
     assert rows["gigatoken"]["runs"] == []
-
-
-def test_peer_that_is_the_fastest_is_found_for_each_case_and_column() -> None:
-    def row(name: str, fresh: float, again: float, compare: bool = True) -> dict[str, Any]:
-        runs = [{"seconds": {"load": 1.0, "fresh": fresh, "warm": [again]}, "peak_bytes": 1}] * 2
-        shared = {"bytes": 10**6, "whole": True, "note": "", "compare": compare, "verified": "same", "status": "ok"}
-        return {"name": name, "runs": runs, **shared}
-
-    rows = [row("subwords", 1, 1), row("gigatoken", 2, 8), row("tiktoken", 4, 4), row("rustbpe", 0.1, 0.1, False)]
-    cases = [{"name": "one", "engines": rows}]
-    result = {"name": "e", "title": "t", "task": "encode", "peer": "fastest", "parameters": {}, "cases": cases}
-    kept = summarized(result)
-    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in report(kept).splitlines() if line[:1] == "|"]
-    assert lines[0][3:5] == ["fresh, times the fastest other", "remembered, times the fastest other"]
-    assert [line[3:5] for line in lines[2:]] == [["2.00×", "4.00×"], ["1", "0.500×"], ["0.500×", "1"], ["–", "–"]]
-    wide = encode_table(kept).splitlines()[2]
-    assert [cell.strip() for cell in wide.split("|")[1:4]] == ["one", "1.00 (1.00–1.00)", "2.00×"]
-    brief = brief_table([kept], ["X"]).splitlines()[2]
-    assert [cell.strip() for cell in brief.split("|")[3:5]] == ["2.00×", "0.500 (0.500–0.500), gigatoken"]
-    again = encode_table(kept).splitlines()[-1]
-    assert [cell.strip() for cell in again.split("|")[2:5]] == [
-        "1.00 (1.00–1.00)",
-        "4.00×",
-        "0.250 (0.250–0.250), tiktoken",
-    ]
 
 
 # ---------------------------------------------------------------- texts that grow

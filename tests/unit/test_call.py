@@ -141,10 +141,7 @@ def test_a_list_of_texts_is_a_batch(tok: Tokenizer) -> None:
         (lambda tok: tok(["low"], ["a", "b"]), "expected as many second texts as first texts, not 1 and 2"),
         (lambda tok: tok(["low"], "low"), "expected a list of 1 second texts, not str"),
         (lambda tok: tok("low", padding="max_length"), "expected padding as True, False, None, a number"),
-        (
-            lambda tok: tok("low", truncation=-1),
-            "expected truncation as True, False, .* not -1",
-        ),
+        (lambda tok: tok("low", truncation=-1), "expected truncation as True, False, .* not -1"),
         (lambda tok: tok("low", truncation=True), "truncation=True needs a length"),
         (lambda tok: tok("low", template=1), "expected template to be True or False"),
         (lambda tok: tok(["low low", "low"]).to_numpy(), "expected encodings of one length, not of 1 to 2 tokens"),

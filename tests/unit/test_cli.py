@@ -91,18 +91,6 @@ def test_train_that_runs_out_of_pairs_says_so_on_standard_error(corpus_path: Pat
     assert run("train", corpus_path, "--vocab-size", 5000, "-o", tmp_path / "tok.json", "-q").stderr == ""
 
 
-def test_train_takes_files_folders_globs_and_a_folder_to_write_in(tmp_path: Path) -> None:
-    folder = tmp_path / "texts"
-    folder.mkdir()
-    for i, text in enumerate(["a cat ", "a hat ", "the bat "]):
-        (folder / f"{i}.txt").write_text(text * 9)
-    subwords.train([text * 9 for text in ("a cat ", "a hat ", "the bat ")], vocab_size=265).save(tmp_path / "ref.json")
-    ref = (tmp_path / "ref.json").read_bytes()
-    for sources in ([folder], [folder / "*.txt"], [folder / "0.txt", folder / "[12].txt"]):
-        run("train", *sources, "--vocab-size", 265, "-o", tmp_path)
-        assert (tmp_path / "tokenizer.json").read_bytes() == ref
-
-
 @pytest.mark.parametrize("suffix", [".bin", ".parquet", ".txt"])
 def test_train_on_counts_is_train_on_the_text(suffix: str, corpus_path: Path, tmp_path: Path) -> None:
     how = ["--splitter", r"\S+|\s", "--special-token", "<s>"]
@@ -243,12 +231,7 @@ TO_MODEL = ["--algorithm", "unigram", "--vocab-size", 38]
     ("name", "options", "absent", "message"),
     [
         ("x.model", TO_MODEL, "google.protobuf", '[spm]"'),
-        (
-            "x.model",
-            [*TO_MODEL, "--splitter", "gpt2"],
-            None,
-            "expected a splitter that SentencePiece can do without",
-        ),
+        ("x.model", [*TO_MODEL, "--splitter", "gpt2"], None, "expected a splitter that SentencePiece can do without"),
         ("x.model", [*TO_MODEL, "--normalizer", "nfc"], None, "expected SentencePiece's normalizer or none"),
         (
             "x.txt",
@@ -276,37 +259,6 @@ def test_tokenizer_that_cannot_be_saved_is_not_trained(
     out = tmp_path / name
     assert message in run("train", corpus_path, *options, "-o", out, code=1).stderr
     assert not out.exists()
-
-
-@pytest.mark.parametrize("adding", [True, False])
-def test_parquet_without_pyarrow_is_refused_before_the_work(
-    adding: bool, corpus_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("subwords.training.count.count_blocks", lambda *_, **__: pytest.fail("the work was begun"))
-    monkeypatch.setattr("subwords.cli.corpus._load", lambda *_: pytest.fail("the work was begun"))
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    options = ["--add"] if adding else []
-    stderr = run("count", corpus_path, "-o", tmp_path / "x.parquet", *options, code=1).stderr
-    assert "[arrow]" in stderr
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--score", "likelihood"], "--score is for wordpiece, not for bpe"),
-        (["--shrinking-factor", "0.75"], "--shrinking-factor is for unigram, not for bpe"),
-        (
-            ["--algorithm", "wordpiece", "--byte-fallback"],
-            "is for bpe, unigram and mingram, not for wordpiece",
-        ),
-        (["--byte-fallback"], "--byte-fallback needs --character-level"),
-        (["--algorithm", "wordpiece", "--character-level"], "--character-level is for bpe, not for wordpiece"),
-        (["--algorithm", "unigram", "--tie-break", "ids"], "--tie-break is for bpe and wordpiece, not for unigram"),
-        (["--character-level", "--alphabet", "full"], "--alphabet full needs bytes"),
-    ],
-)
-def test_options_of_another_algorithm_are_wrong_usage(options: list[str], message: str, tmp_path: Path) -> None:
-    assert message in run("train", "x", "--vocab-size", 300, "-o", tmp_path / "x.json", *options, code=2).stderr
 
 
 def test_every_option_of_train_is_on_the_command_line_and_the_other_way_round() -> None:

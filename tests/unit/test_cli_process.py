@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import subwords
-from commands import TEXT, all_commands
+from commands import all_commands
 
 SUBWORDS = [sys.executable, "-m", "subwords"]
 SOURCE = str(Path(subwords.__file__).resolve().parents[1])
@@ -95,31 +92,6 @@ def test_a_terminal_of_few_characters_shows_every_token(tok_path: Path) -> None:
     assert rb"\u2423" in out
 
 
-def big_file(path: Path) -> Path:
-    """Words that keep counting and merging busy for some seconds."""
-    letters = np.frombuffer(b"abcdefghijklmnopqrstuvwxyz    ", np.uint8)
-    path.write_bytes(letters[np.random.default_rng(0).integers(0, len(letters), 30_000_000)].tobytes())
-    return path
-
-
-@posix
-@pytest.mark.parametrize("seconds", [0.1, 1.5])
-def test_interrupted_training_leaves_the_old_file_and_no_other(seconds: float, tmp_path: Path) -> None:
-    big_file(tmp_path / "big.txt")
-    (tmp_path / "tok.json").write_bytes(b"as it was")
-    os.mkfifo(tmp_path / "pipe")
-    sources = [tmp_path / "pipe", tmp_path / "big.txt"]
-    with start("train", *sources, "--vocab-size", 200_000, "-o", tmp_path / "tok.json") as process:
-        (tmp_path / "pipe").write_bytes(b"read first")  # waits for the process to get there
-        time.sleep(seconds)
-        assert process.poll() is None, "it was done before it could be interrupted"
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=120)
-    assert (process.returncode, out, err) == (130, b"", b"subwords: interrupted\n")
-    assert (tmp_path / "tok.json").read_bytes() == b"as it was"
-    assert names(tmp_path) == ["big.txt", "pipe", "tok.json"]
-
-
 @posix
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_reader_that_goes_away_ends_it_quietly(unbuffered: str, tok_path: Path, tmp_path: Path) -> None:
@@ -176,15 +148,6 @@ def on_a_terminal(*arguments: object, stream: str) -> str:
         os.close(master)
     assert code == 0
     return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode()).replace("\r\n", "\n")
-
-
-def test_progress_is_shown_on_a_terminal_unless_quiet(corpus_path: Path, tmp_path: Path) -> None:
-    corpus_path.write_text(TEXT * 100)
-    train = ["train", corpus_path, "--vocab-size", 270, "-o", tmp_path / "tok.json"]
-    got = on_a_terminal(*train, stream="stderr")
-    assert "counting" in got
-    assert "merging" in got
-    assert on_a_terminal(*train, "--quiet", stream="stderr") == ""
 
 
 ALGORITHMS = {

@@ -453,9 +453,7 @@ def test_invisible_characters_are_visible(page: Page) -> None:
 
 
 def test_a_lone_surrogate_is_reported(page: Page) -> None:
-    page.run(
-        "const t = document.getElementById('text'); t.value = 'a\\ud800'; t.dispatchEvent(new Event('input'))",
-    )
+    page.run("const t = document.getElementById('text'); t.value = 'a\\ud800'; t.dispatchEvent(new Event('input'))")
     page.wait(lambda: "lone surrogate U+D800" in page.said("#status"))
     page.put("low")
     page.wait(lambda: page.said("#status") == "")

@@ -74,11 +74,7 @@ WRONG: list[tuple[dict[str, Any], Callable[[Any], None], str]] = [
     ({}, put("type", PieceType.NORMAL, 0), "unknown piece missing: a model without byte_fallback"),
     ({}, add(b"?", PieceType.UNKNOWN), "expected one unknown piece, not two: 0 and 6"),
     ({}, add(b"<0x41>", PieceType.BYTE), "expected byte pieces only with byte_fallback; piece 6 is b'<0x41>'"),
-    (
-        {"byte_fallback": True},
-        put("piece", b"<0x00?>", 6),
-        "byte_fallback needs 256 byte pieces; <0x00> is missing",
-    ),
+    ({"byte_fallback": True}, put("piece", b"<0x00?>", 6), "byte_fallback needs 256 byte pieces; <0x00> is missing"),
     ({"byte_fallback": True}, add(b"<0x0a>", PieceType.BYTE), "expected byte pieces to be <0x00> to <0xFF>; piece 262"),
     ({}, spec("precompiled_charsmap", b"abc", "normalizer_spec"), "invalid precompiled charsmap: expected 4 bytes"),
     ({}, spec("precompiled_charsmap", b"abc", "denormalizer_spec"), "invalid precompiled charsmap: expected 4 bytes"),

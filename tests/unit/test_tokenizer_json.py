@@ -458,10 +458,7 @@ def test_added_tokens_that_hf_would_number_otherwise_stand_in_the_vocabulary() -
 
 @pytest.mark.parametrize(
     ("tokens", "merges", "message"),
-    [
-        ([b"a", b"a"], [], "'a' is id 0 and id 1"),
-        ([b"\xff"], [], r"b'\\xff': it is not UTF-8"),
-    ],
+    [([b"a", b"a"], [], "'a' is id 0 and id 1"), ([b"\xff"], [], r"b'\\xff': it is not UTF-8")],
 )
 def test_what_the_format_cannot_hold_is_refused(tokens: list[bytes], merges: list[list[int]], message: str) -> None:
     import numpy as np

@@ -29,7 +29,7 @@ NAMES = {
     "corpus.reading": "Tally",
     "corpus.source": "files_and_texts source_size",
     "corpus.word_table": "CountingTable",
-    "engine.added_tokens": "AddedTokens MOST_IN_REGEX Pass StringSearch TrieFinder shortest_within",
+    "engine.added_tokens": "AddedTokens MOST_IN_REGEX Pass StringSearch TrieFinder",
     "engine.decode.decoding": "CLEANED begins_with_space bytes_of_letters decode_bytes decode_tokens is_byte_token "
     "piece_bytes",
     "engine.decode.joined": "joined_of",
@@ -45,7 +45,7 @@ NAMES = {
     "formats.hf.normalizer": "from_normalizer to_normalizer",
     "formats.hf.post_processor": "from_post_processor to_post_processor",
     "formats.hf.pre_tokenizer": "BEHAVIORS from_pre_tokenizer to_pre_tokenizer unicode_scripts",
-    "formats.hf.tokenizer_json": "_JOINED read_tokenizer_json write_tokenizer_json",
+    "formats.hf.tokenizer_json": "read_tokenizer_json write_tokenizer_json",
     "formats.hf.vocab_merges": "read_merges",
     "formats.hf.vocabulary": "model_kind read_added read_vocab written_vocab",
     "formats.hf.wordpiece": "read_model write_model",

@@ -31,9 +31,12 @@ def test_encode_prints_ids_of_a_file_of_standard_input_and_of_texts(
     assert got == numbers(tok.encode("a low")) + "\n" + numbers(tok.encode("é"))
 
 
-def test_encode_reads_a_long_text_in_parts(tok_path: Path, tok: Tokenizer, tmp_path: Path) -> None:
+def test_encode_reads_a_long_text_in_parts(
+    tok_path: Path, tok: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Also characters and ids over the borders of what is read at once."""
-    text = (TEXT + "x" * 999) * 4000
+    monkeypatch.setattr("subwords.cli.encoding._BATCH", 1 << 12)
+    text = (TEXT + "x" * 999) * 30
     path, out = tmp_path / "long.txt", tmp_path / "ids.txt"
     path.write_bytes(text.encode())
     ids = tok.encode(text)

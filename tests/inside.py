@@ -75,7 +75,7 @@ NAMES = {
     "kernels.stored": "cache_root stored",
     "kernels.table.words": "number_of_words share_words sort_rows",
     "kernels.text.rows": "field_texts",
-    "kernels.text.utf8": "count_ids cut_out ends_after find_bytes first_invalid",
+    "kernels.text.utf8": "count_ids find_bytes first_invalid",
     "models.bpe.merges": "MergeTables joining_pairs open_tables perfect_tables without_repeats",
     "models.bpe.model": "BPE last_parts",
     "models.bpe.plain": "merge_plainly pairs_of word_symbols",

@@ -9,8 +9,6 @@ import pytest
 from inside import Chars, Either, End, Look, Outside, Repeat, Then, parse_pattern
 from subwords import InputError
 
-UPPER, LOWER = r"\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}", r"\p{Ll}\p{Lm}\p{Lo}\p{M}"
-
 
 @pytest.mark.parametrize(
     ("pattern", "at", "expected"),

@@ -11,7 +11,7 @@ from typing import Any
 # The names that tests use, by module.
 NAMES = {
     "cli.options": "parameters_of",
-    "adapt.extending": "Extension MOST_CLASSES extend_bpe word_rules",
+    "adapt.extending": "Extension extend_bpe",
     "adapt.pruning": "lowest removal_of token_counts",
     "adapt.words": "ids_of_words parts_of_tokens symbol_words_of_ids",
     "chat.functions": "function_schema",
@@ -29,20 +29,17 @@ NAMES = {
     "corpus.reading": "Tally",
     "corpus.source": "files_and_texts source_size",
     "corpus.word_table": "CountingTable",
-    "engine.added_tokens": "AddedTokens MOST_IN_REGEX Pass StringSearch TrieFinder shortest_within",
+    "engine.added_tokens": "AddedTokens MOST_IN_REGEX Pass StringSearch TrieFinder",
     "engine.decode.decoding": "CLEANED begins_with_space bytes_of_letters decode_bytes decode_tokens is_byte_token "
     "piece_bytes",
     "engine.decode.joined": "joined_of",
     "engine.decode.stream": "DecodeStream",
     "engine.documents": "LEAST_BLOCK MOST_BLOCK TABLES threads_within",
     "engine.encoder": "CUT Encoder neighbours_of safe_cuts word_ids",
-    "engine.encoding": "NO_ROW",
     "engine.engine": "Engine plain_spaces",
     "engine.fast_path": "FastPath",
     "engine.healing": "Healing",
-    "engine.rows": "Framing truncation_windows",
-    "engine.spans": "Entries SpanFinder Spelling",
-    "engine.text_parts": "TextParts",
+    "engine.spans": "SpanFinder",
     "formats.gguf.read": "BOOL FLOAT32 INT32 PRE STRING UINT32 gguf_bytes name_of",
     "formats.hf.components": "BEHAVIORS unicode_scripts from_decoder to_decoder from_normalizer to_normalizer "
     "from_post_processor to_post_processor from_pre_tokenizer to_pre_tokenizer",
@@ -63,12 +60,10 @@ NAMES = {
     "interop.tiktoken": "TiktokenShape",
     "interop.verify": "PROBES",
     "kernels.arithmetic": "sum_words",
-    "kernels.bpe.index": "run_at",
-    "kernels.bpe.pairs": "fill_pairs",
     "kernels.entry": "KNOWN Kernel available entry_kernel",
     "kernels.fastpath": "every_address_kernel",
     "kernels.jit": "Int KERNELS every_kernel",
-    "kernels.layout": "Filled Frame IdSizes IdWords LETTER NUMBER Origins Placed Row Source TextPlaces U8s WordTable",
+    "kernels.layout": "LETTER NUMBER TextPlaces",
     "kernels.machine_code": "_digest shipped_address",
     "kernels.modes": "MODE NOTICES Notices",
     "kernels.normalize.graphemes": "grapheme_sources",
@@ -77,9 +72,8 @@ NAMES = {
     "kernels.split.rules": "split_o200k",
     "kernels.stored": "cache_root stored",
     "kernels.table.words": "number_of_words share_words sort_rows",
-    "kernels.text.locate": "count_characters cover_text fill_rows frame_rows keep_ids place_ids",
     "kernels.text.rows": "field_texts",
-    "kernels.text.utf8": "count_ids cut_out ends_after find_bytes first_invalid",
+    "kernels.text.utf8": "count_ids find_bytes first_invalid",
     "models.bpe.merges": "MergeTables joining_pairs open_tables perfect_tables without_repeats",
     "models.bpe.model": "BPE last_parts",
     "models.bpe.plain": "merge_plainly pairs_of word_symbols",
@@ -117,7 +111,7 @@ NAMES = {
     "spec.oniguruma": "from_oniguruma to_oniguruma",
     "spec.padding": "ModelInputs",
     "spec.splitter": """
-        ALIASES ByteChars DIGIT ENCODINGS MODELS PATTERNS Prefix Rule SIGN Split encoding_named escape members
+        ALIASES ByteChars DIGIT ENCODINGS MODELS PATTERNS Prefix Rule SIGN Split encoding_named escape
         space_rule
     """,
     "spec.template": "Inserted Slot Template bert template_of",
@@ -141,7 +135,7 @@ NAMES = {
         CASED CHUNK_WORDS CasedRoute GapsRoute MachineRoute MaskRoute SAMPLE SplitBuffers SplitRoute
         TracedChunk WordChunk much_is_odd
     """,
-    "split.splitter": "Splitter SplitterEngine route_of",
+    "split.splitter": "SplitterEngine route_of",
     "split.transducer": "Machine",
     "split.word_spans": "put_bytes_back whole_text write_byte_chars",
     "study.findings": "DIFF_RULES RULES",
@@ -149,7 +143,7 @@ NAMES = {
     "study.explanation": "Trace alternatives_of explain_word word_explainer",
     "study.growth": "shrink_vocabulary",
     "study.obstacles": "WhyNot",
-    "study.conversations": "ChatProcess answer differences example shown_chat",
+    "study.conversations": "ChatProcess answer differences example",
     "study.page": """
         HEADERS MOST_BYTES MOST_CHARACTERS MetricTable PageApi PageServer PanelFinding Panels TokenizerFile
         disagreements page_files panels
@@ -162,14 +156,12 @@ NAMES = {
     "support.checks": "bytes_of check_strings",
     "support.files": "Remote atomic_write is_remote local_copy only_one place_of version_of",
     "support.memory": "LEAST_ROOM Spare room_of zeros",
-    "support.names": "distinct random_bits",
     "support.render": """
-        ANSI_BACKGROUNDS BACKGROUNDS Chip SPECIAL chip chips colored facts printable shorten_visible uses_color
+        ANSI_BACKGROUNDS BACKGROUNDS Chip SPECIAL chip chips colored facts shorten_visible uses_color
         visible
     """,
     "support.threads": "_Team ahead check_stopped in_threads streamed thread_count",
-    "support.value": "Value digest_of read_only",
-    "tokens.formats": "FORMATS _rounded format_named",
+    "tokens.formats": "FORMATS format_named",
     "tokens.manifest": "Contents manifest_path write_manifest",
     "tokens.write": "shard_path with_ends write_shards",
     "tokenizer": "engine_of",
@@ -192,20 +184,16 @@ TWICE = {
     "normalizer_Replace": ("spec.normalizer", "Replace"),
     "normalizer_Step": ("spec.normalizer", "Step"),
     "normalizer_Strip": ("spec.normalizer", "Strip"),
-    "pattern_Node": ("split.pattern", "Node"),
     "json_node_DEEPEST": ("formats.json_node", "DEEPEST"),
     "rows_DEEPEST": ("kernels.text.rows", "DEEPEST"),
     "splitter_NAMED": ("spec.splitter", "NAMED"),
     "splitter_Replace": ("spec.splitter", "Replace"),
     "splitter_SPACE": ("spec.splitter", "SPACE"),
     "splitter_Step": ("spec.splitter", "Step"),
-    "vocab_BYTES": ("spec.vocab", "BYTES"),
-    "vocab_CHARACTERS": ("spec.vocab", "CHARACTERS"),
 }
 # Modules that tests use as a whole, most of them to change a constant.
 MODULES = {
     "adapt_extending": "adapt.extending",
-    "adapt_words": "adapt.words",
     "corpus_count": "corpus.count",
     "corpus_counts": "corpus.counts",
     "corpus_word_table": "corpus.word_table",

@@ -28,15 +28,9 @@ from inside import (
 )
 from inside import kernels_layout as layout
 from inside import normalize_characters as tables
-from inside import (
-    normalizer_Replace as Replace,
-)
-from inside import (
-    normalizer_Step as Step,
-)
-from inside import (
-    normalizer_Strip as Strip,
-)
+from inside import normalizer_Replace as Replace
+from inside import normalizer_Step as Step
+from inside import normalizer_Strip as Strip
 from strategies import FRAGMENTS
 from subwords.reference import normalize as reference
 

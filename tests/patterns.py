@@ -14,6 +14,27 @@ from inside import Automaton, Machine, Outside, Repeat, Split, automaton, machin
 from inside import kernels_layout as layout
 from subwords.reference import pattern as reference
 
+# Small patterns of every construct; some have no automaton.
+PARSED = (
+    *("", "a|", "|a", "(?:)", "a(?:|b)c", "(a|ab)(c|bcd)$", "(?:a|ab)(?:c|bcd)?", "(a|b)*abb", "(?:ab|a)*b", "x*"),
+    *("(?:ab){2,3}", "(?:ab){2,3}+", "(?:a|ab){2}c", "a{,2}b", "a{2,}b", "a{,}b", "a{0}b", "a{b", "{}a"),
+    *("a{1,b}", "a{ 1}", "(?>a|ab)c", "(?>a+)a", "(?>ab|a)b?", "(?>[ab])b", "(?:a?b?)++a", "a?+a", "a*+a", "a++b"),
+    *("(?=[ab])[bc]?", "a(?!b|c)", "a(?=b|$)", "a(?!b|$)", "a(?=$)", r"a\z", r"a\Z", "(?!a|[b-d])[a-f]", r"\s+(?=\S)"),
+    *("(?i:strasse|[k-m]+)", "(?i)abc", "(?i:a(?-i:b)c)", "(?s).+", "(?s:.)(?-s:.)", ".+", r"\x61\u0062\U00000063"),
+    *(
+        r"[\x61-\x63]+",
+        r"\.\*\(\)\[\]\{\}\|\+\?\\\^\$\-\/\'\ ",
+        r"[\n\r\t\f\v\a]+",
+        "[-a]+",
+        "[a-]+",
+        "[]a]+",
+        "[^]a]+",
+    ),
+    *(r"[\w-]+", r"[\d.,]+\d", r"[^\W\d_]+", r"\D+\d", r"(?P<word>\w+)\s", r"(?<word>\w+)\s", "[&|~]+", "]a}", "é+è?"),
+    *("a(?i)b|c", "(?:a(?i)b|c)d", "(?x: a b # c\n) d", "a(?#b)+", "(?i-s:a.)(?-i)b", "(" * 99 + "a" + ")" * 99),
+    *("(?i:я|σ)+", r"[\p{L}--\p{Lu}]+", "[a-z--[aeiou]]+", "[[a-c][x-z]]+", r"[\w&&[^\d_]]+", r"\pL\PL"),
+)
+
 INVENTED = {
     "numbers with separators": r"[+-]?\d+(?:[.,]\d+)*|\p{L}+|[^\s\p{L}\d]|\s+",
     "numbers with few groups": r"\d{1,3}(?:[ ']\d{3}){0,2}|\w+|\W",

@@ -253,6 +253,19 @@ def a_file(rng: random.Random) -> str:
     return _varied(rng, tok.to_str(), kind)
 
 
+def peer_file(rng: random.Random) -> str | None:
+    """A file that HF writes and loads, None where it does not."""
+    with quiet():
+        try:
+            data = a_file(rng)
+            tokenizers.Tokenizer.from_str(data)
+        except BaseException as error:  # a panic of the peer is no Exception
+            if isinstance(error, KeyboardInterrupt):
+                raise
+            return None
+    return data
+
+
 ADDED = ("<mask>", "foo", "FOO", "Foo", " ", "  ", "\u2581", "foo bar", "ab", "\u00e9", "<x>", "-", "\u65e5", "don't")
 
 

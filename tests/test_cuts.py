@@ -28,15 +28,9 @@ from inside import (
     engine_of,
 )
 from inside import normalizer_NAMED as NORMALIZERS
-from inside import (
-    normalizer_Replace as Replace,
-)
-from inside import (
-    normalizer_Step as Step,
-)
-from inside import (
-    normalizer_Strip as Strip,
-)
+from inside import normalizer_Replace as Replace
+from inside import normalizer_Step as Step
+from inside import normalizer_Strip as Strip
 from inside import splitter_NAMED as NAMED
 from normalizing import DECOMPOSING, HARD, RULES, SENTENCEPIECES, STEPS, scalars
 from seeds import seed_of_run, sweep_seed
@@ -197,10 +191,7 @@ def check_steps(rng: random.Random, steps: tuple[Step, ...]) -> int:
         for begins, ends in product((True, False), repeat=2):
             (whole, _) = engine.apply(data, np.array([0, len(data)]), Position(begins, ends))
             for cut in {engine.cut(data[:at], at) for at in range(len(data) + 1)} - {0}:
-                parts = (
-                    (data[:cut], Position(begins, False)),
-                    (data[cut:], Position(False, ends)),
-                )
+                parts = ((data[:cut], Position(begins, False)), (data[cut:], Position(False, ends)))
                 found = [engine.apply(part, np.array([0, len(part)]), of)[0].tobytes() for part, of in parts]
                 assert b"".join(found) == whole.tobytes(), (steps, ascii(text), cut, begins, ends)
                 count += 1

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import time
-from itertools import accumulate
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 import subwords
-from inside import MOST_IN_REGEX, AddedTokens, Pass, StringSearch, TextPlaces, TrieFinder, cut_out, ends_after
-from inside import kernels_layout as layout
+from inside import MOST_IN_REGEX, AddedTokens, Pass, StringSearch, TextPlaces, TrieFinder
 from subwords import AddedToken
 from subwords.reference.text import find_longest
 
@@ -28,27 +26,6 @@ def test_any_strings_and_text(strings: list[str], text: str) -> None:
         assert [text[start:stop] for start, stop in ranges] == shown
         assert [len(text[:start].encode("utf-8", "surrogateescape")) for start, _ in ranges] == [at for at, _ in naive]
         assert finder.occurs(text) == bool(naive)
-
-
-@given(st.binary(max_size=200), st.sampled_from([b"a", b"aa", b"ab", b"aba", b"\n\n"]), st.integers(0, 3))
-def test_text_is_split_by_separators(text: bytes, needle: bytes, more: int) -> None:
-    text = needle.join([text, b"", *([b"a" * 70, b"aab\n"] * more)])
-    parts = text.split(needle)
-    out, ends = np.full(len(text) + layout.LANES, 7, np.uint8), np.full(len(text) + 1, -7, np.int64)
-    assert cut_out(np.frombuffer(text, np.uint8), np.frombuffer(needle, np.uint8), out, ends) == len(parts) - 1
-    assert out.tobytes().startswith(b"".join(parts))
-    assert ends[: len(parts) - 1].tolist() == [*accumulate(map(len, parts))][:-1]
-    assert (ends[len(parts) - 1 :] == -7).all()
-
-
-@given(st.text("ab\né", max_size=300))
-def test_places_after_a_byte(text: str) -> None:
-    data = text.encode()
-    ends = np.full(len(data) + 1, -7, np.int64)
-    expected = [at + 1 for at, byte in enumerate(data) if byte == 10]
-    assert ends_after(np.frombuffer(data, np.uint8), 10, ends) == len(expected)
-    assert ends[: len(expected)].tolist() == expected
-    assert (ends[len(expected) :] == -7).all()
 
 
 FLAGS = st.fixed_dictionaries({flag: st.booleans() for flag in ("lstrip", "rstrip", "single_word")})

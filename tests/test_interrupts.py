@@ -18,10 +18,7 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals are a POSIX 
 PROGRAM = Path(__file__).parent / "programs" / "interrupts.py"
 USUAL = {"encode": 10, "encode_batch": 4, "train": 4}
 OTHERS = ("encode a line", "decode", "count", "train wordpiece", "train unigram", "warmup")
-CASES = [
-    *USUAL.items(),
-    *(pytest.param(job, 30, marks=pytest.mark.sweep) for job in (*USUAL, *OTHERS)),
-]
+CASES = [*USUAL.items(), *(pytest.param(job, 30, marks=pytest.mark.sweep) for job in (*USUAL, *OTHERS))]
 
 
 @pytest.mark.parametrize(("job", "times"), CASES)

@@ -7,7 +7,7 @@ import pickle
 import random
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
@@ -21,10 +21,10 @@ from hypothesis import strategies as st
 
 import subwords
 from building import tokenizer_of
-from inside import BPE, engine_of
 from inside import engine_batch as batching
 from inside import engine_encoder as encoding
 from inside import engine_encoder as states
+from inside import engine_of
 from inside import training_count as training
 from strategies import FRAGMENTS, INVALID, byte_texts, texts
 from subwords import InputError, Tokenizer
@@ -343,44 +343,77 @@ def test_pickled(tok: Tokenizer, documents: list[bytes], expected: list[list[int
 
 # ------------------------------------------------------------------ training
 
+TRAINED: dict[str, dict[str, Any]] = {
+    "bpe": {},
+    "bpe, bytes": {"tie_break": "bytes"},
+    "bpe, first": {"tie_break": "first"},
+    **{
+        f"wordpiece, {score}": {"algorithm": "wordpiece", "score": score} for score in ("likelihood", "course", "count")
+    },
+    "unigram": {"algorithm": "unigram"},
+}
 
-def same_model(a: BPE, b: BPE) -> bool:
-    return list(a.vocab) == list(b.vocab) and np.array_equal(a.merges, b.merges)
+
+def lines_of_scripts() -> list[str]:
+    """English, and every script among its lines."""
+    lines = OPTICKS.read_text(encoding="utf-8").splitlines()
+    return [f"{line} {FRAGMENTS[n % len(FRAGMENTS)]}\n" for n, line in enumerate(lines)]
+
+
+def model_of(source: Any, name: str, **options: Any) -> str:
+    tok = subwords.train(source, **{"vocab_size": 700, **TRAINED[name], **options})
+    return tok.spec.digest
+
+
+def models_of(names: list[str]) -> list[str]:
+    return [model_of(["".join(lines_of_scripts())], name) for name in names]
 
 
 @pytest.fixture(scope="module")
-def trained(opticks: str) -> BPE:
-    return subwords.train([opticks], vocab_size=1000, threads=1).model
+def models() -> dict[str, str]:
+    text = ["".join(lines_of_scripts())]
+    found = {name: model_of(text, name, threads=1) for name in TRAINED}
+    assert len({*found.values()}) == len(found)
+    return found
 
 
-@pytest.mark.parametrize("block", [1000, 4096, 33_333, 1 << 19])
-@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("name", TRAINED)
 def test_training_on_any_threads_and_blocks(
-    opticks: str, trained: BPE, threads: int, block: int, monkeypatch: pytest.MonkeyPatch
+    models: dict[str, str], name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(training, "BLOCK", block)
-    assert same_model(subwords.train([opticks], vocab_size=1000, threads=threads).model, trained)
-    assert same_model(subwords.train(OPTICKS, vocab_size=1000, threads=threads).model, trained)
+    text = "".join(lines_of_scripts())
+    (tmp_path / "text.txt").write_bytes(text.encode())
+    for block, threads in ((1000, 2), (4096, 5), (33_333, 1), (1 << 19, 2)):
+        monkeypatch.setattr(training, "BLOCK", block)
+        assert model_of([text], name, threads=threads) == models[name]
+    assert model_of(tmp_path / "text.txt", name, threads=2) == models[name]
 
 
-def shards(lines: list[str], number: int) -> Iterator[list[str]]:
-    for n in range(number):
-        yield lines[n * len(lines) // number : (n + 1) * len(lines) // number]
+def test_training_in_another_process(models: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONHASHSEED", "7")
+    assert in_another_process("spawn", models_of, [*TRAINED]) == [*models.values()]
 
 
-@pytest.mark.parametrize("number", [1, 2, 7])
-@pytest.mark.parametrize("tie_break", ["ids", "first", "bytes"])
-def test_training_on_added_counts(opticks: str, number: int, tie_break: Any, tmp_path: Path) -> None:
-    lines = opticks.splitlines(keepends=True)
-    counts = [subwords.count(part) for part in shards(lines, number)]
-    counts[0].save(tmp_path / "first.counts")
+@pytest.mark.parametrize("number", [2, 7])
+@pytest.mark.parametrize("name", TRAINED)
+def test_training_on_added_counts(name: str, number: int, tmp_path: Path) -> None:
+    lines = lines_of_scripts()
+    how: dict[str, Any] = {"wordpiece": {"splitter": "bert", "normalizer": "bert-uncased"}}.get(name.split(",")[0], {})
+    if name == "unigram":
+        how = {"splitter": "sentencepiece", "normalizer": "sentencepiece"}
+    whole = subwords.train(lines, vocab_size=700, **TRAINED[name])
+    how["special_tokens"] = [*whole.special_tokens]
+    parts = [
+        subwords.count(lines[n * len(lines) // number : (n + 1) * len(lines) // number], **how) for n in range(number)
+    ]
+    parts[0].save(tmp_path / "first.counts")
     total = subwords.WordCounts.load(tmp_path / "first.counts")
-    for part in counts[1:]:
+    for part in parts[1:]:
         total = total + part
-    whole = subwords.count(lines)
-    assert list(total) == list(whole)
-    got = subwords.train(total, vocab_size=700, tie_break=tie_break)
-    assert same_model(got.model, subwords.train(lines, vocab_size=700, tie_break=tie_break).model)
+    assert list(total) == list(subwords.count(lines, **how))
+    # Only by "first" may a tie fall by where words stand.
+    turned = total if "first" in name else sum(parts[::-1][1:], start=parts[-1])
+    assert model_of(turned, name) == whole.spec.digest
 
 
 @given(st.lists(texts(8), min_size=2, max_size=6), st.integers(1, 5))

@@ -6,7 +6,6 @@ import random
 from itertools import pairwise
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -144,13 +143,3 @@ def test_words_if_many_pairs_have_the_same_result(seed: int, kind: str) -> None:
         for word in words
     ]
     assert encoder.encode_batch(words, 1).to_lists() == [[ids[token] for token in each] for each in expected]
-
-
-@pytest.mark.parametrize("special", [False, True])
-def test_no_text_yields_a_special_token(special: bool) -> None:
-    pairs = [(b"a", b"b"), (b"ab", b"c"), (b"b", b"c"), (b"a", b"bc")]
-    model = model_of(BYTES, pairs, special_ids=frozenset({256} if special else ()))
-    kept = [pair for pair in pairs if not special or b"".join(pair) != b"ab"]
-    ids = {token: index for index, token in enumerate(model.vocab)}
-    tokens = reference.encode_word(b"abcab", kept, byte_level=True)
-    assert encoder_of(model, WHOLE).encode_batch([b"abcab"], 1).to_lists() == [[ids[token] for token in tokens]]

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import random
-from itertools import pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import subwords
 from engines import normalizer, splitter
-from inside import Pipeline, Prepend, SplitBuffers, Vocab, WordPiece, encoder_of
+from inside import Pipeline, Prepend, Vocab, WordPiece, encoder_of
 from inside import normalize_normalizer as pipeline
 from inside import normalizer_Replace as Replace
 from inside import normalizer_Strip as Strip
@@ -43,17 +41,6 @@ def words(source: Pipeline, text: bytes) -> list[bytes]:
     return [data[a:b] for a, b in zip(word_spans.words[:-1], word_spans.words[1:], strict=True)]
 
 
-def words_of_part(source: Pipeline, text: bytes, *, begins: bool, ends: bool) -> list[bytes]:
-    found = []
-    bounds = np.array([0, len(text)], np.int64)
-    for part, base, stops, marks, _ in source.texts(
-        np.frombuffer(text, np.uint8), bounds, SplitBuffers(), begins=begins, ends=ends
-    ):
-        places = [base, *(base + stops[: int(marks[-1])].astype(np.int64)).tolist()]
-        found += [part[a:b].tobytes() for a, b in pairwise(places)]
-    return found
-
-
 def some_text(rng: random.Random, rule: str, size: int) -> bytes:
     return mixture(rng, class_characters(NAMED[rule], rng), size).encode("utf-8", "surrogateescape")
 
@@ -81,41 +68,10 @@ def test_stretches_change_no_word(before: str, rule: str, stretch: int, monkeypa
     assert words_of(source, texts) == [words(source, text) for text in texts]  # type: ignore[arg-type]
 
 
-@both
-def test_cuts_change_no_word(before: str, rule: str) -> None:
-    source = made(before, rule)
-    rng = random.Random(before)
-    print(f"seed {before}")
-    found = 0
-    for size in (30, 300, 3000):
-        text = some_text(rng, rule, size)
-        ref = words(source, text)
-        for _ in range(12):
-            at = rng.randrange(len(text) + 1)
-            cut = source.cut(np.frombuffer(text, np.uint8), at)
-            assert 0 <= cut <= at
-            found += cut > 0
-            if cut:
-                parts = words_of_part(source, text[:cut], begins=True, ends=False)
-                assert parts + words_of_part(source, text[cut:], begins=False, ends=True) == ref
-    assert found or rule in ("metaspace", "sentencepiece")
-
-
 def test_a_short_text_that_becomes_long_loses_no_word() -> None:
     vocab = Vocab([b"[UNK]", b"a", b"b"])
     source = Pipeline(normalizer(Replace("x", "a b " * 50)), splitter("bert"))
     assert len(encoder_of(WordPiece(vocab, 0), source).encode(b"x" * 4000)) == 4000 * 100
-
-
-def test_counts_do_not_depend_on_threads() -> None:
-    rng = random.Random(2)
-    texts = [some_text(rng, "bert", 4000).decode("utf-8", "replace") for _ in range(60)]
-    options = {"splitter": "bert", "normalizer": "bert-uncased"}
-    ref = subwords.count(texts, threads=1, **options)
-    for threads in (2, 4):
-        got = subwords.count(texts, threads=threads, **options)
-        assert list(dict(got).items()) == list(dict(ref).items())
-    assert ref.provenance.normalizer == "bert-uncased"
 
 
 def test_origin_is_that_of_the_source() -> None:

@@ -6,12 +6,11 @@ import random
 from collections.abc import Mapping
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engines import splitter
-from inside import BPE, Vocab, encoder_of, fill_pairs
+from inside import BPE, Vocab, encoder_of
 from inside import kernels_layout as layout
 from strategies import Pair, model_of
 from subwords.reference import bpe as reference
@@ -19,22 +18,9 @@ from subwords.reference import bpe as reference
 WHOLE = splitter(r"(?s:.+)")
 BYTES = [bytes([byte]) for byte in range(256)]
 FALLBACK = [b"<0x%02X>" % byte for byte in range(256)]
-EDGES = (
-    1,
-    2,
-    3,
-    15,
-    16,
-    17,
-    18,
-    layout.SHORT_WORD - 1,
-    layout.SHORT_WORD,
-    layout.SHORT_WORD + 1,
-    layout.SHORT_WORD + 2,
-)
+EDGES = (1, 2, 3, 15, 16, 17, 18, *(layout.SHORT_WORD + more for more in (-1, 0, 1, 2)))
 LETTERS = {"bytes": ["a", "b", "c"], "characters": ["a", "é", "文"]}
 EXAMPLES = settings(max_examples=settings.default.max_examples // 2)
-ALL = (1 << 64) - 1
 
 
 def pairs_from(rng: random.Random, letters: list[bytes], count: int, *, once: bool) -> list[Pair]:
@@ -114,39 +100,3 @@ def test_tied_priorities(seed: int, kind: str) -> None:
     if len(set(ranks)) < len({pair[0] + pair[1] for pair in pairs}):
         assert encoder_of(model, WHOLE).segmenter.arrays.settings[layout.BPE.tied] == 1
     check(model, words_from(rng, letters), dict(zip(pairs, ranks, strict=True)))
-
-
-# ------------------------------------------------------------------ the table of pairs and its sieve
-
-
-def spread_of(left: int, right: int, seed: int) -> int:
-    product = ((left << 21 | right) ^ seed) * 0x9E3779B97F4A7C15
-    return product >> 64 ^ product & ALL
-
-
-@given(
-    pairs=st.lists(st.tuples(st.integers(0, 1 << 20), st.integers(0, 1 << 20)), max_size=40),
-    seed=st.integers(0, 2**62 - 1),
-    size=st.sampled_from([1, 2, 8]),
-)
-def test_every_pair_is_in_the_table_and_in_the_sieve(pairs: list[tuple[int, int]], seed: int, size: int) -> None:
-    ranks = [rank % layout.MOST_RANK for rank in range(len(pairs))]
-    table, sieve = np.full(64, layout.NO_PAIR, np.uint64), np.zeros(size, np.uint64)
-    columns = np.array([(*pair, rank) for pair, rank in zip(pairs, ranks, strict=True)], np.int64).reshape(-1, 3).T
-    fill_pairs(*map(np.ascontiguousarray, columns), seed, table, sieve)
-    entries = {
-        int(entry) >> layout.RANK_BITS: int(entry) & layout.MOST_RANK for entry in table if entry != layout.NO_PAIR
-    }
-    assert entries == {left << 21 | right: rank for (left, right), rank in zip(pairs, ranks, strict=True)}
-    bits = [0] * size
-    for left, right in pairs:
-        spread = spread_of(left, right, seed)
-        bits[spread >> 32 & (size - 1)] |= 1 << (spread >> 58) | 1 << (spread >> 52 & 63)
-    assert sieve.tolist() == bits
-
-
-@pytest.mark.parametrize("length", EDGES)
-def test_one_letter(length: int) -> None:
-    pairs = [(b"a" * (1 << n), b"a" * (1 << n)) for n in range(6)]
-    check(model_of(BYTES, pairs), [b"a" * length], pairs)
-    check(model_of(BYTES, pairs[::-1]), [b"a" * length], pairs[::-1])

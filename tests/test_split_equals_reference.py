@@ -1,10 +1,11 @@
-"""GPT-2's rule: the compiled scanner equals the regex on every byte sequence (S1, S2, S4)."""
+"""The rules whose words masks find equal the regex on every byte sequence, by masks and by the machine (S1, S2, S4)."""
 
 from __future__ import annotations
 
 import itertools
 import random
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,201 +14,286 @@ from hypothesis import strategies as st
 
 from engines import splitter
 from inside import (
+    CASED,
     CATEGORIES,
     CHUNK_WORDS,
-    OTHER,
     PATTERNS,
+    CasedRoute,
+    GapsRoute,
     MachineRoute,
     MachineStepSplitter,
     MaskRoute,
-    RegexStepSplitter,
     Split,
     SplitBuffers,
-    SplitRoute,
+    cased_classes,
     categories,
     gpt2_classes,
-    whole_text,
+    much_is_odd,
+    split_o200k,
 )
 from inside import kernels_layout as layout
 from inside import split_routes as routes
 from seeds import sweep_seed
 from splitting import words_of
-from strategies import BLANKS, CONTRACTIONS, FRAGMENTS, INVALID, MARKS, byte_texts, contested, regex_classes, texts
+from strategies import BLANKS, CONTRACTIONS, FRAGMENTS, INVALID, MARKS, byte_texts, contested, regex_classes
 from subwords import InputError
-from subwords.reference.bpe import GPT2_PATTERN, split, split_bytes
+from subwords.reference.bpe import GPT2_PATTERN, split_bytes
 
-GPT2 = splitter("gpt2")
+NAMES: dict[str, type] = {
+    "gpt2": MaskRoute,
+    **dict.fromkeys(("cl100k", "llama3", "qwen2"), GapsRoute),
+    **dict.fromkeys(("o200k", "tekken"), CasedRoute),
+}
+names = pytest.mark.parametrize("name", NAMES)
+cased = pytest.mark.parametrize("name", [name for name, route in NAMES.items() if route is CasedRoute])
 BY_MACHINE = MachineRoute(MachineStepSplitter(Split(GPT2_PATTERN)).machine())
 LEAST_WORDS = 64  # the least capacity a scan by masks can work with: one block at a time
-LEAST_BY_MACHINE = 1024
+REAL_SAMPLE = routes.sample_text
 
 
 @pytest.fixture(scope="module", autouse=True)
-def masks_alone() -> Iterator[None]:
-    """The route by masks leaves no text to the machine, which needs more room."""
+def masks_first() -> Iterator[None]:
+    """Every text goes to the masks, and to the machine only where they stop."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(routes, "SAMPLE", 1 << 40)
+        patch.setattr(routes, "sample_text", lambda text, start, stop: np.zeros(1, np.uint8))
+        patch.setattr(routes, "WORTH", 1)
+        patch.setattr(CasedRoute, "_many", lambda self, text, bounds, first, buffers: first)
         yield
 
 
-def reference_ends(data: bytes) -> list[int]:
-    return list(itertools.accumulate(map(len, split_bytes(data, GPT2_PATTERN))))
+def reference_ends(data: bytes, name: str) -> list[int]:
+    return list(itertools.accumulate(map(len, split_bytes(data, PATTERNS[name]))))
 
 
-def ends_with(route: SplitRoute, marks: SplitBuffers, data: bytes, start: int, stop: int) -> list[int]:
-    text, bounds = np.frombuffer(data, np.uint8), np.array([start, stop], np.int64)
-    return [base + end for _, base, ends, n, _ in route.texts(text, bounds, marks) for end in ends[: n[-1]].tolist()]
+def ends_of(
+    name: str, data: bytes, words: int = CHUNK_WORDS, start: int = 0, stop: int | None = None, route: Any = None
+) -> list[int]:
+    text, bounds = np.frombuffer(data, np.uint8), np.array([start, len(data) if stop is None else stop], np.int64)
+    chunks = (route or splitter(name).route).texts(text, bounds, SplitBuffers(words))
+    return [base + end for _, base, ends, n, _ in chunks for end in ends[: n[-1]].tolist()]
 
 
-def test_rule_is_the_reference_pattern() -> None:
+def check(name: str, data: bytes) -> None:
+    assert ends_of(name, data) == reference_ends(data, name), data
+
+
+@names
+def test_rule_goes_by_masks(name: str) -> None:
+    assert type(splitter(name).route) is type(splitter(PATTERNS[name]).route) is NAMES[name]
     assert PATTERNS["gpt2"] == GPT2_PATTERN
-    assert isinstance(GPT2.route, MaskRoute)
-
-
-# ------------------------------------------------------------------ the pinned Unicode
 
 
 def test_classes_differ_from_regex_only_where_unassigned() -> None:
     # regex 2026.11 is at Unicode 18 and differs at 17,480 code points; an older one may know fewer than 16.0 does.
     differing = [*map(ord, contested())]
-    names = {CATEGORIES[index] for index in categories()[differing]}
-    print(f"{len(differing)} code points differ")
-    assert names <= {"Cn"}
+    assert {CATEGORIES[index] for index in categories()[differing]} <= {"Cn"}
     assert len(differing) < 20_000
     assert (gpt2_classes() == regex_classes()).sum() == 0x110000 - len(differing)
-
-
-STANDS_FOR = {layout.LETTER: "é", layout.NUMBER: "½", layout.SPACE: "\u3000", OTHER: "€"}
-
-
-def by_class(text: str) -> str:
-    """The text with every character beyond ASCII replaced by one of its class: all that the rule can see of it."""
-    classes = gpt2_classes()
-    return "".join(c if c.isascii() else STANDS_FOR[int(classes[ord(c)])] for c in text)
-
-
-def check_code_points(codes: list[int]) -> None:
-    probes = [f"a{c}a {c}1{c}{c}'s{c} !{c}  {c} " for c in map(chr, codes)]
-    for at in range(0, len(probes), 4096):
-        text = "".join(probes[at : at + 4096])
-        ref = list(itertools.accumulate(map(len, split(by_class(text), GPT2_PATTERN))))
-        got = list(itertools.accumulate(map(len, GPT2.split(text))))
-        assert got == ref
-
-
-def test_code_points_where_the_class_changes() -> None:
-    changes = np.flatnonzero(np.diff(gpt2_classes()))
-    codes = {int(c) + step for c in changes for step in (0, 1)} | set(range(0x80, 0x800))
-    check_code_points(sorted(c for c in codes if not 0xD800 <= c < 0xE000))
-
-
-@pytest.mark.sweep
-def test_every_code_point() -> None:
-    check_code_points([c for c in range(0x110000) if not 0xD800 <= c < 0xE000])
 
 
 # ------------------------------------------------------------------ one text
 
 
+@names
 @given(byte_texts())
-def test_any_bytes(data: bytes) -> None:
-    assert GPT2.byte_spans(data)[:, 1].tolist() == reference_ends(data)
-
-
-@given(texts())
-def test_any_text(text: str) -> None:
-    assert GPT2.split(text) == split(text, GPT2_PATTERN)
-
-
-@given(byte_texts(12))
-def test_regex_package_finds_the_same(data: bytes) -> None:
-    text = np.frombuffer(data, np.uint8)
-    whole = whole_text(text, np.array([0, len(text)], np.int64), np.ones(1, np.bool_), tracked=False)
-    assert RegexStepSplitter(Split(GPT2_PATTERN)).split(whole).words[1:].tolist() == reference_ends(data)
+def test_any_bytes(name: str, data: bytes) -> None:
+    check(name, data)
+    assert splitter(name).byte_spans(data)[:, 1].tolist() == reference_ends(data, name)
 
 
 @given(byte_texts(60))
 def test_machine_finds_the_same(data: bytes) -> None:
-    assert ends_with(BY_MACHINE, SplitBuffers(), data, 0, len(data)) == reference_ends(data)
+    assert ends_of("", data, route=BY_MACHINE) == reference_ends(data, "gpt2")
 
 
-@pytest.mark.parametrize("before", [b"a", b"1", b" ", b"\n", b"!", b"\xc3\xa9", b"\xff", "\u3000".encode(), b"'"])
-def test_every_fragment_at_every_offset_of_a_block(before: bytes) -> None:
-    width = len(before)
-    fragments = [*map(str.encode, (*CONTRACTIONS, *BLANKS, *MARKS, *FRAGMENTS)), *INVALID]
-    for fragment in dict.fromkeys(fragments):
-        for offset in range(64 - len(fragment) - width, 66):
-            data = b"x" * (offset % width) + before * (offset // width) + fragment + b"a 1"
-            assert GPT2.byte_spans(data)[:, 1].tolist() == reference_ends(data), (offset, fragment)
+PIECES = ["a", "B", "é", "É", "ǅ", "文", "ʰ", "\u0301", "1", "½", "'", "'s", "'lL", "'\u017f", "!", "/", "\n", "\r"]
+PIECES += ["\r\n", " ", "  ", "\t", "\u2028", "\u3000", "⚠\ufe0f"]
 
 
-ATOMS = (b"a", b"1", b" ", b"\n", b"'", b"s", b"l", b"!", "é".encode(), "\u3000".encode(), "€".encode(), b"\xe2")
+def ends_by_masks(name: str, data: bytes) -> list[int]:
+    """The words of the masks alone: none from the block on that they leave to the machine."""
+    text, ends = np.frombuffer(data, np.uint8), np.empty(len(data) + 65, np.uint32)
+    (rule,) = (rule for rule in CASED if rule == splitter(name).rule)
+    classes = np.concatenate([cased_classes(), np.array(CASED[rule], np.uint8)])
+    return ends[: split_o200k(text, 0, len(text), classes, np.empty(64, np.uint8), ends)].tolist()
 
 
+@names
+@example("!\n/'\u0301Aa")
+@example("⚠\u0301⚠\u0301\n//⚠\u0301a")
+@given(st.lists(st.sampled_from(PIECES), max_size=100).map("".join))
+def test_any_letters_marks_signs_and_whitespace(name: str, text: str) -> None:
+    check(name, text.encode())
+    if NAMES[name] is CasedRoute:
+        found = ends_by_masks(name, text.encode())
+        assert found == reference_ends(text.encode(), name)[: len(found)]
+
+
+ATOMS = (b"a", b"1", b" ", b"\n", b"\r", b"\t", b"'", b"S", b"l", b"!", "é".encode(), "\u3000".encode(), b"\xe2")
+CASED_ATOMS = (*ATOMS[:1], b"B", *ATOMS[2:4], *ATOMS[6:11], b"/", "\u0301".encode(), "文".encode(), b"\xe2")
+
+
+def atoms_of(name: str) -> tuple[bytes, ...]:
+    return CASED_ATOMS if NAMES[name] is CasedRoute else ATOMS
+
+
+@names
 @pytest.mark.parametrize("offset", [0, 61, 62, 63])
-def test_every_short_sequence_across_a_block_border(offset: int) -> None:
-    for atoms in [*itertools.product(ATOMS, repeat=4)][sweep_seed() % 5 :: 5]:  # all of them within those of five
-        data = b"b" * offset + b"".join(atoms)
-        assert GPT2.byte_spans(data)[:, 1].tolist() == reference_ends(data), atoms
+def test_every_short_sequence_across_a_block_border(name: str, offset: int) -> None:
+    for atoms in [*itertools.product(atoms_of(name), repeat=4)][sweep_seed() % 40 :: 40]:  # all of them within five
+        check(name, b"b!"[offset % 2 :][:1] * offset + b"".join(atoms))
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("offset", [0, *range(58, 66)])
-def test_every_sequence_of_five_across_a_block_border(offset: int) -> None:
-    for atoms in itertools.product(ATOMS, repeat=5):
-        data = b"b" * offset + b"".join(atoms)
-        assert GPT2.byte_spans(data)[:, 1].tolist() == reference_ends(data), atoms
+@names
+@pytest.mark.parametrize("offset", [0, *range(59, 65)])
+def test_sequences_of_five_across_a_block_border(name: str, offset: int) -> None:
+    for atoms in [*itertools.product(atoms_of(name), repeat=5)][sweep_seed() % 20 :: 20]:
+        check(name, b"!" * offset + b"".join(atoms))
 
 
-def test_random_atoms_of_many_blocks() -> None:
-    seed = 11
-    print(f"seed {seed}")
-    rng = random.Random(seed)
-    atoms = [*ATOMS, *INVALID, *map(str.encode, FRAGMENTS)]
-    for _ in range(60):
-        data = b"".join(rng.choices(atoms, k=rng.randrange(3000)))
-        assert GPT2.byte_spans(data)[:, 1].tolist() == reference_ends(data)
+@names
+@pytest.mark.parametrize("before", ["a", "A", "1", " ", "\n", "!", "/", "é", "\u0301", "⚠\u0301", "文", "\u3000", "'"])
+def test_every_fragment_at_every_offset_of_a_block(name: str, before: str) -> None:
+    repeated, width = before.encode(), len(before.encode())
+    fragments = [*map(str.encode, (*CONTRACTIONS, *PIECES, "'LL", *BLANKS, *MARKS, *FRAGMENTS)), *INVALID]
+    for fragment in [*dict.fromkeys(fragments)][sweep_seed() % 8 :: 8]:
+        for offset in range(64 - len(fragment) - width, 66):
+            check(name, b"x" * (offset % width) + repeated * (offset // width) + fragment + b"a 1")
+
+
+@names
+def test_random_atoms_and_runs_of_many_blocks(name: str) -> None:
+    rng = random.Random(sweep_seed())
+    atoms = [*atoms_of(name), *INVALID, *map(str.encode, (*PIECES, *FRAGMENTS))]
+    units = (b" ", b"\n", b"\r\n", b"/", b"!", b"1", b"\t", "\u3000".encode(), "\u0301".encode(), b"A", b"a")
+    for _ in range(40):
+        check(name, b"".join(rng.choices(rng.choice((atoms, atoms[:9])), k=rng.randrange(2000))))
+        check(name, b"".join(rng.choice(units) * rng.randrange(200) for _ in range(6)))
+
+
+# As in kernels/split/masks.py, `usual_characters`.
+LETTERS = (
+    *(*range(0xC0, 0xD7), *range(0xD8, 0xF7), *range(0xF8, 0x2C0), *range(0x400, 0x480), *range(0x1E00, 0x1F00)),
+    *(*range(0x620, 0x64B), *range(0x671, 0x6D4), *range(0x904, 0x93A), *range(0x958, 0x962)),
+)
+OTHERS = (*range(0x900, 0x904), *range(0x93E, 0x950))
+# Their neighbours, which go another way; and what is no UTF-8.
+NEIGHBOURS = (0xD7, 0xF7, 0x2C0, 0x482, 0x61F, 0x64B, 0x66A, 0x6D4, 0x93C, 0x93D, 0x950, 0x966, 0x2003)
+BROKEN = (b"\xc3", b"\xe1\xb8", b"\xe0\xa4", b"\xe0", b"\x80", b"\xd9", b"\xf0\x9f", b"\xe1\xba\x41")
+PLAIN = (b"a", b" ", b"1", b".", b"'s", b"\n", b"  ", b"\xe2\x80\x9c")
+
+
+@pytest.mark.rotating(3)
+@names
+def test_each_character_that_masks_classify_at_a_place_of_a_block(name: str) -> None:
+    assert {*gpt2_classes()[[*LETTERS]].tolist()} == {layout.LETTER}
+    assert {*gpt2_classes()[[*OTHERS]].tolist()} == {0}
+    for k, code in enumerate((*LETTERS, *OTHERS, *NEIGHBOURS)):
+        for before in (k % 64, 61, 62, 63):
+            check(name, b"x" * before + f"{chr(code)}b {chr(code)} 1{chr(code)}".encode())
+
+
+@names
+def test_mixtures_with_what_is_no_utf8(name: str) -> None:
+    rng = random.Random(sweep_seed())
+    usual, near = ([chr(code).encode() for code in codes] for codes in ((*LETTERS, *OTHERS), NEIGHBOURS))
+    for _ in range(150):
+        pools = rng.choice([(usual, PLAIN), (usual, PLAIN, BROKEN), (usual, near, PLAIN, BROKEN)])
+        check(name, b"".join(rng.choice(rng.choice(pools)) for _ in range(rng.randrange(300))))
+
+
+# ------------------------------------------------------------------ masks or machine
+
+
+@pytest.mark.parametrize(
+    ("text", "odd"),
+    [
+        ("Tiếng Việt viết bằng chữ Quốc ngữ. ", False),
+        ("Съешь же ещё этих мягких булок. ", False),
+        ("هذا نص مكتوب باللغة العربية ", False),
+        ("यह हिन्दी में लिखा हुआ पाठ है ", False),
+        ("นี่คือข้อความภาษาไทย", True),
+        ("Αυτό είναι ένα κείμενο στα ελληνικά ", True),
+        ("这是一段中文文本。", True),
+    ],
+)
+def test_what_masks_are_for(text: str, odd: bool) -> None:
+    assert much_is_odd(np.frombuffer((text * 9).encode(), np.uint8), SplitBuffers()) == odd
+
+
+@cased
+def test_masks_stop_only_at_capitals_after_letters_without_case(name: str) -> None:
+    text = "Ärger: don't, WON'T 文字 ʰa ⚠\ufe0f! (⚠\ufe0f a\u0301b\u0301 !\u0301 !!\u0301\n//\u0301a 1234½ \u3000x " * 9
+    assert ends_by_masks(name, text.encode()) == reference_ends(text.encode(), name)
+    assert ends_by_masks(name, text.encode() + b"." * 64 + "文A".encode())[-1] <= len(text.encode()) + 64
+
+
+@cased
+@pytest.mark.parametrize("repeats", [1, 100, 3000, 9000])
+def test_masks_that_stop_soon_leave_much_to_the_machine(
+    name: str, repeats: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(routes, "WORTH", 1 << 14)
+    check(name, ("Plain text!\n" * repeats + "文Aa文A ").encode() * 3)
+
+
+@pytest.mark.parametrize("sample", [64, 4096])
+def test_dense_text_goes_the_way_of_the_machine(sample: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(routes, "sample_text", REAL_SAMPLE)
+    monkeypatch.setattr(routes, "SAMPLE", sample)
+    text = "x " + "слово и ещё; 12 " * 500 + "plain text of ASCII letters " * 400 + "\xff"
+    data = text.encode() + b"\xff\xd0"
+    for words in (1024, 5000, CHUNK_WORDS):
+        assert ends_of("gpt2", data, words) == reference_ends(data, "gpt2")
+        assert ends_of("gpt2", data, words, 2) == [2 + end for end in reference_ends(data[2:], "gpt2")]
 
 
 # ------------------------------------------------------------------ parts of a text
 
 
-@given(byte_texts(60), st.integers(LEAST_WORDS, 200))
-def test_chunk_size_changes_no_word(data: bytes, words: int) -> None:
-    assert ends_with(GPT2.route, SplitBuffers(words), data, 0, len(data)) == reference_ends(data)
+@names
+@given(byte_texts(60), st.integers(0, 200))
+def test_chunk_size_changes_no_word(name: str, data: bytes, more: int) -> None:
+    least = layout.LEAST_ENDS if NAMES[name] is CasedRoute else LEAST_WORDS
+    many = data * (1 + 3 * least // (len(data) + 1))
+    assert ends_of(name, many, least + more) == reference_ends(many, name)
 
 
+@names
 @given(byte_texts(), byte_texts(), byte_texts())
-def test_bytes_around_the_window_are_not_seen(before: bytes, inside: bytes, after: bytes) -> None:
+def test_bytes_around_the_text_are_not_seen(name: str, before: bytes, inside: bytes, after: bytes) -> None:
     start, stop = len(before), len(before + inside)
-    for route, words in ((GPT2.route, LEAST_WORDS), (BY_MACHINE, LEAST_BY_MACHINE)):
-        got = ends_with(route, SplitBuffers(words), before + inside + after, start, stop)
-        assert got == [start + end for end in reference_ends(inside)]
+    for route in (None, *([BY_MACHINE] if name == "gpt2" else [])):
+        got = ends_of(name, before + inside + after, start=start, stop=stop, route=route)
+        assert got == [start + end for end in reference_ends(inside, name)]
 
 
-@given(st.lists(byte_texts(8), max_size=30), st.sampled_from([LEAST_WORDS, 100, 1000, CHUNK_WORDS]))
-def test_many_texts_equal_each_alone(texts: list[bytes], words: int) -> None:
-    assert words_of(GPT2, texts, words) == [split_bytes(text, GPT2_PATTERN) for text in texts]
+@cased
+@given(byte_texts(), st.data())
+def test_a_scan_may_start_at_any_word(name: str, data: bytes, draw: st.DataObject) -> None:
+    ends = reference_ends(data, name)
+    at = draw.draw(st.sampled_from([0, *ends]))
+    assert ends_of(name, data, start=at) == [end for end in ends if end > at]
 
 
-def test_thousands_of_texts_equal_each_alone() -> None:
-    seed = 3
-    print(f"seed {seed}")
-    rng = random.Random(seed)
-    atoms = [*map(str.encode, FRAGMENTS), *INVALID]
-    sizes = [0, 1, 2, 5, 5, 20]
-    texts = [b"".join(rng.choices(atoms, k=4000 if i % 500 == 0 else rng.choice(sizes))) for i in range(4000)]
-    assert words_of(GPT2, texts) == [split_bytes(text, GPT2_PATTERN) for text in texts]
+@names
+@given(st.lists(byte_texts(8), max_size=30), st.sampled_from([0, 40, 1000, CHUNK_WORDS]))
+def test_many_texts_equal_each_alone(name: str, texts: list[bytes], more: int) -> None:
+    least = layout.LEAST_ENDS if NAMES[name] is CasedRoute else LEAST_WORDS
+    assert words_of(splitter(name), texts, least + more) == [split_bytes(text, PATTERNS[name]) for text in texts]
 
 
+@names
+@example(b"!", b"\n  a", 3)
 @given(byte_texts(), byte_texts(), st.integers(0, 10_000))
-def test_cutting_where_cut_says_changes_no_word(left: bytes, right: bytes, at: int) -> None:
+def test_cutting_where_cut_says_changes_no_word(name: str, left: bytes, right: bytes, at: int) -> None:
     data = left + right
     at = min(at, len(data))
-    place = GPT2.cut(np.frombuffer(data, np.uint8), at)
+    place = splitter(name).cut(np.frombuffer(data, np.uint8), at)
     assert 0 <= place <= at
-    parts = [*split_bytes(data[:place], GPT2_PATTERN), *split_bytes(data[place:], GPT2_PATTERN)]
-    assert parts == split_bytes(data, GPT2_PATTERN)
+    parts = [*split_bytes(data[:place], PATTERNS[name]), *split_bytes(data[place:], PATTERNS[name])]
+    assert parts == split_bytes(data, PATTERNS[name])
 
 
 @example(b" " * 128 + b"thethethe", 136)
@@ -217,28 +303,16 @@ def test_window_of_a_huge_text_cuts_no_word(data: bytes, longest: int) -> None:
     # The window is 2 GiB; a small one shows the same borders.
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(routes, "WINDOW", longest)
-        ref = reference_ends(data)
+        ref = reference_ends(data, "gpt2")
         # A word that long is refused, see below. A run of whitespace is up to two words, and `cut` only finds the place
         # before it.
         borders = np.array([0, 0, 0, *ref])
         if max(borders[3:] - borders[:-3], default=0) >= longest - 8:
             return
-        assert ends_with(GPT2.route, SplitBuffers(LEAST_WORDS), data, 0, len(data)) == ref
-
-
-@pytest.mark.parametrize("sample", [64, 4096])
-def test_dense_text_goes_the_way_of_the_machine(sample: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(routes, "SAMPLE", sample)
-    text = "x " + "слово и ещё; 12 " * 500 + "plain text of ASCII letters " * 400 + "\xff"
-    data = text.encode() + b"\xff\xd0"
-    for words in (LEAST_BY_MACHINE, 5000, CHUNK_WORDS):
-        assert ends_with(GPT2.route, SplitBuffers(words), data, 0, len(data)) == reference_ends(data)
-        assert ends_with(GPT2.route, SplitBuffers(words), data, 2, len(data)) == [
-            2 + end for end in reference_ends(data[2:])
-        ]
+        assert ends_of("gpt2", data, LEAST_WORDS) == ref
 
 
 def test_word_longer_than_the_window_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(routes, "WINDOW", 100)
     with pytest.raises(InputError, match="at byte 3 may be longer"):
-        ends_with(GPT2.route, SplitBuffers(LEAST_WORDS), b"one" + b" " + b"a" * 200, 0, 204)
+        ends_of("gpt2", b"one" + b" " + b"a" * 200, LEAST_WORDS)

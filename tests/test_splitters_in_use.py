@@ -112,13 +112,6 @@ def test_bytes_that_are_no_text(name: str, text: str) -> None:
     assert tok.decode_bytes(tok.encode(data)) == b"".join(words)
 
 
-def test_counts_of_one_rule_train_by_no_other(text: str) -> None:
-    counts = subwords.count([text], splitter="cl100k")
-    assert subwords.train(counts, vocab_size=260, splitter="cl100k").vocab_size == 260
-    with pytest.raises(subwords.InputError, match="splitter"):
-        subwords.train(counts, vocab_size=260, splitter="llama3")
-
-
 @pytest.mark.parametrize("name", ["cl100k", "gpt2", "deepseek-v3", "bert"])
 def test_one_splitter_on_many_threads(name: str, text: str) -> None:
     from concurrent.futures import ThreadPoolExecutor

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import random
-from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import subwords
-from inside import BPESettings, run_at, train_bpe
+from inside import BPESettings, train_bpe
 from inside import kernels_layout as layout
 from inside import models_learning as indexing
 from inside import models_learning as training
@@ -135,11 +133,13 @@ def small_tables(counters: int, at_once: int, few: int = 0) -> Iterator[list[int
         yield used
 
 
-@given(word_counts(LETTERS), options(), THRESHOLDS, st.sampled_from([1, 4, 64]), st.sampled_from([1, 2, 64]))
-def test_a_sieve_changes_nothing(
-    words: dict[bytes, int], options: dict[str, Any], threshold: int, counters: int, at_once: int
+@given(
+    word_counts(LETTERS), options(), THRESHOLDS, st.sampled_from([1, 4, 64]), st.sampled_from([1, 2, 64]), st.booleans()
+)
+def test_a_sieve_or_an_array_changes_nothing(
+    words: dict[bytes, int], options: dict[str, Any], threshold: int, counters: int, at_once: int, few: bool
 ) -> None:
-    with small_tables(counters, at_once), starting_threshold(threshold):
+    with small_tables(counters, at_once, few=few << 12), starting_threshold(threshold):
         ref, got = train_both(words, **options)
     assert got == ref
 
@@ -153,13 +153,6 @@ def test_a_sieve_of_any_size_is_used_and_changes_nothing(threshold: int) -> None
             assert vocab_and_merges(words, vocab_size=330) == ref
         assert used
         assert max(used) <= counters
-
-
-@given(word_counts(LETTERS), options(), THRESHOLDS)
-def test_pairs_of_few_symbols_in_parts(words: dict[bytes, int], options: dict[str, Any], threshold: int) -> None:
-    with small_tables(1, 64, few=1 << 12), starting_threshold(threshold):
-        ref, got = train_both(words, **options)
-    assert got == ref
 
 
 @pytest.mark.parametrize("tie_break", ["ids", "first", "bytes"])
@@ -178,35 +171,6 @@ def test_threshold_is_lowered_step_by_step() -> None:
     assert len(used) > 10
     assert used == sorted(used, reverse=True)
     assert used[-1] == 1
-
-
-# ------------------------------------------------------------------ words as symbols
-
-
-@given(word_counts(LETTERS), st.booleans(), st.integers(1, 3))
-def test_symbols_are_the_words_with_their_counts(words: dict[bytes, int], in_order: bool, threads: int) -> None:
-    ids = np.arange(256, dtype=np.int32)
-    ids[ord("b")] = -1  # splits a word
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(training, "MOST_RARE", 3)
-        patch.setattr(training, "MANY_SYMBOLS", 0)
-        found = training.read_symbol_words(counts_of(words), ids, in_order=in_order, threads=threads)
-    symbols, starts, weights = found
-    pieces = [(piece, n) for word, n in words.items() for piece in word.split(b"b") if len(piece) > 1]
-    ends = np.flatnonzero(symbols == layout.END).tolist()
-    bounds = [(a, b) for a, b in pairwise(ends) if b > a + 1]  # between two parts there may be more ENDs
-    places = [first + 1 for first, _ in bounds]
-    runs = [run_at(starts, len(weights), 0, place) for place in places]
-    assert all(starts[run] <= place < starts[run + 1] for run, place in zip(runs, places, strict=True))
-    got = [(bytes(symbols[a + 1 : b].tolist()), int(weights[run])) for (a, b), run in zip(bounds, runs, strict=True)]
-    assert got == (pieces if in_order else sorted(pieces, key=lambda piece: -min(piece[1], 3)))
-
-
-@given(st.lists(st.integers(0, 99), min_size=1, unique=True).map(sorted), st.integers(0, 99), st.integers(0, 99))
-def test_run_of_a_place(starts: list[int], place: int, first: int) -> None:
-    place = max(place, starts[0])
-    ref = bisect_right(starts, place) - 1
-    assert run_at([*starts, layout.END], len(starts), first % (ref + 1), place) == ref
 
 
 # ------------------------------------------------------------------ B5: a merge that spells a special token
@@ -294,11 +258,6 @@ def test_growing_strings() -> None:
     ref, got = train_both(words, vocab_size=18, alphabet="corpus")
     assert got == ref
     assert sum(map(len, got[0])) > 1 << 16
-
-
-def test_growing_strings_many_times() -> None:
-    model = train_bpe(counts_of({b"a" * (1 << 19): 1}), BPESettings(vocab_size=1 + 19, alphabet="corpus"))
-    assert [len(token) for token in model.vocab] == [1 << n for n in range(20)]
 
 
 # ------------------------------------------------------------------ a real text

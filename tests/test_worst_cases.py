@@ -120,27 +120,6 @@ def test_megabyte_is_trained_on(name: str) -> None:
     assert got.decode(got.encode(text)) == text
 
 
-@pytest.mark.parametrize("text", ["", b"", "\0", b"\xff", "a", " ", "\ud7ff", "\U0010ffff", b"\xed\xa0\x80"])
-def test_least_texts(tok: Tokenizer, text: str | bytes) -> None:
-    data = text if isinstance(text, bytes) else text.encode()
-    assert tok.decode_bytes(tok.encode(text)) == data
-    assert len(tok.encode(text)) <= len(data)
-    assert tok.encode_batch([text, text]).to_lists() == [tok.encode(text)] * 2
-
-
-def test_no_texts(tok: Tokenizer) -> None:
-    assert tok.encode_batch([]).to_lists() == []
-    assert tok.encode_batch(["", ""]).to_lists() == [[], []]
-    assert tok.decode([]) == ""
-
-
-def test_lone_surrogate_is_an_error(tok: Tokenizer) -> None:
-    with pytest.raises(subwords.InputError, match=r"character 2 is the lone surrogate U\+D800"):
-        tok.encode("ab\ud800")
-    with pytest.raises(subwords.InputError, match=r"text 1: .*U\+DFFF"):
-        tok.encode_batch(["a", "\udfff"])
-
-
 @pytest.mark.parametrize("length", [4, 200])
 def test_words_that_never_repeat_do_not_grow_the_table_for_ever(
     tok: Tokenizer, length: int, monkeypatch: pytest.MonkeyPatch

@@ -27,12 +27,8 @@ from inside import (
     is_byte_token,
     piece_bytes,
 )
-from inside import (
-    decoder_Replace as Replace,
-)
-from inside import (
-    decoder_Strip as Strip,
-)
+from inside import decoder_Replace as Replace
+from inside import decoder_Strip as Strip
 
 _STRAY = re.compile("[\udc80-\udcff]")
 

@@ -102,10 +102,7 @@ def test_words_counted_are_words_seen(name: str, texts: list[str]) -> None:
     rules |= {key: value for key, value in options.items() if key in ("splitter", "normalizer")}
     tok = trained(name)
     counts = subwords.count(
-        [*texts, "a b"],
-        special_tokens=[*tok.special_tokens],
-        user_defined=options.get("user_defined", ()),
-        **rules,
+        [*texts, "a b"], special_tokens=[*tok.special_tokens], user_defined=options.get("user_defined", ()), **rules
     )
     words = seen(tok, [*texts, "a b"])
     if algorithm == "unigram" and rules["splitter"] == "sentencepiece":

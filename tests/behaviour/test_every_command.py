@@ -115,6 +115,13 @@ def test_the_table_has_every_command() -> None:
     assert GOOD.keys() == all_commands().keys()
 
 
+def test_help_has_an_example_and_json() -> None:
+    for name in GOOD:
+        out = call([*name.split(), "--help"]).stdout
+        assert f"Example:\n    subwords {name}" in out
+        assert "--json" in out
+
+
 @pytest.mark.parametrize("command", [name for name in GOOD if name not in SERVES])
 def test_good_calls_succeed_and_every_command_is_quiet(command: str, files: dict[str, Path], tmp_path: Path) -> None:
     result = call([*filled(command, files, tmp_path / "out"), "-q"])

@@ -73,6 +73,8 @@ WRONG: list[Callable[[], Any]] = [
     lambda: [-(2**63)],
     lambda: np.array([2**63 + 1], np.uint64),
     lambda: np.full(5000, 2**40),
+    lambda: [0] * 3000 + [2**70],
+    lambda: [0] * 3000 + [None],
 ]
 
 

@@ -45,10 +45,7 @@ ESCAPING: list[tuple[Any, Any]] = [
     ("sentencepiece", {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}),
     (
         "sentencepiece",
-        [
-            {"type": "Prepend", "prepend": "▁"},
-            {"type": "Replace", "pattern": {"String": " "}, "content": "▁"},
-        ],
+        [{"type": "Prepend", "prepend": "▁"}, {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}],
     ),
 ]
 

@@ -153,13 +153,6 @@ def test_prompts_with_special_tokens_left_out() -> None:
     assert "".join(stream.feed(ids[2:])) == tok.decode(ids[2:], skip_special_tokens=True)
 
 
-def test_wrong_prompts() -> None:
-    tok = subwords.train(WORDS, vocab_size=300)
-    for prompt in ("Hello", [1.5], [tok.vocab_size], [-1], 3):
-        with pytest.raises(InputError):
-            tok.stream(prompt=prompt)  # type: ignore[arg-type]
-
-
 def test_a_stream_is_not_copied() -> None:
     stream = subwords.train(WORDS, vocab_size=300).stream()
     stream.step([1, 2])

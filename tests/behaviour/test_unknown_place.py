@@ -109,10 +109,7 @@ def test_sampling_names_the_place(tmp_path: Path) -> None:
 def test_a_symbol_is_named_with_its_prefix_or_suffix(name: str, tmp_path: Path) -> None:
     vocab = dict.fromkeys(["a", "b", "##b", "a</w>", "b</w>"])
     model = {**BPE, "vocab": {token: i for i, token in enumerate(vocab)}, "merges": []}
-    given, symbol = {
-        "continuing_subword_prefix": ("##", "'##q'"),
-        "end_of_word_suffix": ("</w>", "'q</w>'"),
-    }[name]
+    given, symbol = {"continuing_subword_prefix": ("##", "'##q'"), "end_of_word_suffix": ("</w>", "'q</w>'")}[name]
     tok = loaded(tmp_path, {**model, name: given}, **SPACED)
     for call in every_way(tok):
         assert symbol in said(lambda call=call: call("a aq"))  # type: ignore[misc]

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import subwords
 from building import read_vocab
 from small_data import file_of
-from splitting import FULL
 
 tokenizers = pytest.importorskip("tokenizers")
 
 FILES = ["uncased", "cased", "chinese"]
-PART = 1 << 20  # characters of a text
 
 
 def both(data: Path, kind: str) -> tuple[subwords.Tokenizer, tokenizers.Tokenizer]:
@@ -63,26 +60,6 @@ def check_texts(data: Path, kind: str, documents: list[str]) -> None:
     assert len(documents) > 15
     for text in documents:
         check(tok, peer, text)
-
-
-@pytest.mark.sweep
-@pytest.mark.skipif(not FULL, reason="takes half an hour: SUBWORDS_SWEEP=full")
-@pytest.mark.parametrize("kind", FILES)
-def test_whole_files(shared_data: Path, kind: str) -> None:
-    tok, peer = both(shared_data, kind)
-    for file in files_in(shared_data):
-        data, size = file.read_bytes().decode("utf-8", "ignore"), 0
-        parts = [data[at : at + PART] for at in range(0, len(data), PART)]
-        for start in range(0, len(parts), 2):  # HF takes one text in one thread
-            for part, ref in zip(parts[start : start + 2], peer.encode_batch(parts[start : start + 2]), strict=False):
-                got = tok(part, special="allow")
-                assert np.array_equal(got.ids, np.array(ref.ids, np.int64)), (file.name, size)
-                assert list(got.file_tokens) == ref.tokens, (file.name, size)
-                assert np.array_equal(got.spans, np.array(ref.offsets, np.int64)), (file.name, size)
-                assert tok.decode(ref.ids, skip_special_tokens=True) == peer.decode(ref.ids), (file.name, size)
-                size += len(part)
-        assert size == len(data)
-        print(f"{kind} {file.name}: {size:,} characters equal")
 
 
 def test_pairs(data: Path) -> None:

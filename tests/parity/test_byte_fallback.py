@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +28,6 @@ from subwords import Tokenizer
 PHI3 = ("tokenizer.json", "phi-3-mini-tokenizer.json")
 LETTERS = ["▁", "a", "b", "é", "文"]
 METASPACE = [{"type": "Prepend", "prepend": "▁"}, {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}]
-real_files = pytest.mark.parametrize("data", ["shared"], indirect=True)
 
 
 def document(rng: random.Random, lost: float) -> dict[str, Any]:
@@ -112,14 +110,6 @@ def check(phi3: Phi3, text: str) -> None:
     assert whole == cut, text[:1000]
 
 
-def check_file(phi3: Phi3, path: Path, size: int) -> None:
-    """The characters of the first bytes of a file of text."""
-    data = path.read_bytes()
-    with suppress(UnicodeDecodeError):
-        data.decode()
-        check(phi3, data[:size].decode("utf-8", "ignore"))
-
-
 @settings(max_examples=60)
 @given(text=texts())
 def test_phi3_on_any_text(phi3: Phi3, text: str) -> None:
@@ -132,27 +122,6 @@ def test_phi3_on_corpora(phi3: Phi3, data: Path) -> None:
         text = path.read_bytes()[:20_000].decode("utf-8", "ignore")
         for part in [*text[:8_000].split("\n"), text]:
             check(phi3, part)
-
-
-def test_phi3_on_adversarial_files(phi3: Phi3, data: Path) -> None:
-    for path in sorted((data / "adversarial").glob("*")):
-        check_file(phi3, path, 20_000)
-
-
-@pytest.mark.sweep
-@real_files
-@pytest.mark.parametrize("part", range(5))
-def test_phi3_on_more_of_adversarial_files(phi3: Phi3, data: Path, part: int) -> None:
-    for path in sorted((data / "adversarial").glob("*"))[part::5]:
-        check_file(phi3, path, 200_000)
-
-
-@pytest.mark.sweep
-@real_files
-@pytest.mark.parametrize("part", range(5))
-def test_phi3_on_whole_corpora(phi3: Phi3, data: Path, part: int) -> None:
-    for path in sorted((data / "corpora").iterdir())[part::5]:
-        check(phi3, path.read_bytes()[:3_000_000].decode("utf-8", "ignore"))
 
 
 # ------------------------------------------------------------------ Mistral's scores as merges

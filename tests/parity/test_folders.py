@@ -17,7 +17,6 @@ from subwords import FormatError, InputError, Tokenizer, Truncation
 transformers = pytest.importorskip("transformers")
 
 TEXT = "Rays of Light, and Colours: low lower lowest; naïve 語 1,234\n"
-BERT = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 
 def trained(algorithm: str) -> Tokenizer:

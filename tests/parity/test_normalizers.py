@@ -16,25 +16,10 @@ from hypothesis import strategies as st
 from tokenizers import PreTokenizedString, models, pre_tokenizers
 
 from engines import normalizer
-from inside import (
-    Bert,
-    ByteLevel,
-    Form,
-    Lowercase,
-    NormalizerEngine,
-    Prepend,
-    StripAccents,
-    to_normalizer,
-)
-from inside import (
-    normalizer_Replace as Replace,
-)
-from inside import (
-    normalizer_Step as Step,
-)
-from inside import (
-    normalizer_Strip as Strip,
-)
+from inside import Bert, ByteLevel, Form, Lowercase, NormalizerEngine, Prepend, StripAccents, to_normalizer
+from inside import normalizer_Replace as Replace
+from inside import normalizer_Step as Step
+from inside import normalizer_Strip as Strip
 from normalizing import BERTS, FORMS, REPLACES, STEPS, array, mixture, scalars
 from seeds import sweep_seed
 from splitting import FULL

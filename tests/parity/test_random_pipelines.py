@@ -12,7 +12,7 @@ import tokenizers
 
 import subwords
 from inside import Prefix, Split
-from pipelines import a_file, encoded, quiet, texts
+from pipelines import encoded, peer_file, texts
 from seeds import sweep_seed
 from subwords import FormatError, Tokenizer
 
@@ -22,19 +22,6 @@ REFUSED = (
     "model.byte_fallback: expected false in this model",
     "model.vocab: expected tokens of a byte-level model",
 )
-
-
-def peer_file(rng: random.Random) -> str | None:
-    """A file that HF writes and loads, None where it does not."""
-    with quiet():
-        try:
-            data = a_file(rng)
-            tokenizers.Tokenizer.from_str(data)
-        except BaseException as error:  # a panic of the peer is no Exception
-            if isinstance(error, KeyboardInterrupt):
-                raise
-            return None
-    return data
 
 
 def is_told_apart(tok: Tokenizer, peer: tokenizers.Tokenizer) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 
@@ -22,7 +21,6 @@ from subwords import Tokenizer
 MISTRAL = ("tokenizer.model.v1", "mistral_instruct_tokenizer_240323.model.v3")
 NORMAL, UNKNOWN, CONTROL, USER, UNUSED, BYTE = range(1, 7)
 KINDS = {"bpe": 2, "word": 3, "char": 4}
-real_files = pytest.mark.parametrize("data", ["shared"], indirect=True)
 Row = tuple[str, float, int]
 
 
@@ -42,11 +40,7 @@ def rows_of(peer: sentencepiece.SentencePieceProcessor) -> list[Row]:
     """The pieces of a model without user-defined ones."""
     roles = {UNKNOWN: peer.is_unknown, CONTROL: peer.is_control, BYTE: peer.is_byte, UNUSED: peer.is_unused}
     return [
-        (
-            peer.id_to_piece(i),
-            peer.get_score(i),
-            next((role for role, holds in roles.items() if holds(i)), NORMAL),
-        )
+        (peer.id_to_piece(i), peer.get_score(i), next((role for role, holds in roles.items() if holds(i)), NORMAL))
         for i in range(peer.get_piece_size())
     ]
 
@@ -132,41 +126,6 @@ def check(mistral: Mistral, texts: list[str]) -> None:
         bad = next(text for text, ids, (a, b) in zip(texts, ref, pairwise(got.offsets.tolist()), strict=True)
                    if got.ids[a:b].tolist() != ids)  # fmt: skip
         raise AssertionError(bad[:1000])
-
-
-def check_file(mistral: Mistral, path: Path, size: int) -> None:
-    """The characters of the first bytes of a file of text."""
-    data = path.read_bytes()
-    with suppress(UnicodeDecodeError):
-        data.decode()
-        check(mistral, [data[:size].decode("utf-8", "ignore")])
-
-
-def test_lines_and_text_of_every_corpus(mistral: Mistral, data: Path) -> None:
-    for path in sorted((data / "corpora").iterdir()):
-        text = path.read_bytes()[:30_000].decode("utf-8", "ignore")
-        check(mistral, [*text.split("\n"), text])
-
-
-@pytest.mark.sweep
-@real_files
-@pytest.mark.parametrize("part", range(5))
-def test_whole_corpora(mistral: Mistral, data: Path, part: int) -> None:
-    for path in sorted((data / "corpora").iterdir())[part::5]:
-        text = path.read_bytes()[:3_000_000].decode("utf-8", "ignore")
-        check(mistral, [*text.split("\n"), text])
-
-
-def test_adversarial_files(mistral: Mistral, data: Path) -> None:
-    for path in sorted((data / "adversarial").glob("*")):
-        check_file(mistral, path, 30_000)
-
-
-@pytest.mark.sweep
-@real_files
-def test_more_of_adversarial_files(mistral: Mistral, data: Path) -> None:
-    for path in sorted((data / "adversarial").glob("*")):
-        check_file(mistral, path, 300_000)
 
 
 def test_runs_of_blanks_of_every_length(mistral: Mistral) -> None:

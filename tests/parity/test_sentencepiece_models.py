@@ -134,10 +134,7 @@ def test_written_files(data: Path, name: str) -> None:
         ref = peer.encode(text)
         assert other.encode(text) == again.encode(text) == ref
         assert other.decode(ref) == again.decode(ref) == peer.decode(ref)
-    ours, theirs = (
-        model_class().FromString(written),
-        model_class().FromString(file_of(data, name).read_bytes()),
-    )
+    ours, theirs = (model_class().FromString(written), model_class().FromString(file_of(data, name).read_bytes()))
     fields = [[(piece.piece, piece.score, piece.type) for piece in message.pieces] for message in (ours, theirs)]
     assert fields[0] == fields[1]
     del ours.pieces[:], theirs.pieces[:]

@@ -20,8 +20,6 @@ from subwords import Tokenizer
 from subwords.reference.bpe import GPT2_PATTERN
 
 BYTES = [bytes([byte]) for byte in range(256)]
-MEGABYTE = 1 << 20
-real_files = pytest.mark.parametrize("data", ["shared"], indirect=True)
 
 
 @pytest.fixture(scope="module")
@@ -85,20 +83,3 @@ def test_ids_of_corpus_slices(r50k: Tokenizer, peer: tiktoken.Encoding, data: Pa
         content = path.read_bytes()
         thirds = range(0, len(content), len(content) // 3 + 1)
         check_ids(r50k, peer, [content[at : at + 100_000].decode("utf-8", "ignore") for at in thirds])
-
-
-@pytest.mark.sweep
-@real_files
-@pytest.mark.parametrize("part", range(5))
-def test_ids_of_whole_corpora(r50k: Tokenizer, peer: tiktoken.Encoding, data: Path, part: int) -> None:
-    for path in sorted((data / "corpora").glob("*.txt")):
-        text = path.read_bytes().decode()
-        for at in range(part * MEGABYTE, len(text), 5 * MEGABYTE):
-            check_ids(r50k, peer, [text[at : at + MEGABYTE]])
-
-
-@pytest.mark.sweep
-@real_files
-def test_ids_of_adversarial_files(r50k: Tokenizer, peer: tiktoken.Encoding, data: Path) -> None:
-    for path in sorted((data / "adversarial").glob("*.txt")):
-        check_ids(r50k, peer, [path.read_bytes().decode()])

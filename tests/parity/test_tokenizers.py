@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +17,11 @@ import subwords
 from building import read_json
 from inside import tokens_from_text, tokens_to_text
 from small_data import file_of
-from strategies import contested, texts
+from strategies import texts
 from subwords import Tokenizer
 
 OPTICKS = Path(__file__).parents[2] / "examples" / "opticks.txt"
 LANGUAGES = ("zh", "ja", "ko", "ar", "hi", "th", "ru", "de", "fr", "es", "tr", "vi", "my")
-MEGABYTE = 1 << 20
 real_files = pytest.mark.parametrize("data", ["shared"], indirect=True)
 
 train: Any = partial(subwords.train, splitter="gpt2")  # the rule of the peer's ByteLevel
@@ -41,8 +39,7 @@ def trained_by_peer(documents: Iterable[str], vocab_size: int, **options: Any) -
     peer.decoder = decoders.ByteLevel()
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     peer.train_from_iterator(
-        documents,
-        trainers.BpeTrainer(vocab_size=vocab_size, initial_alphabet=alphabet, show_progress=False, **options),
+        documents, trainers.BpeTrainer(vocab_size=vocab_size, initial_alphabet=alphabet, show_progress=False, **options)
     )
     return peer
 
@@ -115,66 +112,6 @@ def test_training_on_whole_corpora(shared_data: Path, corpus: str, vocab_size: i
         check_training(train(path, vocab_size=vocab_size), trained_by_peer([text], vocab_size))
 
 
-# ------------------------------------------------------------------ GPT-2
-
-
-@pytest.fixture(scope="module")
-def gpt2(data: Path) -> Tokenizer:
-    return subwords.load(file_of(data, "gpt2/tokenizer.json"))
-
-
-@pytest.fixture(scope="module")
-def peer(data: Path) -> tokenizers.Tokenizer:
-    return tokenizers.Tokenizer.from_file(str(file_of(data, "gpt2/tokenizer.json")))
-
-
-def check_ids(gpt2: Tokenizer, peer: tokenizers.Tokenizer, documents: list[str]) -> None:
-    ref = [encoding.ids for encoding in peer.encode_batch(documents, add_special_tokens=False)]
-    # The peer finds <|endoftext|> in any text.
-    got = [gpt2.encode(text, special="allow") for text in documents]
-    for text, ours, theirs in zip(documents, got, ref, strict=True):
-        assert ours == theirs, text[:200]
-    assert gpt2.encode_batch(documents, special="allow").to_lists() == ref
-
-
-def megabytes(path: Path) -> Iterator[str]:
-    text = path.read_bytes().decode()
-    return (text[at : at + MEGABYTE] for at in range(0, len(text), MEGABYTE))
-
-
-@given(texts())
-def test_gpt2_ids_of_any_text(gpt2: Tokenizer, peer: tokenizers.Tokenizer, text: str) -> None:
-    check_ids(gpt2, peer, [text, f"{text}<|endoftext|>{text}"])
-
-
-def test_gpt2_ids_of_characters_regex_knows_otherwise(gpt2: Tokenizer, peer: tokenizers.Tokenizer) -> None:
-    # Both peers are at the pinned Unicode, so no character is contested here.
-    check_ids(gpt2, peer, [f"a{c}1 {c} {c}{c}" for c in sorted(contested())[::7]])
-
-
-def test_gpt2_ids_of_corpus_slices(gpt2: Tokenizer, peer: tokenizers.Tokenizer, data: Path) -> None:
-    for path in sorted((data / "corpora").glob("*.txt")):
-        content = path.read_bytes()
-        middle = len(content) // 2
-        check_ids(gpt2, peer, [content[at : at + 40_000].decode("utf-8", "ignore") for at in (0, middle)])
-
-
-@pytest.mark.sweep
-@real_files
-@pytest.mark.parametrize("part", range(10))
-def test_gpt2_ids_of_whole_corpora(gpt2: Tokenizer, peer: tokenizers.Tokenizer, data: Path, part: int) -> None:
-    for path in sorted((data / "corpora").glob("*.txt")):
-        for text in islice(megabytes(path), part, None, 10):
-            check_ids(gpt2, peer, [text])
-
-
-@pytest.mark.sweep
-@real_files
-def test_gpt2_ids_of_adversarial_files(gpt2: Tokenizer, peer: tokenizers.Tokenizer, data: Path) -> None:
-    for path in sorted((data / "adversarial").glob("*.txt")):
-        check_ids(gpt2, peer, [path.read_bytes().decode()])
-
-
 # ------------------------------------------------------------------ llama.cpp
 
 
@@ -203,7 +140,8 @@ def test_vectors_worked_out_by_hand() -> None:
 
 
 @real_files
-def test_gpt2_vectors_of_llama_cpp(gpt2: Tokenizer, data: Path) -> None:
+def test_gpt2_vectors_of_llama_cpp(data: Path) -> None:
+    gpt2 = subwords.load(file_of(data, "gpt2/tokenizer.json"))
     stem = data / "vectors" / "ggml-vocab-gpt-2.gguf"
     documents = Path(f"{stem}.inp").read_bytes().split(b"\n__ggml_vocab_test__\n")[:-1]
     ref = [[*map(int, line.split())] for line in Path(f"{stem}.out").read_text().splitlines()]

@@ -109,16 +109,6 @@ def test_others_at_the_door_take_an_argument_or_say_why_not(capfd: pytest.Captur
         allowed(lambda: shown(value), f"enabled={value!r}")
 
 
-def test_sum_adds_word_counts() -> None:
-    assert dict(sum([COUNTS, COUNTS])) == {word: 2 * times for word, times in COUNTS}
-
-
-@pytest.mark.parametrize("value", [None, 3, "<s>", b"<s>", {"<s>": 0}, {"<s>"}, object()])
-def test_special_tokens_come_in_an_order(value: Any) -> None:
-    with pytest.raises(InputError, match=r"expected special_tokens to be a list of str, not the "):
-        subwords.count(TEXTS, special_tokens=value)
-
-
 def test_iterators_of_special_tokens_are_read_once() -> None:
     assert check_strings("x", {"a": 1, "b": 2}.keys()) == ("a", "b")
     assert BPESettings(vocab_size=300, special_tokens=iter(["<s>"])).special_tokens == ("<s>",)  # type: ignore[arg-type]
@@ -198,14 +188,8 @@ def test_option_that_no_algorithm_has_is_refused() -> None:
         ({"source": COUNTS, "reading": subwords.Reading()}, "`reading` applies to text"),
         ({"source": COUNTS, "threads": "x"}, "expected threads to be a positive integer"),
         ({"algorithm": "unigram", "vocab_size": 12, "min_frequency": 0}, "min_frequency to be an integer from 1"),
-        (
-            {"algorithm": "unigram", "vocab_size": 12, "unk_token": ""},
-            "unk_token to be a non-empty str, not ''",
-        ),
-        (
-            {"algorithm": "wordpiece", "vocab_size": 16, "unk_token": ""},
-            "unk_token to be a non-empty str, not ''",
-        ),
+        ({"algorithm": "unigram", "vocab_size": 12, "unk_token": ""}, "unk_token to be a non-empty str, not ''"),
+        ({"algorithm": "wordpiece", "vocab_size": 16, "unk_token": ""}, "unk_token to be a non-empty str, not ''"),
         ({"threads": 10**6}, "threads to be a positive integer up to 1024"),
         ({"progress": "no"}, "progress to be True or False, not 'no'"),
     ],
@@ -213,9 +197,3 @@ def test_option_that_no_algorithm_has_is_refused() -> None:
 def test_options_that_would_be_ignored_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         subwords.train(**{"source": TEXTS, "vocab_size": 262, **options})
-
-
-def test_signature_of_train_shows_types_and_defaults() -> None:
-    found = inspect.signature(subwords.train).parameters["special_tokens"]
-    assert (found.annotation, found.default) == ("Sequence[str] | None", None)
-    assert UnigramOptions.__annotations__["shrinking_factor"].__forward_arg__ == "float"

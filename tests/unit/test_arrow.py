@@ -54,19 +54,6 @@ def test_chunks(tok: subwords.Tokenizer, kind: Any) -> None:
     assert tok.encode_batch(pa.chunked_array([], kind)).to_lists() == []
 
 
-@pytest.mark.parametrize("special", ["text", "allow"])
-def test_options_are_those_of_lists(tok: subwords.Tokenizer, special: Any) -> None:
-    many = ["<s>low", "low"]
-    expected = tok.encode_batch(many, special=special).to_lists()
-    assert tok.encode_batch(pa.array(many), special=special).to_lists() == expected
-
-
-def test_a_normalizer_sees_the_texts(kind: Any) -> None:
-    made = subwords.train(["low lower"] * 9, vocab_size=16, algorithm="unigram", normalizer="sentencepiece")
-    many = ["low  lower", "▁low", "", "ﬁ low"]
-    assert made.encode_batch(pa.array(many, kind)).to_lists() == [made.encode(text) for text in many]
-
-
 def test_nulls_are_refused_by_index(tok: subwords.Tokenizer, kind: Any) -> None:
     for array, index in [
         (pa.array(["a", None, "b"], kind), 1),
@@ -76,14 +63,6 @@ def test_nulls_are_refused_by_index(tok: subwords.Tokenizer, kind: Any) -> None:
         with pytest.raises(InputError, match=f"text {index}: expected a string, not null"):
             tok.encode_batch(array)
     assert tok.encode_batch(pa.array([None, "low"], kind)[1:]).to_lists() == [tok.encode("low")]
-
-
-def test_other_types_are_refused(tok: subwords.Tokenizer) -> None:
-    for array in (pa.array([1, 2]), pa.array([b"a"]), pa.array([1, 1]).dictionary_encode()):
-        with pytest.raises(InputError, match="expected a column of texts"):
-            tok.encode_batch(array)
-    with pytest.raises(InputError, match="expected a column of texts, not a table"):
-        tok.encode_batch(pa.table({"a": ["x"], "b": ["x"]}))
 
 
 def test_the_array_is_kept_and_given_back(tok: subwords.Tokenizer, kind: Any) -> None:

@@ -133,10 +133,7 @@ def test_error_of_another_file_passes_through(tmp_path: Path) -> None:
 
 
 def test_name_that_cannot_be_opened_is_an_input_error(tmp_path: Path) -> None:
-    with (
-        pytest.raises(InputError, match="cannot write file"),
-        atomic_write(tmp_path / ("n" * 300)) as file,
-    ):
+    with pytest.raises(InputError, match="cannot write file"), atomic_write(tmp_path / ("n" * 300)) as file:
         file.write(b"x")
     assert listing(tmp_path) == []
 

@@ -84,10 +84,9 @@ def test_tokens_that_the_splitter_or_the_normalizer_loses() -> None:
     assert found(tok, "split-token") == {"split-token": [("w ",)]}
     upper = with_merge(trained(normalizer="lowercase"), b"X", b"Y")
     assert ("XY",) in found(upper, "normalized-token")["normalized-token"]
-    assert ("a", "A") in found(upper, "same-when-normalized")["same-when-normalized"] or (
-        "A",
-        "a",
-    ) in found(upper, "same-when-normalized")["same-when-normalized"]
+    assert ("a", "A") in found(upper, "same-when-normalized")["same-when-normalized"] or ("A", "a") in found(
+        upper, "same-when-normalized"
+    )["same-when-normalized"]
 
 
 def test_characters() -> None:

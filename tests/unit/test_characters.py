@@ -33,16 +33,6 @@ def test_classes_say_what_the_textbook_says() -> None:
     assert rules.lengths.tolist() == [*map(len, tokens)]
 
 
-def test_the_class_of_what_merges_is_that_of_its_bytes() -> None:
-    texts = [chr(code).encode() for code in (0xE9, 0x915, 0x6587, 0xD7A3, 0x1F600, 0x10FFFF)]
-    for text in texts:
-        for k in range(1, len(text)):
-            left, right, whole = text[:k], text[k : k + 1], text[: k + 1]
-            rules = character_rules([left, right, whole])
-            kinds = int(len(rules.joined) ** 0.5)
-            assert rules.joined[rules.classes[0] * kinds + rules.classes[1]] == rules.classes[2]
-
-
 def test_tokens_are_whole_characters_or_a_part_of_one() -> None:
     rng = random.Random(SEED)
     text = "".join(rng.choices("aé文😀 क्षि", k=20_000))

@@ -15,18 +15,7 @@ import subwords
 from commands import json_of, run
 from subwords import Tokenizer, WordCounts
 
-COMMANDS = ("train", "count", "encode", "decode", "inspect", "warmup")
-
-
 # --- help
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_help_has_an_example_and_json(command: str) -> None:
-    out = run(command, "--help").stdout
-    assert f"Example:\n    subwords {command}" in out
-    assert "--json" in out
-    assert out.splitlines()[2].strip().endswith(".")
 
 
 def test_version_is_the_package_s() -> None:
@@ -102,18 +91,6 @@ def test_train_that_runs_out_of_pairs_says_so_on_standard_error(corpus_path: Pat
     assert run("train", corpus_path, "--vocab-size", 5000, "-o", tmp_path / "tok.json", "-q").stderr == ""
 
 
-def test_train_takes_files_folders_globs_and_a_folder_to_write_in(tmp_path: Path) -> None:
-    folder = tmp_path / "texts"
-    folder.mkdir()
-    for i, text in enumerate(["a cat ", "a hat ", "the bat "]):
-        (folder / f"{i}.txt").write_text(text * 9)
-    subwords.train([text * 9 for text in ("a cat ", "a hat ", "the bat ")], vocab_size=265).save(tmp_path / "ref.json")
-    ref = (tmp_path / "ref.json").read_bytes()
-    for sources in ([folder], [folder / "*.txt"], [folder / "0.txt", folder / "[12].txt"]):
-        run("train", *sources, "--vocab-size", 265, "-o", tmp_path)
-        assert (tmp_path / "tokenizer.json").read_bytes() == ref
-
-
 @pytest.mark.parametrize("suffix", [".bin", ".parquet", ".txt"])
 def test_train_on_counts_is_train_on_the_text(suffix: str, corpus_path: Path, tmp_path: Path) -> None:
     how = ["--splitter", r"\S+|\s", "--special-token", "<s>"]
@@ -123,16 +100,6 @@ def test_train_on_counts_is_train_on_the_text(suffix: str, corpus_path: Path, tm
     # The splitter is the one that made the counts.
     run("train", counts, "--vocab-size", 280, "-o", tmp_path / "got.json", "--special-token", "<s>")
     assert (tmp_path / "got.json").read_bytes() == (tmp_path / "ref.json").read_bytes()
-
-
-def test_train_on_counts_made_otherwise_fails(corpus_path: Path, tmp_path: Path) -> None:
-    counts = tmp_path / "counts.bin"
-    run("count", corpus_path, "-o", counts)
-    to = ["--vocab-size", 280, "-o", tmp_path / "tok.json"]
-    assert "splitter" in run("train", counts, *to, "--splitter", "x", code=1).stderr
-    assert "--documents" in run("train", counts, *to, "--documents", "line", code=2).stderr
-    assert "--add" in run("train", counts, corpus_path, *to, code=2).stderr
-    assert not (tmp_path / "tok.json").exists()
 
 
 # --- count
@@ -226,47 +193,6 @@ def test_json_holds_the_results_or_where_they_are(tok_path: Path, tok: Tokenizer
 
 
 @pytest.mark.parametrize(
-    "arguments",
-    [
-        ["train", "x"],
-        ["train", "--vocab-size", "9", "-o", "x.json"],
-        ["train", "x", "--vocab-size", "0", "-o", "x.json"],
-        ["train", "x", "--vocab-size", "9", "-o", "x.txt"],
-        ["train", "x", "--vocab-size", "9", "-o", "x.json", "--tie-break", "none"],
-        ["count", "x", "-o", "x.bin", "--special-token", "\udcff"],
-        ["encode", "x", "file", "--text", "a"],
-        ["encode", "x", "--lines", "--text", "a"],
-        ["decode", "x", "file", "--ids", "1"],
-        ["decode", "x", "--lines", "--dtype", "uint16"],
-        ["inspect", "x", "--vocab", "--merges"],
-        ["inspect", "x", "--limit", "0"],
-        ["nothing"],
-    ],
-)
-def test_wrong_usage_is_exit_code_2(arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert "Usage: subwords" in run(*arguments, code=2).stderr
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("target", ["none/x.json", "folder.json"])
-@pytest.mark.parametrize("command", ["train", "count", "encode", "decode"])
-def test_output_that_cannot_be_written_fails_before_the_work(
-    command: str, target: str, corpus_path: Path, tok_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_: object, **__: object) -> None:
-        raise AssertionError("the work was begun")
-
-    monkeypatch.setattr("subwords.training.count.counted", refuse)
-    monkeypatch.setattr(Tokenizer, "encode_batch", refuse)
-    monkeypatch.setattr(Tokenizer, "decode_bytes", refuse)
-    (tmp_path / "folder.json" / "tokenizer.json").mkdir(parents=True)
-    first = [tok_path] if command in ("encode", "decode") else ["--vocab-size", 300] if command == "train" else []
-    error = run(command, *first, corpus_path, "-o", tmp_path / target, code=1).stderr
-    assert "expected a folder" in error or "is a folder" in error
-
-
-@pytest.mark.parametrize(
     ("settings", "code"), [(["--unk-token", "?"], 2), (["--splitter", "("], 1), (["--special-token", ""], 2)]
 )
 def test_train_settings_that_cannot_be_used_fail_before_the_work(
@@ -295,22 +221,9 @@ def test_failure_leaves_the_old_file_and_no_other(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.txt", "out.json"]
 
 
-@pytest.mark.parametrize("command", ["encode", "decode", "inspect"])
-def test_missing_and_damaged_tokenizers_are_errors_that_name_the_file(command: str, corpus_path: Path) -> None:
-    for path in (corpus_path, corpus_path.with_name("none.json"), corpus_path.parent):
-        assert path.name in run(command, path, code=1).stderr
-
-
-def test_missing_input_file_is_an_error_that_names_it(tok_path: Path, tmp_path: Path) -> None:
-    for command, out in (("encode", ["-o", tmp_path / "x.txt"]), ("decode", [])):
-        assert "none.txt" in run(command, tok_path, tmp_path / "none.txt", code=1).stderr
-        assert tmp_path.name in run(command, tok_path, tmp_path, *out, code=1).stderr
-
-
 # --- what saving needs is known before the work
 
 
-TO_TXT = ["--algorithm", "wordpiece", "--vocab-size", 40]
 TO_MODEL = ["--algorithm", "unigram", "--vocab-size", 38]
 
 
@@ -318,12 +231,7 @@ TO_MODEL = ["--algorithm", "unigram", "--vocab-size", 38]
     ("name", "options", "absent", "message"),
     [
         ("x.model", TO_MODEL, "google.protobuf", '[spm]"'),
-        (
-            "x.model",
-            [*TO_MODEL, "--splitter", "gpt2"],
-            None,
-            "expected a splitter that SentencePiece can do without",
-        ),
+        ("x.model", [*TO_MODEL, "--splitter", "gpt2"], None, "expected a splitter that SentencePiece can do without"),
         ("x.model", [*TO_MODEL, "--normalizer", "nfc"], None, "expected SentencePiece's normalizer or none"),
         (
             "x.txt",
@@ -351,53 +259,6 @@ def test_tokenizer_that_cannot_be_saved_is_not_trained(
     out = tmp_path / name
     assert message in run("train", corpus_path, *options, "-o", out, code=1).stderr
     assert not out.exists()
-
-
-def test_tokenizer_that_cannot_be_saved_is_not_trained_from_counts(
-    corpus_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    counts = tmp_path / "counts.bin"
-    run("count", corpus_path, "-o", counts, "--splitter", "gpt2", "--special-token", "<unk>")
-    monkeypatch.setattr("subwords.training.count.check_counts", lambda *_: pytest.fail("the work was begun"))
-    options = ["--algorithm", "unigram", "--vocab-size", 300, "--special-token", "<unk>", "-o", tmp_path / "x.model"]
-    assert "expected a splitter that SentencePiece can do without" in run("train", counts, *options, code=1).stderr
-
-
-@pytest.mark.parametrize("adding", [True, False])
-def test_parquet_without_pyarrow_is_refused_before_the_work(
-    adding: bool, corpus_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("subwords.training.count.count_blocks", lambda *_, **__: pytest.fail("the work was begun"))
-    monkeypatch.setattr("subwords.cli.corpus._load", lambda *_: pytest.fail("the work was begun"))
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    options = ["--add"] if adding else []
-    stderr = run("count", corpus_path, "-o", tmp_path / "x.parquet", *options, code=1).stderr
-    assert "[arrow]" in stderr
-
-
-@pytest.mark.parametrize("name", ["x.txt", "x.model", "x.bin"])
-def test_format_of_another_algorithm_is_wrong_usage(name: str, corpus_path: Path, tmp_path: Path) -> None:
-    stderr = run("train", corpus_path, "--vocab-size", 300, "-o", tmp_path / name, code=2).stderr
-    assert "expected a name ending in" in stderr
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--score", "likelihood"], "--score is for wordpiece, not for bpe"),
-        (["--shrinking-factor", "0.75"], "--shrinking-factor is for unigram, not for bpe"),
-        (
-            ["--algorithm", "wordpiece", "--byte-fallback"],
-            "is for bpe, unigram and mingram, not for wordpiece",
-        ),
-        (["--byte-fallback"], "--byte-fallback needs --character-level"),
-        (["--algorithm", "wordpiece", "--character-level"], "--character-level is for bpe, not for wordpiece"),
-        (["--algorithm", "unigram", "--tie-break", "ids"], "--tie-break is for bpe and wordpiece, not for unigram"),
-        (["--character-level", "--alphabet", "full"], "--alphabet full needs bytes"),
-    ],
-)
-def test_options_of_another_algorithm_are_wrong_usage(options: list[str], message: str, tmp_path: Path) -> None:
-    assert message in run("train", "x", "--vocab-size", 300, "-o", tmp_path / "x.json", *options, code=2).stderr
 
 
 def test_every_option_of_train_is_on_the_command_line_and_the_other_way_round() -> None:

@@ -21,13 +21,6 @@ def made(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("command", ["extend", "prune", "replace", "merge", "id-map"])
-def test_help_has_an_example_and_json(command: str) -> None:
-    out = run("adapt", command, "--help").stdout
-    assert f"Example:\n    subwords adapt {command}" in out
-    assert "--json" in out
-
-
 def test_prune_by_a_corpus_or_counts(made: Path) -> None:
     tok = subwords.load(made / "tok.json")
     place = made / "embedding_map.json"

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import subwords
-from commands import TEXT, all_commands
+from commands import all_commands
 
 SUBWORDS = [sys.executable, "-m", "subwords"]
 SOURCE = str(Path(subwords.__file__).resolve().parents[1])
@@ -95,49 +92,10 @@ def test_a_terminal_of_few_characters_shows_every_token(tok_path: Path) -> None:
     assert rb"\u2423" in out
 
 
-def big_file(path: Path) -> Path:
-    """Words that keep counting and merging busy for some seconds."""
-    letters = np.frombuffer(b"abcdefghijklmnopqrstuvwxyz    ", np.uint8)
-    path.write_bytes(letters[np.random.default_rng(0).integers(0, len(letters), 30_000_000)].tobytes())
-    return path
-
-
-@posix
-@pytest.mark.parametrize("seconds", [0.1, 1.5])
-def test_interrupted_training_leaves_the_old_file_and_no_other(seconds: float, tmp_path: Path) -> None:
-    big_file(tmp_path / "big.txt")
-    (tmp_path / "tok.json").write_bytes(b"as it was")
-    os.mkfifo(tmp_path / "pipe")
-    sources = [tmp_path / "pipe", tmp_path / "big.txt"]
-    with start("train", *sources, "--vocab-size", 200_000, "-o", tmp_path / "tok.json") as process:
-        (tmp_path / "pipe").write_bytes(b"read first")  # waits for the process to get there
-        time.sleep(seconds)
-        assert process.poll() is None, "it was done before it could be interrupted"
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=120)
-    assert (process.returncode, out, err) == (130, b"", b"subwords: interrupted\n")
-    assert (tmp_path / "tok.json").read_bytes() == b"as it was"
-    assert names(tmp_path) == ["big.txt", "pipe", "tok.json"]
-
-
-@posix
-def test_interrupted_while_it_waits_for_input(tok_path: Path, tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    for arguments in (["count", tmp_path / "pipe"], ["encode", tok_path, tmp_path / "pipe"]):
-        with (
-            start(*arguments, "-o", tmp_path / "out") as process,
-            (tmp_path / "pipe").open("wb", buffering=0) as pipe,  # opens when the process reads
-        ):
-            pipe.write(b"some text")
-            process.send_signal(signal.SIGINT)
-            assert process.wait(timeout=60) == 130
-        assert names(tmp_path) == ["pipe"]
-
-
 @posix
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_reader_that_goes_away_ends_it_quietly(unbuffered: str, tok_path: Path, tmp_path: Path) -> None:
-    (tmp_path / "ids.txt").write_text("65 " * 1_000_000)
+    (tmp_path / "ids.txt").write_text("65 " * 200_000)
     files = [["decode", tok_path, tmp_path / "ids.txt"], ["encode", tok_path, tmp_path / "ids.txt"]]
     for arguments in (*files, [*files[1], "--json"]):
         with start(*arguments, env=environment(PYTHONUNBUFFERED=unbuffered)) as process:
@@ -147,16 +105,6 @@ def test_reader_that_goes_away_ends_it_quietly(unbuffered: str, tok_path: Path, 
             process.stdout.close()
             assert process.stderr.read() == b""
         assert process.returncode == 1
-
-
-@posix
-def test_reader_that_was_never_there_ends_it_quietly(tok_path: Path) -> None:
-    for arguments in (["inspect", tok_path], ["encode", tok_path, "--text", "a"], ["decode", tok_path, "--ids", "1"]):
-        there, here = os.pipe()
-        os.close(there)
-        code, _, err = finish(*arguments, stdout=here)
-        os.close(here)
-        assert (code, err) == (1, b"")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
@@ -202,15 +150,6 @@ def on_a_terminal(*arguments: object, stream: str) -> str:
     return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode()).replace("\r\n", "\n")
 
 
-def test_progress_is_shown_on_a_terminal_unless_quiet(corpus_path: Path, tmp_path: Path) -> None:
-    corpus_path.write_text(TEXT * 100)
-    train = ["train", corpus_path, "--vocab-size", 270, "-o", tmp_path / "tok.json"]
-    got = on_a_terminal(*train, stream="stderr")
-    assert "counting" in got
-    assert "merging" in got
-    assert on_a_terminal(*train, "--quiet", stream="stderr") == ""
-
-
 ALGORITHMS = {
     "bpe": (["bpe", "--vocab-size", 270], "merging", "14/14 tokens"),
     "bpe that runs out": (["bpe", "--vocab-size", 9000], "merging", "29/29 tokens"),
@@ -242,13 +181,6 @@ def test_bars_name_their_phase_and_end_full(name: str, corpus_path: Path, tmp_pa
     assert done in last[phase]
     warned = [line for line in "".join(got).splitlines() if "warning" in line]
     assert len(warned) == ("runs out" in name)
-
-
-def test_tables_on_a_terminal_have_headings_and_columns(tok_path: Path) -> None:
-    got = on_a_terminal("inspect", tok_path, "--merges", "--limit", 2, stream="stdout").splitlines()
-    assert got[0].split() == ["rank", "left", "right", "id", "token"]
-    assert [line.split()[0] for line in got[1:]] == ["0", "1"]
-    assert "\t" not in "".join(got)
 
 
 def test_tables_on_a_terminal_show_brackets_as_they_are(tmp_path: Path) -> None:

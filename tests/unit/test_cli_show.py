@@ -96,9 +96,3 @@ def test_a_port_in_use_is_an_error(path: Path) -> None:
         other.listen()
         port = other.getsockname()[1]
         assert f"port {port} cannot be used" in run("show", path, "--port", port, "--no-browser", code=1).stderr
-
-
-def test_help_has_an_example_and_json() -> None:
-    out = run("show", "--help").stdout
-    assert "Example:\n    subwords show" in out
-    assert "--json" in out

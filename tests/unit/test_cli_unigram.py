@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,28 +17,6 @@ def unigram_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    ("arguments", "options"),
-    [
-        ([], {}),
-        (["--byte-fallback"], {"byte_fallback": True}),
-        (["--seed-size", "100", "--shrinking-factor", "0.9"], {"seed_size": 100, "shrinking_factor": 0.9}),
-        (["--sub-iterations", "1", "--max-piece-length", "3"], {"sub_iterations": 1, "max_piece_length": 3}),
-        (["--character-coverage", "0.99"], {"character_coverage": 0.99}),
-        (["--required-chars", "字", "--special-token", "<s>"], {"required_chars": "字", "special_tokens": ["<s>"]}),
-        (["--unk-token", "<?>", "--min-frequency", "5"], {"unk_token": "<?>", "min_frequency": 5}),
-    ],
-)
-def test_train_passes_its_options_on(
-    arguments: Sequence[str], options: dict[str, Any], corpus_path: Path, tmp_path: Path
-) -> None:
-    out, size = tmp_path / "got.json", 38 + 256 * ("byte_fallback" in options)
-    run("train", corpus_path, "--algorithm", "unigram", "--vocab-size", size, "-o", out, *arguments)
-    ref = subwords.train(corpus_path, algorithm="unigram", vocab_size=size, **options)
-    ref.save(tmp_path / "ref.json")
-    assert out.read_bytes() == (tmp_path / "ref.json").read_bytes()
-
-
 def test_user_defined_pieces_and_models(corpus_path: Path, tmp_path: Path) -> None:
     out = tmp_path / "a.model"
     run("train", corpus_path, "--algorithm", "unigram", "--vocab-size", 38, "--user-defined", "<sep>", "-o", out)
@@ -49,17 +25,6 @@ def test_user_defined_pieces_and_models(corpus_path: Path, tmp_path: Path) -> No
     assert "--user-defined is for unigram, not for bpe" in message.stderr
     message = run("train", corpus_path, "--vocab-size", 38, "-o", tmp_path / "a.model", code=2)
     assert "expected a name ending in .json or .tiktoken or .gguf, or a folder" in message.stderr
-
-
-def test_train_on_counts(corpus_path: Path, tmp_path: Path) -> None:
-    counts, out = tmp_path / "a.counts", tmp_path / "a.json"
-    options = ["--splitter", "sentencepiece", "--normalizer", "sentencepiece"]
-    for token in ("<unk>", "<s>", "</s>"):
-        options += ["--special-token", token]
-    run("count", corpus_path, *options, "-o", counts)
-    run("train", counts, "--algorithm", "unigram", "--vocab-size", 38, "-o", out)
-    subwords.train(corpus_path, algorithm="unigram", vocab_size=38).save(tmp_path / "ref.json")
-    assert out.read_bytes() == (tmp_path / "ref.json").read_bytes()
 
 
 def test_nbest(unigram_path: Path) -> None:

@@ -59,56 +59,7 @@ def random_text(rng: random.Random, parts: int) -> str:
     return "".join(rng.choices(FRAGMENTS, k=parts))
 
 
-def lines(text: str) -> list[str]:
-    return [line + "\n" for line in text.split("\n")[:-1]] + [text.split("\n")[-1]]
-
-
 # --- counting
-
-
-@pytest.mark.parametrize("special_tokens", SPECIALS)
-@pytest.mark.parametrize("documents", ["file", "line"])
-def test_file_in_blocks_of_any_size_counts_as_the_reference(
-    documents: Literal["file", "line"], special_tokens: list[str], tmp_path: Path
-) -> None:
-    seed = random.randrange(1 << 32)
-    print("seed", seed)
-    rng = random.Random(seed)
-    for length in (1, 5, 60, 400):
-        text = random_text(rng, length)
-        path = tmp_path / "text.txt"
-        path.write_bytes(text.encode())
-        ref = count_words(lines(text) if documents == "line" else [text], GPT2_PATTERN, special_tokens)
-        for size in SIZES:
-            got = counted(path, special_tokens=special_tokens, size=size, documents=documents)
-            assert list(got) == list(ref.items()), (size, text)
-
-
-@pytest.mark.rotating(3)
-@pytest.mark.parametrize("threads", [1, 2, 5])
-def test_texts_on_any_number_of_threads_count_as_the_reference(threads: int) -> None:
-    seed = random.randrange(1 << 32)
-    print("seed", seed)
-    rng = random.Random(seed)
-    texts = [random_text(rng, rng.randrange(60)) for _ in range(25)]
-    for special_tokens in SPECIALS:
-        ref = count_words(texts, GPT2_PATTERN, special_tokens)
-        for size in (1, 50, 1000):
-            got = counted(texts, special_tokens=special_tokens, size=size, threads=threads)
-            assert list(got) == list(ref.items()), (size, special_tokens)
-
-
-@pytest.mark.parametrize("rule", [r"\w+|[^\w]", r"[a-z]+", r"\s+\S*"])
-def test_regex_splitter_counts_as_the_reference(rule: str) -> None:
-    seed = random.randrange(1 << 32)
-    print("seed", seed)
-    rng = random.Random(seed)
-    texts = [random_text(rng, 50) for _ in range(5)]
-    for special_tokens in SPECIALS:
-        ref = count_words(texts, rule, special_tokens)
-        for size in (3, 100):
-            got = counted(texts, special_tokens=special_tokens, size=size, threads=2, rule=rule)
-            assert list(got) == list(ref.items()), (size, special_tokens)
 
 
 def test_files_several_with_unfinished_words_are_separate_documents(tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 import tokenizers
 
-from inside import Entries, Framing, Spelling, Template, from_post_processor
-from inside import json_node_Node as Node
-from subwords import Encoding, InputError
+import subwords
+from building import read_json
+from subwords import InputError, Tokenizer
 
 PIECES = ["[CLS]", "[SEP]", "[UNK]", "a", "b", "##a", "##b", "ab", "##ba"]
 BERT = {"type": "BertProcessing", "sep": ["[SEP]", 1], "cls": ["[CLS]", 0]}
@@ -33,30 +33,8 @@ def peer(post_processor: Any) -> tokenizers.Tokenizer:
     return tokenizers.Tokenizer.from_str(json.dumps(top))
 
 
-Entry = tuple[int, str, tuple[int, int], int]  # id, token, span, word
-
-
-def text_of(ids: Any, tokens: list[str], spans: Any, words: list[int]) -> list[Entry]:
-    return [*zip(ids, tokens, spans, words, strict=True)]
-
-
-def of_peer(ref: tokenizers.Encoding) -> list[Entry]:
-    return text_of(ref.ids, ref.tokens, ref.offsets, ref.word_ids)
-
-
-def framed(template: Template, texts: list[list[Entry]]) -> Encoding:
-    ids, tokens, spans, words = ([entry[k] for text in texts for entry in text] for k in range(4))
-    found = Entries(
-        ids=np.array(ids, np.uint32),
-        offsets=np.cumsum([0, *map(len, texts)]),
-        byte_spans=np.array(spans, np.int64).ravel(),
-        spans=np.zeros(0, np.int64),
-        words=np.array(words, np.int32),
-        names=np.arange(len(tokens), dtype=np.int32),
-        tokens=tokens,
-    )
-    frame = Framing(template, None, None).single if len(texts) == 1 else Framing(template, None, None).pair
-    return Encoding(frame.rows(found, [""] * len(texts), Spelling({}, {}, 0)), 0)
+def ours(post_processor: Any = None) -> Tokenizer:
+    return read_json(peer(post_processor).to_str().encode(), "a.json")
 
 
 def peers_word(ref: tokenizers.Encoding, place: int) -> int | None:
@@ -68,12 +46,11 @@ def test_encoding_is_that_of_hf(value: Any) -> None:
     seed = 4
     print("seed", seed)
     rng = random.Random(seed)
-    template = from_post_processor(Node("a.json", "post_processor", value))
-    plain, tok = peer(None), peer(value)
+    made, tok = ours(value), peer(value)
     for _ in range(60):
         texts = ["".join(rng.choices("ab é", k=rng.randint(0, 12))) for _ in range(rng.randint(1, 2))]
         ref = tok.encode(*texts)
-        got = framed(template or Template(), [of_peer(plain.encode(text)) for text in texts])
+        got = made(*texts)
         assert len(got) == len(ref.ids)
         assert got.ids.tolist() == ref.ids
         assert list(got.file_tokens) == ref.tokens
@@ -98,17 +75,15 @@ def test_encoding_is_that_of_hf(value: Any) -> None:
 
 
 def test_arrays_have_their_types() -> None:
-    got = framed(Template(), [text_of([3], ["a"], [[0, 1]], [0])])
-    assert [array.dtype for array in (got.ids, got.spans, got.type_ids, got.attention_mask, got.byte_spans)] == [
-        np.uint32, np.int64, np.uint32, np.uint8, np.int64
-    ]  # fmt: skip
-    empty = framed(Template(), [text_of([], [], [], [])])
-    assert empty.spans.shape == (0, 2)
-    assert len(empty) == 0
+    for got in (ours()("a"), ours()("")):
+        assert [array.dtype for array in (got.ids, got.spans, got.type_ids, got.attention_mask, got.byte_spans)] == [
+            np.uint32, np.int64, np.uint32, np.uint8, np.int64
+        ]  # fmt: skip
+    assert ours()("").spans.shape == (0, 2)
 
 
 def test_text_that_is_not_there_is_an_error() -> None:
-    got = framed(Template(), [of_peer(peer(None).encode("a b"))])
+    got = ours()("a b")
     for number in (1, -1):
         with pytest.raises(InputError, match=f"expected a text number from 0 to 0, not {number}"):
             got.char_to_token(0, number)
@@ -134,18 +109,21 @@ class Spans(HTMLParser):
 
 def test_html_shows_every_token_escaped() -> None:
     tokens = ["<b>", "&amp;", '"', "a</span><script>"]
-    text = text_of(range(4), tokens, [[i, i + 1] for i in range(4)], [0, 1, 2, 3])
+    tok = subwords.train(
+        tokens * 9, algorithm="wordlevel", vocab_size=7, splitter=None, special_tokens=["[CLS]", "<unk>"]
+    )
     parser = Spans()
-    parser.feed(framed(from_post_processor(Node("", "", BERT)) or Template(), [text])._repr_html_())
-    assert [data for data in parser.texts if data != " "] == ["[CLS]", *tokens, "[SEP]"]
-    assert parser.tags == ["div", *["span"] * 6]
-    assert parser.titles[1:3] == ["id 0", "id 0, characters 0 to 1"]
+    for token in tokens:
+        parser.feed(tok.with_(template="[CLS] $A")(token)._repr_html_())
+    assert [data for data in parser.texts if data != " "] == [x for token in tokens for x in ("[CLS]", token)]
+    assert {*parser.tags} == {"div", "span"}
+    assert "script" not in parser.tags
+    assert parser.titles[2].endswith("characters 0 to 3")  # type: ignore[union-attr]
 
 
 def test_views_of_long_texts_are_short() -> None:
-    n = 50_000
-    text = framed(Template(), [text_of([0] * n, ["a"] * n, [[0, 0]] * n, [-1] * n)])
+    text = ours()("a " * 50_000)
     assert "and 49000 more" in text._repr_html_()
     assert len(text._repr_html_()) < 300_000
-    assert repr(text) == f"Encoding({n} tokens: {' '.join(['a'.__repr__()] * 8)} ...)"
-    assert repr(framed(Template(), [of_peer(peer(None).encode("a b"))])) == "Encoding(2 tokens: 'a' 'b')"
+    assert repr(text) == f"Encoding(50000 tokens: {' '.join(['a'.__repr__()] * 8)} ...)"
+    assert repr(ours()("a b")) == "Encoding(2 tokens: 'a' 'b')"

@@ -128,10 +128,7 @@ def test_a_distribution_of_a_long_word_is_refused() -> None:
 
 
 @settings(max_examples=40)
-@given(
-    st.lists(st.sampled_from(KNOWN), min_size=1, max_size=8),
-    st.integers(0, 9),
-)
+@given(st.lists(st.sampled_from(KNOWN), min_size=1, max_size=8), st.integers(0, 9))
 def test_texts_come_back_and_fewest_is_least(tok: Tokenizer, chosen: list[str], seed: int) -> None:
     text = " ".join(chosen)
     fewest = subwords.sampling.encode_with(tok, text, method="fewest")

@@ -30,12 +30,8 @@ from inside import (
     word_classes,
     zipf,
 )
-from inside import (
-    evaluation_BYTES as BYTES,
-)
-from inside import (
-    evaluation_CHARACTERS as CHARACTERS,
-)
+from inside import evaluation_BYTES as BYTES
+from inside import evaluation_CHARACTERS as CHARACTERS
 from seeds import seed_of_run
 from small_data import file_of
 from strategies import texts

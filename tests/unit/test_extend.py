@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import random
 import warnings
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +17,6 @@ import subwords
 from inside import BPE, BPESettings, Extension, Vocab, extend_bpe, train_bpe, word_ids
 from inside import models_learning as indexing
 from seeds import seed_of_run
-from small_data import file_of
 from strategies import counts_of, word_counts
 from subwords import FormatError, InputError, SubwordsWarning, TrainingError, WordCounts
 from subwords.reference.bpe import extend as reference
@@ -94,57 +91,6 @@ def test_a_text_keeps_its_ids_unless_a_new_pair_is_in_it() -> None:
     texts = [" ".join(rng.choices(["low", "slow", "newer", "wides", "lowly", "x"], k=3)) for _ in range(200)]
     kinds = [changed(tok, more, text) for text in texts]
     assert 0 < sum(kinds) < len(kinds)
-
-
-TEXT = "def naïve(x):\n    return tokenize_all(the_words)  # 文字を数える\n" * 9
-
-
-@pytest.mark.parametrize("name", ["gpt2/tokenizer.json", "phi-3/tokenizer.json", "clip/tokenizer.json"])
-def test_real_files_in_hf(data: Path, tmp_path: Path, name: str) -> None:
-    tokenizers = pytest.importorskip("tokenizers")
-    tok = subwords.load(file_of(data, name))
-    more = subwords.adapt.extend(tok, [TEXT, "naïve the_words tokenize_all"], count=12)
-    assert more.vocab_size == tok.vocab_size + 12
-    assert [more.model.vocab[i] for i in range(tok.vocab_size)] == [tok.model.vocab[i] for i in range(tok.vocab_size)]
-    more.save(tmp_path / "tokenizer.json")
-    theirs = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
-    for text in (TEXT, "tokenize the words", "Hello, world! naïve"):
-        assert more.encode(text) == theirs.encode(text, add_special_tokens=False).ids
-        assert tok.decode(tok.encode(text)) == more.decode(more.encode(text))
-    assert max(more.encode(TEXT)) >= tok.vocab_size
-    assert len(more.encode(TEXT)) < len(tok.encode(TEXT))
-    assert subwords.load(tmp_path / "tokenizer.json").encode(TEXT) == more.encode(TEXT)
-
-
-def test_rank_files_in_tiktoken(data: Path, tmp_path: Path) -> None:
-    tiktoken = pytest.importorskip("tiktoken")
-    from tiktoken.load import load_tiktoken_bpe
-
-    pattern = json.loads(file_of(data, "tiktoken/specs.json").read_text("utf-8"))["r50k_base"]["pat_str"]
-    tok = subwords.load(file_of(data, "tiktoken/r50k_base.tiktoken"), splitter=pattern)
-    more = subwords.adapt.extend(tok, [TEXT], count=12)
-    more.save(tmp_path / "x.tiktoken")
-    ranks = load_tiktoken_bpe(str(tmp_path / "x.tiktoken"))
-    theirs = tiktoken.Encoding("x", pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
-    assert theirs.encode_ordinary(TEXT) == more.encode(TEXT)
-    assert len(more.encode(TEXT)) < len(tok.encode(TEXT))
-
-
-def test_models_in_sentencepiece(tmp_path: Path) -> None:
-    sentencepiece = pytest.importorskip("sentencepiece")
-    (tmp_path / "x.txt").write_text("low lower lowest new newer newest wide wider\n" * 50)
-    sentencepiece.SentencePieceTrainer.train(
-        input=str(tmp_path / "x.txt"), model_prefix=str(tmp_path / "x"), vocab_size=40, model_type="bpe"
-    )
-    tok = subwords.load(tmp_path / "x.model")
-    more = subwords.adapt.extend(tok, ["slow slower slowest widest low owl"] * 9, count=5)
-    more.save(tmp_path / "more.model")
-    theirs = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "more.model"))
-    for text in ("slow slower slowest widest", "new newest", "owl x"):
-        assert theirs.encode(text) == more.encode(text)
-    assert max(more.encode("slowest")) >= tok.vocab_size
-    with pytest.raises(InputError, match=r"as it was read from its \.model file"):
-        subwords.adapt.extend(tok.with_(splitter="whitespace"), ["slow slower slowest"] * 9, count=5)
 
 
 def test_tokens_span_words_with_a_coarser_rule() -> None:

@@ -13,13 +13,11 @@ from hypothesis import strategies as st
 import subwords
 from inside import Extension, Unigram, Vocab, WordPiece
 from inside import adapt_extending as extend_pieces
-from seeds import seed_of_run
 from small_data import file_of
 from strategies import counts_of
 from subwords import InputError, SubwordsWarning, TrainingError
 from subwords.reference.wordpiece import extend_unigram, extend_wordpiece
 
-SEED = seed_of_run()
 WORDS = st.dictionaries(st.text("abé", min_size=1, max_size=8), st.integers(1, 30), min_size=1, max_size=8)
 OPTICKS = (Path(__file__).parents[2] / "examples" / "opticks.txt").read_text("utf-8")
 TEXT, MORE = [OPTICKS[20_000:60_000]], [OPTICKS[200_000:300_000]]

@@ -6,7 +6,6 @@ import gc
 import os
 import pickle
 import random
-import resource
 import subprocess
 import sys
 import threading
@@ -75,14 +74,6 @@ def test_anything_else_uses_the_general_path(tok: subwords.Tokenizer) -> None:
         tok.count_tokens(TEXT, special="no")  # type: ignore[arg-type]
 
 
-def test_each_list_is_of_its_call(tok: subwords.Tokenizer) -> None:
-    ids = tok.encode(TEXT)
-    assert {*map(type, ids)} == {int}
-    assert max(ids) > 256
-    ids.append(1)
-    assert tok.encode(TEXT) == ids[:-1]
-
-
 def test_a_collector_may_encode_meanwhile(tok: subwords.Tokenizer, collected: list[object]) -> None:
     expected, other = tok.encode(TEXT), "é 文字 low " * 4
     inner, found = tok.encode(other), []
@@ -147,14 +138,6 @@ def test_a_thread_may_switch_while_garbage_is_collected(tok: subwords.Tokenizer,
     assert wrong == []
 
 
-def test_words_and_unknown_symbols_come_back(tok: subwords.Tokenizer) -> None:
-    """A text that needs room or raises leaves a state that the next one can use."""
-    words = [f"w{i}x{i * 7919} " * 9 for i in range(4000)]
-    expected = [tok.encode_to_numpy(word).tolist() for word in words]
-    assert [tok.encode(word) for word in words] == expected
-    assert engine_of(tok).fast_paths["text"].encode(words[-1]) == expected[-1]
-
-
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 def test_a_child_encodes(tok: subwords.Tokenizer) -> None:
     expected = tok.encode(TEXT)
@@ -177,27 +160,6 @@ def fast_paths(tok: subwords.Tokenizer) -> Any:
     decoder = tok._id_decoder
     assert decoder._joined is not None
     return decoder._joined.fast_paths
-
-
-def memory() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-
-
-def test_lists_do_not_grow_memory(tok: subwords.Tokenizer) -> None:
-    batch = tok.encode_batch([TEXT] * 4000)
-    expected = [tok.encode(TEXT)] * 4000
-    assert batch.to_lists() == expected
-    before = memory()
-    for _ in range(20):
-        batch.to_lists()
-    assert memory() - before < 4000
-    assert gc.isenabled()
-    gc.disable()
-    try:
-        batch.to_lists()
-        assert not gc.isenabled()
-    finally:
-        gc.enable()
 
 
 def test_ints_of_ids_are_made_once_and_given_back() -> None:

@@ -104,12 +104,7 @@ def test_only_tokenizer_files_are_asked_for(cache: Path, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(hub, "snapshot_download", download)
     assert subwords.load("org/new", revision="main", download=True) == tok
-    assert asked == {
-        "name": "org/new",
-        "revision": "main",
-        "local_files_only": False,
-        "allow_patterns": list(FILES),
-    }
+    assert asked == {"name": "org/new", "revision": "main", "local_files_only": False, "allow_patterns": list(FILES)}
     assert not any(name.endswith((".bin", ".safetensors", ".gguf", "*")) for name in FILES)
 
 

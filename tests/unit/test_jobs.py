@@ -50,12 +50,7 @@ def bytes_of(folder: Path) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in sorted(folder.iterdir()) if file.is_file()}
 
 
-RUNS = [
-    Run(),
-    Run(shard_bytes=97),
-    Run(shard_bytes=3000),
-    Run(shard_bytes=900, workers=2),
-]
+RUNS = [Run(), Run(shard_bytes=97), Run(shard_bytes=3000), Run(shard_bytes=900, workers=2)]
 
 
 @pytest.mark.parametrize("run", RUNS, ids=str)

@@ -118,15 +118,6 @@ def test_file_that_is_not_the_kernel_is_compiled_again(
     assert compiled(monkeypatch) == expected
 
 
-def test_folder_of_another_digest_is_not_read(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    other = "0" * 16
-    shutil.copytree(cache, cache.parent / other)
-    with monkeypatch.context() as patch:
-        patch.setattr(machine_code, "_digest", lambda: other)
-        assert compiled(monkeypatch) == 2
-        assert compiled(monkeypatch) == 0
-
-
 def test_a_file_says_which_parameters_are_integers(cache: Path) -> None:
     found = machine_code._read(Kernel("plus"))  # nothing but its name
     assert found
@@ -179,12 +170,6 @@ def test_cache_that_cannot_be_written_is_one_warning(
     assert warning.filename == __file__
 
 
-def test_no_home_is_a_warning(monkeypatch: pytest.MonkeyPatch, fresh_notices: modes.Notices) -> None:
-    monkeypatch.setattr(machine_code, "cache_root", lambda: None)
-    with pytest.warns(SubwordsWarning, match=r"^kernel cache cannot be used: there is no home folder\. Every"):
-        assert both() == (9, 5)
-
-
 def test_warning_that_is_an_error_comes_once_and_the_kernel_works(
     monkeypatch: pytest.MonkeyPatch, fresh_notices: modes.Notices
 ) -> None:
@@ -203,13 +188,6 @@ def test_read_only_cache_that_is_complete_is_no_reason_to_warn(
     monkeypatch.setattr(machine_code, "_write", lambda *args: pytest.fail("written"))
     assert both() == (9, 5)
     assert not fresh_notices.compiling
-
-
-def test_the_two_bindings_give_the_same() -> None:
-    kernel = Kernel("plus", plus)
-    assert kernel.without_gil()(7, 2) == kernel.with_gil()(7, 2) == kernel(7, 2) == 9
-    assert kernel.by_size(1 << 12) is kernel.with_gil()
-    assert kernel.by_size((1 << 12) + 1) is kernel.without_gil()
 
 
 def test_tested_versions_of_numba_are_those_that_can_be_installed() -> None:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
-import numpy as np
 import pytest
 
 import subwords
-from inside import Int, Kernel, U8s, WordTable, every_kernel
+from inside import every_kernel
 from inside import kernels_layout as layout
 
 SOURCE = Path(subwords.__file__).parent
@@ -21,13 +19,6 @@ ARRAYS = {"U8s", "U16s", "U32s", "U64s", "I32s", "I64s", "F64s"}
 NAMES = vars(layout)
 CONSTANTS = {name for name, value in NAMES.items() if isinstance(value, (int, float, tuple)) and name.isupper()}
 TUPLES = [value for value in NAMES.values() if isinstance(value, type) and getattr(value, "__annotations__", None)]
-
-
-def test_layouts_import_nothing_but_tuples_and_types() -> None:
-    tree = ast.parse(Path(layout.__file__).read_text("utf-8"))
-    found = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    assert found == {"__future__", "types", "typing"}
-    assert not [node for node in ast.walk(tree) if isinstance(node, ast.Import)]
 
 
 def assigned(file: Path) -> Iterator[str]:
@@ -41,11 +32,6 @@ def test_no_kernel_defines_a_name_of_the_layout_again() -> None:
     kernels = [file for file in FILES if "kernels" in file.relative_to(SOURCE).parts]
     assert {(file.name, name) for file in kernels for name in assigned(file) if name in CONSTANTS} == set()
     assert len(CONSTANTS) > 100
-
-
-def test_nothing_is_copied_by_hand() -> None:
-    copied = re.compile(r"\b(?:as|like) in `?kernels/")
-    assert [file.relative_to(SOURCE).as_posix() for file in FILES if copied.search(file.read_text("utf-8"))] == []
 
 
 @pytest.mark.parametrize("kind", TUPLES, ids=lambda kind: kind.__name__)
@@ -82,23 +68,3 @@ def test_columns_of_a_row_are_numbered_in_order(name: str) -> None:
         assert columns.pop() == ROWS[name].width > columns[-1]
     assert columns == list(range(columns[0], columns[0] + len(columns)))
     assert len(ROWS) > 30
-
-
-@pytest.mark.parametrize("row", [layout.BPE, layout.WORDPIECE, layout.UNIGRAM])
-def test_settings_of_a_family_follow_those_of_all(row: ModuleType) -> None:
-    assert 2 + layout.MODEL.unk in vars(row).values()
-
-
-def lengths(table: WordTable, other: U8s, factor: Int) -> Int:
-    return (len(table.text) * factor + len(table.ids)) * factor + len(other)
-
-
-def test_a_kernel_reads_a_field_by_its_name() -> None:
-    table = WordTable(
-        slots=np.zeros(4, np.uint64),
-        seeds=np.zeros(8, np.uint64),
-        ids=np.zeros(3, np.int32),
-        text=np.zeros(2, np.uint8),
-        chars=np.zeros(0, np.uint64),
-    )
-    assert Kernel("lengths", lengths)(table, np.zeros(1, np.uint8), 10) == 231

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +12,6 @@ from hypothesis import strategies as st
 import subwords
 from inside import BPE, BPESettings, ids_of_words, train_bpe
 from inside import splitter_NAMED as NAMED
-from small_data import file_of
 from strategies import counts_of, word_counts
 from subwords import InputError, TokenizerSpec
 from subwords.reference.bpe import encode_word
@@ -105,53 +103,3 @@ def test_unrelated_tokenizers() -> None:
     pieces = subwords.train([TWO] * 9, vocab_size=40, algorithm="unigram")
     with pytest.raises(InputError, match="merge needs a BPE or WordPiece model; this is Unigram"):
         subwords.adapt.merge(pieces, pieces)
-
-
-def test_real_files(data: Path, tmp_path: Path) -> None:
-    tokenizers = pytest.importorskip("tokenizers")
-    tok = subwords.load(file_of(data, "gpt2/tokenizer.json"))
-    text = "แสงสีขาว หักเหในแก้ว เห็นเจ็ดสี หลังฝนตก naïve prisms " * 9
-    found = subwords.adapt.merge(tok, subwords.train([text], vocab_size=330, splitter="gpt2"))
-    found.tokenizer.save(tmp_path / "tokenizer.json")
-    theirs = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
-    for one in (text, "plain words", "x<|endoftext|>"):
-        special = "allow" if "<|" in one else "text"
-        assert found.tokenizer.encode(one, special=special) == theirs.encode(one, add_special_tokens=False).ids
-        assert found.tokenizer.decode(found.tokenizer.encode(one)) == one
-    assert found.tokenizer.encode("plain words") == tok.encode("plain words")
-    assert len(found.tokenizer.encode(text)) < len(tok.encode(text))
-    assert found.unreachable == ()
-
-
-def test_rank_files_in_tiktoken(data: Path, tmp_path: Path) -> None:
-    tiktoken = pytest.importorskip("tiktoken")
-    from tiktoken.load import load_tiktoken_bpe
-
-    from subwords.reference.bpe import GPT2_PATTERN
-
-    tok = subwords.load(file_of(data, "tiktoken/r50k_base.tiktoken"), splitter="gpt2", special_ids={})
-    text = "แสงสีขาว หักเหในแก้ว เห็นเจ็ดสี หลังฝนตก naïve prisms " * 9
-    found = subwords.adapt.merge(tok, subwords.train([text], vocab_size=330, splitter="gpt2"))
-    found.tokenizer.save(tmp_path / "x.tiktoken")
-    ranks = load_tiktoken_bpe(str(tmp_path / "x.tiktoken"))
-    theirs = tiktoken.Encoding("x", pat_str=GPT2_PATTERN, mergeable_ranks=ranks, special_tokens={})
-    for one in (text, "plain words", TWO):
-        assert theirs.encode_ordinary(one) == found.tokenizer.encode(one)
-
-
-def test_models_in_sentencepiece(tmp_path: Path) -> None:
-    sentencepiece = pytest.importorskip("sentencepiece")
-    toks = []
-    for name, text in (("one", ONE), ("two", f"{TWO} ö")):
-        (tmp_path / "x.txt").write_text(f"{text}\n" * 50, "utf-8")
-        sentencepiece.SentencePieceTrainer.train(
-            input=str(tmp_path / "x.txt"), model_prefix=str(tmp_path / name), vocab_size=50, model_type="bpe"
-        )
-        toks.append(subwords.load(tmp_path / f"{name}.model"))
-    found = subwords.adapt.merge(*toks)
-    found.tokenizer.save(tmp_path / "both.model")
-    theirs = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "both.model"))
-    for text in (ONE, TWO, "low prism ö x"):
-        assert theirs.encode(text) == found.tokenizer.encode(text)
-    assert found.unreachable == ()
-    assert len(found.tokenizer.encode(TWO)) < len(toks[0].encode(TWO))

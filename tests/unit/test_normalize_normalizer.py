@@ -25,18 +25,10 @@ from inside import (
     to_normalizer,
 )
 from inside import normalize_stages as stages
-from inside import (
-    normalizer_NAMED as NAMED,
-)
-from inside import (
-    normalizer_Replace as Replace,
-)
-from inside import (
-    normalizer_Step as Step,
-)
-from inside import (
-    normalizer_Strip as Strip,
-)
+from inside import normalizer_NAMED as NAMED
+from inside import normalizer_Replace as Replace
+from inside import normalizer_Step as Step
+from inside import normalizer_Strip as Strip
 from normalizing import in_parts
 from subwords import FormatError, InputError
 

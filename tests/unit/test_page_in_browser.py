@@ -237,15 +237,6 @@ def test_chips_follow_changes_in_the_middle_of_a_text(page: Page) -> None:
         assert page.run(f"return {column}.querySelectorAll('[tabindex=\"0\"]').length") == (1 if text else 0)
 
 
-def test_counts_are_those_of_the_text(page: Page) -> None:
-    counts = page.said(".column .counts").replace("\n", " ")
-    tok = TOKENIZERS["bpe"]
-    size = len(tok.encode(TEXT))
-    assert f"tokens {size}" in counts
-    assert f"bytes/token {len(TEXT.encode()) / size:.2f}" in counts
-    assert len(page.all("#figures-body tr")) == 4
-
-
 def test_pointing_at_a_token_shows_what_is_known_of_it(page: Page) -> None:
     tok = TOKENIZERS["bpe"]
     ids = tok.encode("low low lowest")
@@ -261,13 +252,6 @@ def test_pointing_at_a_token_shows_what_is_known_of_it(page: Page) -> None:
     ActionChains(page.browser).move_to_element(page.chips(UNIGRAM)[0]).perform()
     page.wait(lambda: page.all('#detail [data-fact="score"]'))
     assert float(page.fact("score")) < 0
-
-
-def test_pointing_at_a_token_underlines_its_characters_elsewhere(page: Page) -> None:
-    ActionChains(page.browser).move_to_element(page.chips(WORDPIECE)[1]).perform()
-    page.wait(lambda: page.all(".chip.linked"))
-    assert all("low".startswith(chip.text) or chip.text in "␣low▁" for chip in page.all(".chip.linked")[:1])
-    assert not page.all(f".column:nth-child({WORDPIECE + 1}) .linked")
 
 
 def test_disagreements_are_outlined_until_the_box_is_unchecked(page: Page) -> None:
@@ -318,32 +302,6 @@ def test_merges_are_replayed_by_slider_and_buttons(page: Page) -> None:
     page.wait(lambda: page.run(symbols) == tokens)
     page.one("#steps summary").click()
     assert len(page.all("#steps tbody tr")) == last
-
-
-def test_a_lattice_is_drawn_with_its_best_path(page: Page) -> None:
-    page.select(UNIGRAM, 0)
-    page.wait(lambda: page.all("svg.lattice"))
-    tokens = [chip.text for chip in page.all(f".column:nth-child({UNIGRAM + 1}) .chip.selected")]
-    assert len(page.all("svg.lattice path.best")) == len(tokens)
-    assert f"Best path {' | '.join(tokens)}, score" in (page.one("svg.lattice").get_attribute("aria-label") or "")
-    assert [text.text for text in page.all("svg.lattice text.best")] == tokens
-    assert len(page.all("svg.lattice path")) > len(tokens)
-
-
-def test_matches_of_wordpiece_are_listed(page: Page) -> None:
-    page.put("lowzz hugs")
-    page.select(WORDPIECE, 2)
-    items = page.all("#steps-body > ol > li")
-    tokens = [chip.text for chip in page.all(f".column:nth-child({WORDPIECE + 1}) .chip.selected")]
-    assert [item.find_element(By.CSS_SELECTOR, ".chip").text for item in items] == tokens
-    page.select(WORDPIECE, 1)
-    page.wait(lambda: "the whole word is unknown" in page.said("#steps-body"))
-
-
-def test_another_text_closes_the_steps(page: Page) -> None:
-    page.select(BPE, 0)
-    page.put("other")
-    page.wait(lambda: not page.one("#steps").is_displayed())
 
 
 # --- the address
@@ -397,17 +355,6 @@ def test_tab_and_arrows_reach_every_token(page: Page) -> None:
     assert page.run(focused) is None
 
 
-def test_arrows_up_and_down_move_between_lines(page: Page) -> None:
-    page.size(400, 900)
-    page.put("low lower lowest " * 8)
-    page.run("arguments[0].focus()", page.chips(SMALL)[0])
-    page.browser.switch_to.active_element.send_keys(Keys.ARROW_DOWN)
-    below = page.browser.switch_to.active_element
-    assert below.location["y"] > page.chips(SMALL)[0].location["y"]
-    below.send_keys(Keys.ARROW_UP)
-    assert page.browser.switch_to.active_element.location["y"] == page.chips(SMALL)[0].location["y"]
-
-
 def test_everything_that_takes_the_focus_has_a_name(page: Page) -> None:
     for column, place in ((BPE, 1), (UNIGRAM, 1), (WORDPIECE, 1)):
         page.select(column, place)
@@ -425,20 +372,6 @@ def test_everything_that_takes_the_focus_has_a_name(page: Page) -> None:
     assert page.run("return document.documentElement.lang") == "en"
     lists = "return [...document.querySelectorAll('.chips')]"
     assert page.run(f"{lists}.map((one) => one.querySelectorAll('[tabindex=\"0\"]').length)") == [1, 1, 1, 1]
-
-
-def test_the_bar_does_not_cover_the_focus(page: Page) -> None:
-    page.size(400, 700)
-    page.select(BPE, 1)
-    for _ in range(12):
-        ActionChains(page.browser).send_keys(Keys.TAB).perform()
-        box = page.run(
-            "const at = document.activeElement, box = at.getBoundingClientRect(), "
-            "bar = document.getElementById('detail').getBoundingClientRect();"
-            "return [box.top, box.bottom, bar.top, at.tagName, box.height]"
-        )
-        if box[3] not in ("BODY", "ASIDE") and box[4] < 200:  # the bar itself scrolls sideways by keys
-            assert box[1] <= box[2] + 1, box
 
 
 def test_reduced_motion_is_respected(page: Page) -> None:
@@ -520,9 +453,7 @@ def test_invisible_characters_are_visible(page: Page) -> None:
 
 
 def test_a_lone_surrogate_is_reported(page: Page) -> None:
-    page.run(
-        "const t = document.getElementById('text'); t.value = 'a\\ud800'; t.dispatchEvent(new Event('input'))",
-    )
+    page.run("const t = document.getElementById('text'); t.value = 'a\\ud800'; t.dispatchEvent(new Event('input'))")
     page.wait(lambda: "lone surrogate U+D800" in page.said("#status"))
     page.put("low")
     page.wait(lambda: page.said("#status") == "")
@@ -692,43 +623,6 @@ def test_a_file_that_is_dropped_is_the_text(page: Page) -> None:
     assert page.run("return document.getElementById('text').value") == "caf\ufffd"
     page.run(DROP, "low " * 300_000, "long.txt")
     page.wait(lambda: "left out" in page.said("#notice"))
-
-
-def test_the_first_view_takes_at_most_a_second(page: Page) -> None:
-    """From the start of loading until tokens stand there; the best of three, for a busy machine."""
-    seconds = []
-    for _ in range(3):
-        page.open()
-        seconds.append(page.run("return performance.now()") / 1000)
-        assert page.all("button.chip")
-    assert min(seconds) < 1
-
-
-def test_a_question_mark_opens_the_list_of_keys(page: Page) -> None:
-    page.one("#text").send_keys("?")
-    assert not page.one("#help").is_displayed()
-    page.one("#special").send_keys("?")
-    page.wait(lambda: page.one("#help").is_displayed())
-    assert all(ratio >= 4.5 for ratio, _ in page.run(CONTRAST))
-    ActionChains(page.browser).send_keys(Keys.ESCAPE).perform()
-    page.wait(lambda: not page.one("#help").is_displayed())
-    page.one("#keys").click()
-    page.wait(lambda: page.one("#help").is_displayed())
-    page.one("#help button").click()
-    page.wait(lambda: not page.one("#help").is_displayed())
-
-
-def test_a_link_with_the_text_is_copied(page: Page) -> None:
-    rights = {"origin": page.address.rstrip("/"), "permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]}
-    page.browser.execute_cdp_cmd("Browser.grantPermissions", rights)
-    page.put("hugs & low")
-    page.one("#copy").click()
-    page.wait(lambda: page.said("#status") == "The link is copied.")
-    link = page.browser.execute_async_script("navigator.clipboard.readText().then(arguments[0])")
-    assert link == f"{page.address}#text=hugs+%26+low"
-    page.put("low " * 3000)
-    page.one("#copy").click()
-    page.wait(lambda: "A link holds a text of up to 10,000 characters" in page.said("#status"))
 
 
 def test_no_result_of_an_old_text_stays(browser: webdriver.Chrome, folder: Path) -> None:

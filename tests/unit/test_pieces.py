@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import subwords
-from inside import Form, Lowercase, NormalizerEngine, engine_of, shortest_within
+from inside import Form, Lowercase, NormalizerEngine, engine_of
 from inside import normalizer_Replace as Replace
-from subwords import AddedToken, InputError, Tokenizer
+from subwords import AddedToken, Tokenizer
 
 LINES = ["A line of low, lower, lowest  words; it's 2024.", "naïve 文字 ĳ Å Ω", "  spaces\tand\n lines "] * 9
 PLAIN = [AddedToken("  ", 0), AddedToken("   ", 0), AddedToken("\t\t", 0), AddedToken("Low", 0)]
@@ -100,25 +100,6 @@ def test_bytes_that_are_not_utf8(tok: Tokenizer) -> None:
     for _ in range(20):
         text = b"".join(rng.choices([b"\xff", b"\xe2\x98", b" ", b"  ", b"K", "é".encode(), b"\xcc"], k=20))
         assert tok.encode(text) == with_places(tok, text)
-
-
-def test_lone_surrogates_are_refused(tok: Tokenizer) -> None:
-    with pytest.raises(InputError, match=r"^invalid text: character 3 "):
-        tok.encode("a  \ud800")
-    with pytest.raises(InputError, match=r"^text 1: invalid text: character 3 "):
-        tok.encode_batch(["a  b", "a  \ud800"])
-    with pytest.raises(
-        InputError, match="special token '<s>' at character 1" if "<s>" in tok.added_tokens.ids else "to"
-    ):
-        assert tok.encode("a<s>", special="error" if "<s>" in tok.added_tokens.ids else "none of these")
-
-
-@given(st.lists(st.text("ab.", min_size=1, max_size=4), max_size=7), st.text("ab.", max_size=12))
-def test_shortest_strings(strings: list[str], text: str) -> None:
-    found = shortest_within(strings)
-    assert set(found) <= set(strings)
-    if found:
-        assert any(each in text for each in found) == any(each in text for each in strings)
 
 
 @pytest.mark.parametrize("form", ["NFC", "NFD", "NFKC", "NFKD"])

@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 from inside import NOTICES, corpus_progress, progress
-from subwords import InputError
 
 pty = pytest.importorskip("pty", reason="pseudo-terminals are a POSIX thing")
 
@@ -56,15 +55,6 @@ def test_progress_on_a_terminal_shows_bytes_and_speed(monkeypatch: pytest.Monkey
     assert "0:00:00" in last
 
 
-def test_progress_counts_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
-    def run() -> None:
-        with progress(300, "training", unit="tokens") as bar:
-            bar.advance(299)
-            bar.advance(1)
-
-    assert "300/300 tokens" in shown_on_a_terminal(run, monkeypatch).strip().splitlines()[-1]
-
-
 def test_progress_without_a_total_shows_what_was_done_and_ends_full(monkeypatch: pytest.MonkeyPatch) -> None:
     def run() -> None:
         with progress(None, "reading") as bar:
@@ -74,17 +64,6 @@ def test_progress_without_a_total_shows_what_was_done_and_ends_full(monkeypatch:
     assert "0 bytes" in frames[1]
     assert "?" not in frames[1]
     assert "5.0/5.0 kB" in frames[-2]
-
-
-def test_progress_that_ends_early_ends_full(monkeypatch: pytest.MonkeyPatch) -> None:
-    def run() -> None:
-        with progress(300, "training", unit="tokens") as bar:
-            bar.phase("merging", 7, 11)
-
-    last = shown_on_a_terminal(run, monkeypatch).strip().splitlines()[-1]
-    assert "merging" in last
-    assert "7/7 tokens" in last
-    assert "╺" not in last  # what a bar that is not full shows
 
 
 def test_progress_leaves_standard_output_alone(
@@ -135,11 +114,6 @@ def test_progress_without_standard_error_is_silent(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(sys, "stderr", None)
     with progress(10, "reading") as bar:
         bar.advance(10)
-
-
-def test_progress_refuses_an_unknown_unit() -> None:
-    with pytest.raises(InputError, match="unknown unit='words': expected one of bytes, tokens, steps"):
-        progress(10, "reading", unit="words").__enter__()  # type: ignore[arg-type]
 
 
 def test_progress_not_shown_does_not_import_rich() -> None:

@@ -30,7 +30,7 @@ from seeds import seed_of_run
 from small_data import file_of
 from strategies import counts_of, merge_lists, word_counts
 from subwords import FormatError, InputError, TokenizerSpec
-from subwords.reference.bpe import GPT2_PATTERN, encode_word, prune_merges
+from subwords.reference.bpe import encode_word, prune_merges
 from subwords.reference.bpe import prune as reference
 
 SEED = seed_of_run()
@@ -285,40 +285,6 @@ def test_real_files_in_hf(data: Path, tmp_path: Path, name: str, compact: bool) 
     theirs = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
     for text in (TEXT, "naïve x", *texts_of(random.Random(SEED), 30), *(tok.decode([i]) for i in found.removed[:30])):
         assert found.tokenizer.encode(text) == theirs.encode(text, add_special_tokens=False).ids
-
-
-def test_rank_files_in_tiktoken(data: Path, tmp_path: Path) -> None:
-    tiktoken = pytest.importorskip("tiktoken")
-    from tiktoken.load import load_tiktoken_bpe
-
-    tok = subwords.load(file_of(data, "tiktoken/r50k_base.tiktoken"), splitter="gpt2", special_ids={})
-    found = subwords.adapt.prune(tok, source=[TEXT], vocab_size=tok.vocab_size - 100)
-    check(found, [*texts_of(random.Random(SEED), 60), *(tok.decode([index]) for index in found.removed[:60])])
-    found.tokenizer.save(tmp_path / "x.tiktoken")
-    ranks = load_tiktoken_bpe(str(tmp_path / "x.tiktoken"))
-    theirs = tiktoken.Encoding("x", pat_str=GPT2_PATTERN, mergeable_ranks=ranks, special_tokens={})
-    for text in texts_of(random.Random(SEED), 60):
-        assert theirs.encode_ordinary(text) == found.tokenizer.encode(text)
-
-
-SIZE = {"bpe": 50, "unigram": 24}
-
-
-@pytest.mark.parametrize("kind", ["bpe", "unigram"])
-def test_models_in_sentencepiece(tmp_path: Path, kind: str) -> None:
-    sentencepiece = pytest.importorskip("sentencepiece")
-    (tmp_path / "x.txt").write_text(f"{TEXT}\n" * 50)
-    sentencepiece.SentencePieceTrainer.train(
-        input=str(tmp_path / "x.txt"), model_prefix=str(tmp_path / "x"), vocab_size=SIZE[kind], model_type=kind
-    )
-    tok = subwords.load(tmp_path / "x.model")
-    found = subwords.adapt.prune(tok, source=[TEXT.replace("new", "wide")], vocab_size=SIZE[kind] - 4, compact=True)
-    check(found, texts_of(random.Random(SEED)))
-    found.tokenizer.save(tmp_path / "less.model")
-    theirs = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "less.model"))
-    for text in texts_of(random.Random(SEED), 60):
-        assert theirs.encode(text) == found.tokenizer.encode(text)
-    assert theirs.unk_id() == found.tokenizer.model.unk_id
 
 
 def test_template_and_roles_follow_their_tokens() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import itertools
 import re
 import time
 from html.parser import HTMLParser
@@ -16,19 +15,7 @@ from hypothesis import strategies as st
 
 import subwords
 from commands import run
-from inside import (
-    ANSI_BACKGROUNDS,
-    SPECIAL,
-    Chip,
-    chip,
-    chips,
-    colored,
-    facts,
-    printable,
-    shorten_visible,
-    uses_color,
-    visible,
-)
+from inside import ANSI_BACKGROUNDS, SPECIAL, Chip, chip, chips, colored, facts, shorten_visible, uses_color, visible
 from inside import BACKGROUNDS as HTML_BACKGROUNDS
 from subwords.cli.console import unshown
 
@@ -76,19 +63,6 @@ def test_visible_text_is_printable_and_can_be_read_back(text: str) -> None:
         assert unshown(shown).decode() == text
 
 
-@given(st.text(), st.integers(0, 20))
-def test_shortened_text_says_how_much_is_left_out(text: str, most: int) -> None:
-    found = shorten_visible(text, most)
-    assert found.isprintable()
-    assert (f"({len(text) - most} more)" in found) == (len(text) > most)
-
-
-def test_marks_and_patterns() -> None:
-    assert shorten_visible("\u0301", 5) == "\u25cc\u0301"
-    assert printable(r"\s+ \d") == r"\s+ \d"
-    assert printable("a\u202eb\n") == "a\\u202eb\\n"
-
-
 # --- terminals
 
 
@@ -120,13 +94,6 @@ def test_a_token_has_one_color_in_notebook_page_and_terminal() -> None:
         assert f"48;5;{ANSI_BACKGROUNDS[light.index(background)]}m" in colored([token], color=True)
 
 
-@given(st.lists(st.sampled_from(["the", " the", "a", "b"]), max_size=8))
-def test_neighbours_in_a_terminal_have_two_colors(tokens: list[str]) -> None:
-    codes = re.findall(r"48;5;([0-9]+)m", colored(tokens, color=True))
-    assert len(codes) == len(tokens)
-    assert all(one != other for one, other in itertools.pairwise(codes))
-
-
 @given(st.lists(st.text(max_size=5), max_size=8))
 def test_no_token_controls_the_terminal(tokens: list[str]) -> None:
     painted = colored(tokens, color=True)
@@ -134,10 +101,6 @@ def test_no_token_controls_the_terminal(tokens: list[str]) -> None:
     assert rest.isprintable()
     assert rest == "".join(visible(t) if t[:1] < "\u0300" else shorten_visible(t, 200) for t in tokens)
     assert colored(tokens, color=False).isprintable()
-
-
-def test_a_line_ends_after_a_token_with_a_line_feed() -> None:
-    assert PAINT.sub("", colored(["a", "\n", "b\n"], color=True)) == "a\\n\nb\\n"
 
 
 def test_terminal_colors_have_enough_contrast() -> None:
@@ -222,11 +185,6 @@ def test_a_tokenizer_shows_itself(algorithm: Any, size: int) -> None:
     assert any(re.fullmatch(r"and \d+ more", text) for text in found.texts)
     assert "script" not in found.tags
     assert len(html) < 30_000
-
-
-def test_a_tokenizer_without_special_tokens_shows_itself() -> None:
-    found = Parsed(subwords.train(["ab ab"], vocab_size=257)._repr_html_())
-    assert found.texts.count("none") == 2  # normalizer, special tokens
 
 
 def test_a_long_encoding_shows_itself_without_making_all_tokens() -> None:

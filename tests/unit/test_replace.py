@@ -107,18 +107,6 @@ def test_clear_errors() -> None:
         subwords.adapt.replace(pieces, ["w"], count=3)
 
 
-def test_real_files_in_hf(data: Path, tmp_path: Path) -> None:
-    tokenizers = pytest.importorskip("tokenizers")
-    tok = subwords.load(file_of(data, "gpt2/tokenizer.json"))
-    text = "naïve prismatic refraktion der Lichtstrahlen, 光の屈折 を数える " * 9
-    found = subwords.adapt.replace(tok, [text], count=10)
-    check(found, [text, "plain words", "refraktion", *(tok.decode([i]) for i in found.removed)])
-    found.tokenizer.save(tmp_path / "tokenizer.json")
-    theirs = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
-    for one in (text, "plain words", *(tok.decode([i]) for i in found.removed)):
-        assert found.tokenizer.encode(one) == theirs.encode(one, add_special_tokens=False).ids
-
-
 def pieces_keep_their_promises(found: subwords.adapt.Adapted, texts: list[str]) -> None:
     old, new, gone = found.old, found.tokenizer, {*found.removed}
     assert new.vocab_size == old.vocab_size
@@ -172,21 +160,6 @@ def test_real_pieces(data: Path, tmp_path: Path, name: str) -> None:
         again = processor(model_file=str(tmp_path / "x.model"))
         for one in (text, "plain words", "photolithography"):
             assert again.encode(one) == found.tokenizer.encode(one)
-
-
-def test_models_in_sentencepiece(tmp_path: Path) -> None:
-    sentencepiece = pytest.importorskip("sentencepiece")
-    (tmp_path / "x.txt").write_text(f"{OLD}\n" * 50 + f"{NEW}\n")
-    sentencepiece.SentencePieceTrainer.train(
-        input=str(tmp_path / "x.txt"), model_prefix=str(tmp_path / "x"), vocab_size=55, model_type="bpe"
-    )
-    tok = subwords.load(tmp_path / "x.model")
-    found = subwords.adapt.replace(tok, [NEW] * 9, count=5)
-    check(found, [*OLD.split(), *NEW.split(), OLD])
-    found.tokenizer.save(tmp_path / "new.model")
-    theirs = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "new.model"))
-    for text in (OLD, NEW, "slow low"):
-        assert theirs.encode(text) == found.tokenizer.encode(text)
 
 
 def test_scores_of_new_pieces_differ(shared_data: Path) -> None:

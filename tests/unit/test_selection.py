@@ -65,13 +65,3 @@ def test_what_runs_always_and_what_never(monkeypatch: pytest.MonkeyPatch) -> Non
         assert {f"{test}[case 5]" for test in ("a.py::test_one", "b.py::test_two")} <= selected(
             monkeypatch, "", seed, always
         )
-
-
-def test_the_same_seed_takes_the_same_cases_and_another_one_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    first, again, second = (selected(monkeypatch, "sweep", seed, items(sweep=True)) for seed in (5, 5, 6))
-    assert first == again
-    assert not first & second
-
-
-def test_not_sweep_is_no_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert selected(monkeypatch, "not sweep", 3, items(sweep=True)) == set()

@@ -23,7 +23,6 @@ from inside import (
     write_manifest,
     write_shards,
 )
-from inside import _rounded as rounded
 from seeds import seed_of_run
 from subwords import FormatError, InputError, files
 from subwords.files import Manifest
@@ -160,28 +159,11 @@ def test_datatrove_bytes(tmp_path: Path) -> None:
     assert (tmp_path / "x.ds.metadata").read_text() == "subwords|2\n3\n3.00 T"
 
 
-@pytest.mark.parametrize(
-    ("count", "text"), [(0, "0.00 T"), (999, "999 T"), (1234, "1.23 kT"), (98_765_432_101, "98.8 GT")]
-)
-def test_datatrove_rounds_as_it_does(count: int, text: str) -> None:
-    assert rounded(count) == text
-
-
 def test_parquet_is_read_by_arrow(tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     rows = documents(3)
     write_shards(tmp_path / "x.parquet", blocks(rows), FORMATS["parquet"], np.dtype("<u4"))
     assert parquet.read_table(tmp_path / "x.parquet").to_pydict() == {"input_ids": rows}
-
-
-@pytest.mark.parametrize("bos", [None, 500])
-@pytest.mark.parametrize("eos", [None, 600])
-def test_ids_around_documents(bos: int | None, eos: int | None) -> None:
-    rows = documents(4)
-    before, after = [bos] * (bos is not None), [eos] * (eos is not None)
-    for size in (1, 2, 7, 1000):
-        found = [*with_ends(blocks(rows, size), bos, eos)]
-        assert rows_of(found) == [[*before, *row, *after] for row in rows]
 
 
 def test_ids_around_documents_that_blocks_cut_anywhere() -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
 
 import subwords
 from building import read_json as read
-from subwords import InputError, SubwordsError, TokenBatch, Tokenizer
+from subwords import InputError, TokenBatch, Tokenizer
 
 TEXTS = ["hug hugs hugging"] * 9
 MAKERS: dict[str, Callable[[], Tokenizer]] = {
@@ -26,61 +25,6 @@ def tok(request: pytest.FixtureRequest) -> Tokenizer:
     return MAKERS[request.param]()
 
 
-WRONG: list[Any] = [
-    *(None, 1, -1, 1.5, float("nan"), True, 2**70, "abc", b"abc", "\ud800", "", "hug", np.uint32(3), object(), len),
-    *([], [1], ["a"], [None], [b"a", 1], [[1], [2]], ["\ud800"], (1, "a"), range(3), iter("ab"), [2**70], [-1]),
-    *({}, {"a": 1}, set(), {1}, {"x"}, {"<s>"}, bytearray(b"ab"), memoryview(b"ab"), slice(1)),
-    *(np.zeros(3), np.array(["a"]), np.zeros((2, 2), np.uint32), np.array(3), np.zeros(0)),
-]
-
-
-def calls(tok: Tokenizer) -> list[Callable[[Any], Any]]:
-    """Every public method, with one argument left open at a time."""
-    found = tok("hug hugs")
-    return [
-        tok,
-        lambda value: tok("hug", value),
-        lambda value: tok("hug", special=value),
-        tok.encode,
-        lambda value: tok.encode("hug", special=value),
-        lambda value: tok.encode("hug", template=value),
-        tok.encode_to_numpy,
-        lambda value: tok.encode_to_numpy("hug", special=value),
-        tok.encode_batch,
-        lambda value: tok.encode_batch(["hug"], special=value),
-        lambda value: tok.encode_batch(["hug"], threads=value),
-        tok.tokenize,
-        lambda value: tok.tokenize("hug", special=value),
-        tok.nbest,
-        lambda value: tok.nbest("hug", value),
-        tok.sample,
-        lambda value: tok.sample("hug", temperature=value),
-        lambda value: tok.sample("hug", nbest=value),
-        lambda value: tok.sample("hug", seed=value),
-        tok.decode,
-        lambda value: tok.decode([3], errors=value),
-        lambda value: tok.decode([3], skip_special_tokens=value),
-        tok.decode_bytes,
-        lambda value: tok.added_tokens.split("hug", value),
-        found.char_to_token,
-        lambda value: found.char_to_token(0, value),
-        found.token_to_chars,
-        found.word_to_tokens,
-        lambda value: found.word_to_tokens(0, value),
-    ]
-
-
-def test_wrong_arguments_are_errors_of_this_package(tok: Tokenizer) -> None:
-    for number, call in enumerate(calls(tok)):
-        for value in WRONG:
-            try:
-                call(value)
-            except SubwordsError as error:
-                assert str(error), (number, value)
-            except Exception as error:
-                raise AssertionError(f"call {number} with {value!r}") from error
-
-
 def test_what_has_no_order_or_is_no_list_is_refused(tok: Tokenizer) -> None:
     for value in ({"hug"}, {"hug": 1}):
         with pytest.raises(InputError, match="ordered iterable of texts"):
@@ -88,13 +32,6 @@ def test_what_has_no_order_or_is_no_list_is_refused(tok: Tokenizer) -> None:
     for value in ({3}, {3: 4}, bytearray(b"ab"), memoryview(b"ab")):
         with pytest.raises(InputError, match="expected a list or an array of ids"):
             tok.decode(value)
-
-
-def test_flags_are_true_or_false(tok: Tokenizer) -> None:
-    with pytest.raises(InputError, match="expected template to be True or False, not 'bert'"):
-        tok.encode("hug", template="bert")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="expected skip_special_tokens to be True or False, not 1"):
-        tok.decode([3], skip_special_tokens=1)  # type: ignore[arg-type]
 
 
 def test_errors_of_decode_are_checked_before_there_are_any(tok: Tokenizer) -> None:

@@ -201,23 +201,6 @@ def test_threads_and_order_change_no_bit() -> None:
         assert same(trained(dict(mixed), 2, **options), ref), f"seed {seed}"
 
 
-@pytest.mark.parametrize("shards", [2, 7])
-def test_shards_change_no_bit(shards: int) -> None:
-    rng = random.Random(shards)
-    words = spelled(rng, "abcdé文", 400, 7)
-    parts: list[dict[bytes, int]] = [{} for _ in range(shards)]
-    for word, count in words.items():
-        first = rng.randint(0, count)
-        for number in (first, count - first):
-            part = rng.choice(parts)
-            if number:
-                part[word] = part.get(word, 0) + number
-    total, *rest = map(counts_of, parts)
-    for other in rest:
-        total = total + other
-    assert same(trained(total, 2, vocab_size=150), trained(words, vocab_size=150))
-
-
 # ------------------------------------------------------------------ awkward corpora
 
 

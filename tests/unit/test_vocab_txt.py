@@ -69,10 +69,7 @@ def test_random_lines_are_read_as_in_hf(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (
-            b"",
-            r'expected a vocabulary, one .* with "\[UNK\]" for unknown words, not an empty file: if .* last line',
-        ),
+        (b"", r'expected a vocabulary, one .* with "\[UNK\]" for unknown words, not an empty file: if .* last line'),
         (b"a\nb\n", 'not 2 lines without it, from "a" on'),
         (b"[unk]\n", r'not 1 lines without it, from "\[unk\]" on'),
         (b"\xef\xbb\xbf[UNK]\na\n", "expected a token on line 1, not a byte order mark"),

@@ -130,7 +130,7 @@ def place_ids(
     Text t of the call has the words up to words.word_ends[t] and the ids up to words.id_ends[t]; word w ends at byte
     start[START.word_base] + words.ends[w] of the text that is split into words. It begins at words.begins[w], or where
     the previous one ends if there are no `begins`. Entries of `unknown` of odd texts mean nothing; texts with more of
-    them than there is room for are odd. Same as `tests.locating.places`.
+    them than there is room for are odd.
     """
     i, e, b = pointer(ids), pointer(words.ends), pointer(words.begins)
     word_ends, id_ends = pointer(words.word_ends), pointer(words.id_ends)
@@ -193,7 +193,7 @@ def cover_text(ids: U32s, sizes: I32s, text: U8s, prefix: Int, byte_spans: I64s,
     prefix: unless it is NO_PREFIX, the ids also cover one byte before the text, and their ranges are whole characters.
     FIRST_PREFIX: that byte has the range of the first character, and every byte that of its own character.
     EMPTY_PREFIX: it has the empty range at the start, as the bytes of a character have, but for the last one, at
-    theirs. `spans` is empty if the text is ASCII. Same as `tests.locating.covered_text`.
+    theirs. `spans` is empty if the text is ASCII.
     """
     i, s, p, known, size = pointer(ids), pointer(sizes), pointer(text), len(sizes), I64(len(text))
     to_bytes, to_spans, wide, whole = pointer(byte_spans), pointer(spans), len(spans) > 0, prefix != layout.NO_PREFIX
@@ -316,7 +316,7 @@ def frame_rows(frame: Frame, row: Row, out: Row, length: Int, names: Int, bounds
 
     length: rows with fewer entries are filled up to it, if the template has a piece FILLING. names: the number of names
     of `row`, before those of the template. bounds: where each row begins and ends. ranges: by row and text, the entries
-    of its last slot. Same as `tests.locating.framed`.
+    of its last slot.
     """
     p, n = pointer(frame.pieces), I64(0)
     ids, spans, byte_spans = pointer(row.ids), pointer(row.spans), pointer(row.byte_spans)

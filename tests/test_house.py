@@ -321,7 +321,7 @@ BUDGETS = {
     "scale": 1000,
     "spec": 3250,
     "split": 3550,
-    "study": 7700,
+    "study": 7600,
     "support": 2600,
     "tokenizer": 1200,
     "tokens": 1600,

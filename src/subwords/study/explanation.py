@@ -38,7 +38,7 @@ from subwords.study.segments import (
 )
 from subwords.support.checks import check_instance
 from subwords.support.errors import InputError
-from subwords.support.render import Written
+from subwords.support.render import Written, token_text
 from subwords.support.report import Report, Table, plain
 from subwords.tokenizer import engine_of, tokenizer_of
 
@@ -348,7 +348,7 @@ def _inner(model: Model, text: NDArray[np.uint8], start: int) -> list[tuple[int,
 def _trace(tokenizer: Tokenizer, text: str, parts: Sequence[Added | Stretch]) -> Trace:
     rule, model = tokenizer.splitter.rule, tokenizer.model
     trace = Trace(text, tuple(parts), family_of(model).name, tuple(map(described, rule)), alternatives_of(rule), {})
-    trace.tokens.update({index: _symbol_text(model, index) for index in sorted(trace.mentioned())})
+    trace.tokens.update({index: token_text(model.symbols[index]) for index in sorted(trace.mentioned())})
     return trace
 
 
@@ -482,7 +482,3 @@ def _segmented(
         shown = text[start:stop].decode("utf-8", "replace")
         found.append(Word(shown, span, steps.get(cut.start), alternative, segmentation))
     return found
-
-
-def _symbol_text(model: Model, index: int) -> str:
-    return model.symbols[index].decode("utf-8", "backslashreplace")

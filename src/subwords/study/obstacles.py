@@ -21,7 +21,7 @@ from subwords.study.explanation import Trace, explain, ids_of_word
 from subwords.study.segments import Added, BPEWords, Lattice, Merging, Pair, Span, Stretch, UnigramWords, Word
 from subwords.support.checks import check_string
 from subwords.support.errors import InputError
-from subwords.support.render import Written
+from subwords.support.render import Written, token_text, whole_text
 from subwords.support.report import Report, Table
 from subwords.tokenizer import tokenizer_of
 
@@ -68,11 +68,7 @@ def wordlevel_obstacle(model: WordLevel, word: bytes) -> Obstacle | None:
 
 
 def _not_learned(word: bytes, instead: str, then: tuple[int, ...]) -> Obstacle:
-    return Obstacle("not learned", f"{_quoted(word)} is not in the vocabulary", (), instead, then)
-
-
-def _quoted(word: bytes) -> str:
-    return repr(word.decode("utf-8", "backslashreplace"))
+    return Obstacle("not learned", f"{token_text(word)!r} is not in the vocabulary", (), instead, then)
 
 
 def _special(model: Model, index: int) -> Obstacle | None:
@@ -223,7 +219,7 @@ def _size(model: BPE, token: int) -> int:
 
 
 def _name(model: BPE, token: int) -> str:
-    return _quoted(model.symbols[token])
+    return repr(token_text(model.symbols[token]))
 
 
 @dataclass(frozen=True)
@@ -357,10 +353,7 @@ def _meant(model: Model, text: str) -> list[str]:
         if text.isascii() or not CHARACTERS.issuperset(text):
             return []
         (content,) = tokens_from_text([text])
-        try:
-            return [content.decode()]
-        except UnicodeDecodeError:
-            return []
+        return [] if (meant := whole_text(content)) is None else [meant]
     if SPACE in text and text.strip(SPACE):
         return [text.replace(SPACE, " ").removeprefix(" "), text.replace(SPACE, " ")]
     return []

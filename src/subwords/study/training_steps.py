@@ -28,7 +28,7 @@ from subwords.reference import bpe, unigram, wordpiece
 from subwords.reference.bpe import Scores, Token, Words, joined, known_runs
 from subwords.support.checks import check_choice, check_integer
 from subwords.support.errors import TrainingError
-from subwords.support.render import Written, chip, page_chips, panel
+from subwords.support.render import Written, chip, page_chips, panel, token_text
 from subwords.support.report import Report, Table
 from subwords.training.count import counts_of
 from subwords.training.train import family_settings, splitting_rules
@@ -273,9 +273,8 @@ def _options(settings: MergeSettings, train: Callable[..., object]) -> dict[str,
     return {name: getattr(settings, name) for name in names} | {"special_tokens": settings.reserved}
 
 
-def token_text(token: bytes | str) -> str:
-    """Return a token as text."""
-    return token if isinstance(token, str) else token.decode("utf-8", "backslashreplace")
+def _text(token: bytes | str) -> str:
+    return token if isinstance(token, str) else token_text(token)
 
 
 class _MergeWatch(Generic[Token]):
@@ -303,7 +302,7 @@ class _MergeWatch(Generic[Token]):
         if chosen is None:
             known = {token for tokens, _ in words for token in tokens}
             self._names = [word for word, symbols in self._symbols.items() for _ in known_runs(symbols, known)]
-            self._first, self._start = (*map(token_text, vocab),), self._splits()
+            self._first, self._start = (*map(_text, vocab),), self._splits()
             return
         if len(self._steps) == self._most:
             raise TrainingError(
@@ -312,7 +311,7 @@ class _MergeWatch(Generic[Token]):
             )
         counts, best = self._count_pairs(before), max(scores.values())
         pairs = {
-            pair: PairScore((token_text(pair[0]), token_text(pair[1])), counts[pair], float(score))
+            pair: PairScore((_text(pair[0]), _text(pair[1])), counts[pair], float(score))
             for pair, score in scores.items()
         }
         self._steps.append(
@@ -321,7 +320,7 @@ class _MergeWatch(Generic[Token]):
                 tuple(pairs.values()),
                 pairs[chosen],
                 sum(score == best for score in scores.values()),
-                token_text(joined(chosen, len(getattr(self._settings, "prefix", "")))),
+                _text(joined(chosen, len(getattr(self._settings, "prefix", "")))),
                 self._splits(),
                 self._why(*map(vocab.index, chosen)),
             )
@@ -329,7 +328,7 @@ class _MergeWatch(Generic[Token]):
 
     def _splits(self) -> tuple[WordSplit, ...]:
         named = zip(self._names, self._words, strict=True)
-        return tuple(WordSplit(name, count, tuple(map(token_text, tokens))) for name, (tokens, count) in named)
+        return tuple(WordSplit(name, count, tuple(map(_text, tokens))) for name, (tokens, count) in named)
 
     def _why(self, left: int, right: int) -> str:
         """Say why a pair wins among those of the best score."""

@@ -24,6 +24,7 @@ from subwords.spec.token_batch import as_ids
 from subwords.spec.vocab import Vocab
 from subwords.support.checks import check_choice, check_integer
 from subwords.support.errors import InputError
+from subwords.support.render import token_text
 from subwords.support.report import Report, Table
 from subwords.tokenizer import tokenizer_of
 from subwords.training.count import counts_of, rules_like
@@ -281,15 +282,12 @@ def verify_training(
     for learned in learned_merges(single, counts, tie_break, threads):
         found.append(learned.count)
         if learned.best is not None:
-            merge, best = ((_token_text(model, a), _token_text(model, b)) for a, b in (learned.pair, learned.best))
+            pairs = (learned.pair, learned.best)
+            merge, best = ((token_text(model.vocab[left]), token_text(model.vocab[right])) for left, right in pairs)
             deviations.append(Deviation(learned.rank, merge, learned.count, best, learned.best_count))
             if len(deviations) == limit:
                 break
     return Replay(tie_break, len(single.merges), len(found), tuple(deviations), tuple(found), missing)
-
-
-def _token_text(model: BPE, index: int) -> str:
-    return model.vocab[index].decode("utf-8", "backslashreplace")
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from subwords.spec.unicode import property_members
 from subwords.study.findings import Finding
 from subwords.support.errors import InputError, SubwordsError
 from subwords.support.names import nearest
-from subwords.support.render import quoted, token_text, whole_text
+from subwords.support.render import quote, text_or_none, token_text
 from subwords.tokenizer import chatter_of
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Subject:
 
     def quoted(self, index: int) -> str:
         """Return a token for messages: as Python writes a str, or bytes if it is not text."""
-        return quoted(self.tokens[index])
+        return quote(self.tokens[index])
 
     @cached_property
     def ordinary(self) -> NDArray[np.int64]:
@@ -217,7 +217,7 @@ def check_reach(subject: Subject) -> Iterator[Finding]:
     ids = [
         index
         for index in subject.ordinary[reached[subject.ordinary]].tolist()
-        if whole_text(subject.tokens[index]) is not None
+        if text_or_none(subject.tokens[index]) is not None
     ]
     plain = tok.with_(normalizer=None) if tok.normalizer is not None else tok
     texts = {index: _text_of(subject, index) for index in ids}
@@ -258,7 +258,7 @@ def bpe_unreached(subject: Subject, index: int) -> str:
     if not len(made):
         return f"{token}: no merge makes it; its text gives {got}"
     left, right, _ = model.merges[int(made[0])].tolist()
-    pair = f"{quoted(model.symbols[left])} + {quoted(model.symbols[right])}"  # characters may have no token
+    pair = f"{quote(model.symbols[left])} + {quote(model.symbols[right])}"  # characters may have no token
     return f"{token}: merge {int(made[0])} ({pair}) makes it, but earlier merges leave {got}"
 
 
@@ -349,7 +349,7 @@ def check_vocabulary(subject: Subject) -> Iterator[Finding]:
 def _token_findings(subject: Subject, index: int, unassigned: NDArray[np.bool_]) -> Iterator[Finding]:
     token, shown = subject.tokens[index], subject.shown(index)
     named = (index,), (shown,)
-    text = whole_text(token)
+    text = text_or_none(token)
     if text is None:
         kind = "partial-character" if _is_part(token) else "crossed-characters"
         what = "is a part of a character" if kind == "partial-character" else "cuts characters in two"
@@ -402,7 +402,7 @@ def _normalized(subject: Subject) -> Iterator[Finding]:
     normalizer = NormalizerEngine.of(subject.tokenizer.normalizer)
     groups: dict[str, list[int]] = {}
     for index in subject.ordinary.tolist():
-        text = whole_text(subject.tokens[index])
+        text = text_or_none(subject.tokens[index])
         if text is not None:
             groups.setdefault(normalizer.escaped(f"x{text}x"), []).append(index)
     for ids in groups.values():

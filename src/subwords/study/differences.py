@@ -22,7 +22,7 @@ from subwords.models.families import family_of, need
 from subwords.spec.template import Slot
 from subwords.study.findings import Finding, Findings, by_severity
 from subwords.support.errors import SubwordsError
-from subwords.support.render import quoted, token_text, whole_text
+from subwords.support.render import quote, text_or_none, token_text
 from subwords.tokenizer import Tokenizer, tokenizer_of
 
 if TYPE_CHECKING:
@@ -174,26 +174,26 @@ def _token_findings(old: list[bytes], new: list[bytes]) -> Iterator[Finding]:
         if lost and fresh:
             yield Finding(
                 "changed-token",
-                f"id {index} is {quoted(after)} instead of {quoted(before)}",
+                f"id {index} is {quote(after)} instead of {quote(before)}",
                 (index,),
                 names,
             )
         elif fresh:
-            yield Finding("new-token", f"{quoted(after)} is new: id {index}", (index,), (token_text(after),))
+            yield Finding("new-token", f"{quote(after)} is new: id {index}", (index,), (token_text(after),))
         elif lost:
-            now = f"; id {index} is {quoted(after)}" if after else ""
-            yield Finding("gone-token", f"{quoted(before)} (id {index}) is gone{now}", (index,), (token_text(before),))
+            now = f"; id {index} is {quote(after)}" if after else ""
+            yield Finding("gone-token", f"{quote(before)} (id {index}) is gone{now}", (index,), (token_text(before),))
         if before and not lost:
             place = new_ids[before]
             if place < len(old) and old[place] == before:  # one of several ids with this token
-                message = f"id {index} is no longer {quoted(before)}, which still has the id {place}"
+                message = f"id {index} is no longer {quote(before)}, which still has the id {place}"
                 yield Finding("gone-token", message, (index,), (token_text(before),))
             else:
                 moved[index] = place
     swapped = {a: b for a, b in moved.items() if moved.get(b) == a}
     for a, b in swapped.items():
         if a < b:
-            message = f"{quoted(old[a])} and {quoted(old[b])} have exchanged their ids {a} and {b}"
+            message = f"{quote(old[a])} and {quote(old[b])} have exchanged their ids {a} and {b}"
             yield Finding("swapped-tokens", message, (a, b), (token_text(old[a]), token_text(old[b])))
     yield from _moved_runs({a: b for a, b in moved.items() if a not in swapped}, old)
 
@@ -208,10 +208,10 @@ def _moved_runs(moved: dict[int, int], old: list[bytes]) -> Iterator[Finding]:
             runs.append([index])
     for run in runs:
         first, last = run[0], run[-1]
-        message = f"{quoted(old[first])} has the id {moved[first]} instead of {first}"
+        message = f"{quote(old[first])} has the id {moved[first]} instead of {first}"
         if len(run) > 1:
             message = (
-                f"{len(run)} tokens, {quoted(old[first])} to {quoted(old[last])}, have the ids {moved[first]} to "
+                f"{len(run)} tokens, {quote(old[first])} to {quote(old[last])}, have the ids {moved[first]} to "
                 f"{moved[last]} instead of {first} to {last}"
             )
         yield Finding("moved-tokens", message, tuple(run), tuple(token_text(old[index]) for index in run))
@@ -249,7 +249,7 @@ def _model_findings(pair: _Pair) -> Iterator[Finding]:
         after = values[name]
         if isinstance(before, frozenset):  # of ids
             if changed := sorted((before ^ after) & same):
-                told = [f"{quoted(pair.new[index])} is {'' if index in after else 'not '}in it" for index in changed]
+                told = [f"{quote(pair.new[index])} is {'' if index in after else 'not '}in it" for index in changed]
                 more = f" and {len(told) - 5} more" if len(told) > 5 else ""
                 yield Finding("changed-model", f"{name}: {', '.join(told[:5])}{more}", tuple(changed), (name,))
         elif name not in _APART and before != after:
@@ -266,7 +266,7 @@ def _score_findings(pair: _Pair) -> Iterator[Finding]:
             continue
         before, after = pair.a.model.score(index), pair.b.model.score(place)
         if before is not None and after is not None and np.float32(before) != np.float32(after):
-            message = f"{quoted(token)} has the score {after:.6g} instead of {before:.6g}"
+            message = f"{quote(token)} has the score {after:.6g} instead of {before:.6g}"
             yield Finding("changed-score", message, (place,), (token_text(token),))
 
 
@@ -330,7 +330,7 @@ class _Merges:
 
 
 def _joined(merge: _Merge) -> str:
-    return " + ".join(map(quoted, merge))
+    return " + ".join(map(quote, merge))
 
 
 def _written_merges(model: BPE) -> list[_Merge]:
@@ -462,7 +462,7 @@ def _chat_message(name: str, text: str) -> str:
 
 def _text_of(model: Model, token: bytes) -> str | None:
     """Return the text that a token stands for; None if it is not whole characters."""
-    text = whole_text(model.without_marks(token))
+    text = text_or_none(model.without_marks(token))
     return text if text is None or model.byte_level else text.replace("\u2581", " ")
 
 

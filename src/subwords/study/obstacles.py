@@ -21,7 +21,7 @@ from subwords.study.explanation import Trace, explain, ids_of_word
 from subwords.study.segments import Added, BPEWords, Lattice, Merging, Pair, Span, Stretch, UnigramWords, Word
 from subwords.support.checks import check_string
 from subwords.support.errors import InputError
-from subwords.support.render import Written, token_text, whole_text
+from subwords.support.render import Written, text_or_none, token_text
 from subwords.support.report import Report, Table
 from subwords.tokenizer import tokenizer_of
 
@@ -353,7 +353,7 @@ def _meant(model: Model, text: str) -> list[str]:
         if text.isascii() or not CHARACTERS.issuperset(text):
             return []
         (content,) = tokens_from_text([text])
-        return [] if (meant := whole_text(content)) is None else [meant]
+        return [] if (meant := text_or_none(content)) is None else [meant]
     if SPACE in text and text.strip(SPACE):
         return [text.replace(SPACE, " ").removeprefix(" "), text.replace(SPACE, " ")]
     return []

@@ -43,7 +43,7 @@ def token_text(token: bytes) -> str:
     return token.decode("utf-8", "backslashreplace")
 
 
-def whole_text(token: bytes) -> str | None:
+def text_or_none(token: bytes) -> str | None:
     """Return a token as text; None if it is not whole characters."""
     try:
         return token.decode()
@@ -51,9 +51,9 @@ def whole_text(token: bytes) -> str | None:
         return None
 
 
-def quoted(token: bytes) -> str:
+def quote(token: bytes) -> str:
     """Return a token for messages: as Python writes a str, or bytes if it is not text."""
-    text = whole_text(token)
+    text = text_or_none(token)
     return repr(token if text is None else text)
 
 

@@ -317,7 +317,7 @@ def test_prefix_and_suffix(byte_level: bool, data: st.DataObject, words: list[by
     options |= {"vocab": [*model.vocab], "unk": "<unk>", "prefix": model.prefix, "suffix": model.suffix}
     check_words(encoder_of(model, WHOLE), words, [reference.encode_word(word, pairs, **options) for word in words])
     for word in words:
-        plain = merge_plainly(pairs_of(model), word_symbols(model, word))
+        plain = merge_plainly(pairs_of(model).get, word_symbols(model, word))
         assert [model.vocab[symbol.id] for symbol in plain] == reference.encode_word(word, pairs, **options)
 
 

@@ -153,7 +153,7 @@ def test_only_kernels_import_the_sources_of_kernels() -> None:
 
 def test_the_package_does_not_use_its_oracles() -> None:
     users = {place(file) for file in FILES if any(name.startswith("subwords.reference") for name in imports(file))}
-    assert not {name for name in users if not name.startswith("reference/")}
+    assert {name for name in users if not name.startswith("reference/")} == {"study/training_steps.py"}  # watches them
 
 
 def test_reference_imports_the_standard_library_and_regex() -> None:
@@ -236,7 +236,7 @@ def test_every_room_has_a_rank() -> None:
 
 def is_below(module: str, room: str) -> bool:
     other = module.partition(".")[2].partition(".")[0]
-    return other in ("", room) or RANK[other] < RANK[room]  # "": the version
+    return other in ("", "reference", room) or RANK[other] < RANK[room]  # "": the version
 
 
 def test_imports_point_down_but_for_those_named() -> None:
@@ -321,7 +321,7 @@ BUDGETS = {
     "scale": 1000,
     "spec": 3250,
     "split": 3450,
-    "study": 7850,
+    "study": 7600,
     "support": 2600,
     "tokenizer": 1200,
     "tokens": 1600,

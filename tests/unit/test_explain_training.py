@@ -222,3 +222,13 @@ def test_a_few_hundred_words_take_a_moment() -> None:
     start = time.process_time()
     subwords.study.explain_training([" ".join(f"w{k}rd{k % 7}s" for k in range(300))], vocab_size=300)
     assert time.process_time() - start < 20
+
+
+@pytest.mark.parametrize("settings", [{"byte_level": False}, {"algorithm": "wordpiece", "special_tokens": ["[UNK]"]}])
+def test_bytes_that_are_not_utf8_split_words(settings: dict[str, Any]) -> None:
+    specials = tuple(settings.get("special_tokens", ()))
+    counts = counts_of({b"ab\xffcd": 3, b"\xfe": 1, b"abcd": 2}, specials)
+    rules: dict[str, Any] = {"splitter": "gpt2", "normalizer": None, "vocab_size": 12, **settings}
+    found, trained = subwords.study.explain_training(counts, **rules), subwords.train(counts, progress=False, **rules)
+    assert found.vocab == tuple(trained.model.vocab)
+    assert [(word.word, len(word.tokens)) for word in found.words] == [("ab\\xffcd", 2), ("ab\\xffcd", 2), ("abcd", 4)]

@@ -14,7 +14,7 @@ import subwords
 from inside import BPE, Extension, SplitterEngine, extend_bpe
 from strategies import counts_of
 from subwords import InputError
-from subwords.reference.bpe import GPT2_PATTERN, learned
+from subwords.reference.bpe import GPT2_PATTERN, frequent_pairs, learned
 
 TEXT = "of the light of the rays, and of the rays; it's the light of the 3 rays\n"
 TOK = subwords.train([TEXT * 9], vocab_size=275, splitter="gpt2")
@@ -38,7 +38,7 @@ def test_the_merges_are_those_of_the_textbook(parts: list[str]) -> None:
     model = TOK.model
     assert isinstance(model, BPE)
     vocab = [*model.vocab]
-    expected, merges = learned(runs, vocab, len(vocab) + 6, "ids", 0, lambda a, b: a + b not in vocab)
+    expected, merges = learned(runs, vocab, len(vocab) + 6, "ids", frequent_pairs(0, lambda a, b: a + b not in vocab))
     tokens, got, _ = extend_bpe(model, counts_of(words), Extension(count=6, inner=SplitterEngine.of(TOK.splitter)))
     every = [*vocab, *tokens]
     assert every == expected

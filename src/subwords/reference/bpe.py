@@ -18,14 +18,21 @@ b'lowly'
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
 from itertools import groupby, pairwise
-from typing import Literal
+from typing import Literal, TypeAlias, TypeVar
 
 import regex
 
 from subwords.reference.text import cuts_no_character
 
+Token = TypeVar("Token", bytes, str)
+Words: TypeAlias = list[tuple[list[Token], int]]  # the tokens of each word, and how often it occurs
 Pair = tuple[bytes, bytes]
+Scores: TypeAlias = Mapping[tuple[Token, Token], int | Fraction | Decimal]
+# Called with the words, the vocabulary, and the scores of all pairs of which one was chosen: None as training begins.
+Watch: TypeAlias = Callable[[Words[Token], list[Token], Scores[Token], tuple[Token, Token] | None], object]
 
 GPT2_PATTERN = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 
@@ -120,11 +127,18 @@ def _alphabet(word_counts: Mapping[bytes, int], byte_level: bool, alphabet: str,
         for symbol in symbols_of(word, byte_level):
             weights[symbol] = weights.get(symbol, 0) + count
     ordered = sorted(weights, key=BYTE_ORDER.__getitem__ if byte_level else _to_chars)
+    if not byte_level:
+        ordered = [symbol for symbol in ordered if not is_lone(_to_chars(symbol))]
     kept = sorted(ordered, key=lambda symbol: -weights[symbol])[:limit]  # stable: ties stay in order
     return [symbol for symbol in ordered if symbol in kept]
 
 
-def known_runs(symbols: Iterable[bytes], alphabet: Container[bytes]) -> list[list[bytes]]:
+def is_lone(char: str) -> bool:
+    """Whether a character stands for a byte that is not UTF-8: it is in no vocabulary of characters."""
+    return "\ud800" <= char <= "\udfff"
+
+
+def known_runs(symbols: Iterable[Token], alphabet: Container[Token]) -> list[list[Token]]:
     """Split a word at symbols outside the alphabet: b'aXbc' without X is [[b'a'], [b'b', b'c']]."""
     return [list(run) for known, run in groupby(symbols, alphabet.__contains__) if known]
 
@@ -142,29 +156,41 @@ def count_pairs(words: Iterable[tuple[Sequence[bytes], int]]) -> dict[Pair, int]
     return counts
 
 
-def apply_merge(tokens: Sequence[bytes], pair: Pair) -> list[bytes]:
-    """Join every occurrence of the pair, left to right and without overlap.
+def joined(pair: tuple[Token, Token], marked: int = 0) -> Token:
+    """Return what a pair merges to. marked: the length of the prefix that the right token loses.
+
+    >>> joined(("h", "##u"), 2)
+    'hu'
+    """
+    return pair[0] + pair[1][marked:]
+
+
+def apply_merge(tokens: Sequence[Token], pair: tuple[Token, Token], marked: int = 0) -> list[Token]:
+    """Join every occurrence of the pair, left to right and without overlap. marked: see `joined`.
 
     >>> apply_merge([b"a", b"a", b"a"], (b"a", b"a"))
     [b'aa', b'a']
     """
-    merged: list[bytes] = []
+    merged: list[Token] = []
     i = 0
     while i < len(tokens):
-        width = 2 if tuple(tokens[i : i + 2]) == pair else 1
-        merged.append(b"".join(tokens[i : i + width]))
-        i += width
+        found = tuple(tokens[i : i + 2]) == pair
+        merged.append(joined(pair, marked) if found else tokens[i])
+        i += 2 if found else 1
     return merged
 
 
-def _best_pair(counts: Mapping[Pair, int], tie_break: str, ids: Mapping[bytes, int]) -> Pair:
-    """Return the most frequent pair; `counts` is in order of first occurrence, and `min` returns the first tie."""
+def best_pair(scores: Scores[Token], tie_break: str, ids: Mapping[Token, int]) -> tuple[Token, Token]:
+    """Return the pair of the highest score; `scores` is in order of first occurrence, and `min` returns the first tie.
+
+    Strings compare as their UTF-8 does.
+    """
     if tie_break == "first":
-        return min(counts, key=lambda pair: -counts[pair])
+        return min(scores, key=lambda pair: -scores[pair])
     if tie_break == "ids":
-        return min(counts, key=lambda pair: (-counts[pair], ids[pair[0]], ids[pair[1]]))
+        return min(scores, key=lambda pair: (-scores[pair], ids[pair[0]], ids[pair[1]]))
     if tie_break == "bytes":
-        return min(counts, key=lambda pair: (-counts[pair], pair))
+        return min(scores, key=lambda pair: (-scores[pair], pair))
     raise ValueError(f"tie_break: expected 'ids', 'first' or 'bytes', got {tie_break!r}")
 
 
@@ -180,13 +206,14 @@ def train(
     max_token_length: int | None = None,
     limit_alphabet: int | None = None,
     whole_characters: bool = False,
+    watch: Watch[bytes] | None = None,
 ) -> tuple[list[bytes], list[Pair]]:
     """Learn a vocabulary, in order of id (special tokens, alphabet, merges), and the merges, in order.
 
     `alphabet="full"` is all 256 bytes; with `byte_level=False` it is always the characters of the corpus.
     `limit_alphabet` keeps the most frequent symbols; any other symbol splits its word. `max_token_length` is in bytes,
-    or in characters with `byte_level=False`. `whole_characters`: see `cuts_no_character`. Raises ValueError if specials
-    and alphabet exceed `vocab_size`.
+    or in characters with `byte_level=False`. `whole_characters`: see `cuts_no_character`. `watch`: see `learned`.
+    Raises ValueError if specials and alphabet exceed `vocab_size`.
 
     >>> train({b"hug": 10, b"pug": 5, b"hugs": 5}, 8, alphabet="corpus", special_tokens=["<s>"])
     ([b'<s>', b'g', b'h', b'p', b's', b'u', b'ug', b'hug'], [(b'u', b'g'), (b'h', b'ug')])
@@ -201,31 +228,45 @@ def train(
         short = max_token_length is None or len(symbols_of(left + right, byte_level)) <= max_token_length
         return short and (not whole_characters or cuts_no_character(left, right))
 
-    return learned(words, vocab, vocab_size, tie_break, min_frequency, may_merge)
+    pairs = frequent_pairs(min_frequency, may_merge)
+    return learned(words, vocab, vocab_size, tie_break, pairs, watch=watch)
+
+
+def frequent_pairs(
+    min_frequency: int, may_merge: Callable[[bytes, bytes], bool]
+) -> Callable[[Words[bytes]], dict[Pair, int]]:
+    """Return a function that counts the pairs of words: those that may merge and are frequent enough."""
+    least = max(min_frequency, 1)
+    return lambda words: {pair: n for pair, n in count_pairs(words).items() if n >= least and may_merge(*pair)}
 
 
 def learned(
-    words: list[tuple[list[bytes], int]],
-    vocab: list[bytes],
+    words: Words[Token],
+    vocab: list[Token],
     vocab_size: int,
     tie_break: str,
-    min_frequency: int,
-    may_merge: Callable[[bytes, bytes], bool],
-) -> tuple[list[bytes], list[Pair]]:
-    """Return a longer vocabulary and the new merges; `words` are in tokens of `vocab`."""
-    vocab, merges = [*vocab], list[Pair]()
+    scored: Callable[[Words[Token]], Scores[Token]],
+    marked: int = 0,
+    watch: Watch[Token] | None = None,
+) -> tuple[list[Token], list[tuple[Token, Token]]]:
+    """Return a longer vocabulary and the new merges: each step merges the pair that `scored` gives the highest score.
+
+    `words` are in tokens of `vocab`. `watch(words, vocab, scores, pair)` is called as training begins, with no pair,
+    and after each merge.
+    """
+    vocab, merges = list(vocab), list[tuple[Token, Token]]()
     ids = {token: id_ for id_, token in enumerate(vocab)}
-    while len(vocab) < vocab_size:
-        counts = {pair: n for pair, n in count_pairs(words).items() if may_merge(*pair)}
-        if max(counts.values(), default=0) < max(min_frequency, 1):
-            break
-        pair = _best_pair(counts, tie_break, ids)
+    watch = watch or (lambda *_: None)
+    watch(words, vocab, {}, None)
+    while len(vocab) < vocab_size and (scores := scored(words)):
+        pair = best_pair(scores, tie_break, ids)
         merges.append(pair)
-        words = [(apply_merge(tokens, pair), n) for tokens, n in words]
-        token = pair[0] + pair[1]
-        if token not in ids:  # a special token may be equal: its id is reused
+        words = [(apply_merge(tokens, pair, marked), n) for tokens, n in words]
+        token = joined(pair, marked)
+        if token not in ids:  # a special token, or a word with the prefix, may be equal: its id is reused
             ids[token] = len(vocab)
             vocab.append(token)
+        watch(words, vocab, scores, pair)
     return vocab, merges
 
 
@@ -443,7 +484,8 @@ def extend(
     def may_merge(left: bytes, right: bytes) -> bool:
         return left + right not in vocab and (not whole_characters or cuts_no_character(left, right))
 
-    found, more = learned(words, [*vocab], len(vocab) + add, tie_break, min_frequency, may_merge)
+    pairs = frequent_pairs(min_frequency, may_merge)
+    found, more = learned(words, [*vocab], len(vocab) + add, tie_break, pairs)
     return found, [*merges, *more]
 
 
@@ -534,7 +576,6 @@ def prune_merges(merges: Sequence[Pair], removed: Container[bytes]) -> list[Pair
 # Parity-aware BPE training, the textbook way (B11).
 
 Counts = Mapping[bytes, int]
-Words = list[tuple[list[bytes], int]]
 
 
 def train_parity(
@@ -590,9 +631,7 @@ def train_parity(
                 pooled = 0
             empty.add(chosen)
             continue
-        most = max(counts.values())
-        tied = [pair for pair, n in counts.items() if n == most]
-        pair = min(tied) if tie_break == "bytes" else min(tied, key=lambda pair: (ids[pair[0]], ids[pair[1]]))
+        pair = best_pair(counts, tie_break, ids)
         merges.append(pair)
         picks.append(chosen)
         states = [[[(apply_merge(t, pair), n) for t, n in part] for part in state] for state in states]
@@ -602,5 +641,5 @@ def train_parity(
     return vocab, merges, picks, [*map(_size, states[1])]
 
 
-def _size(words: Words) -> int:
+def _size(words: Words[bytes]) -> int:
     return sum(len(tokens) * count for tokens, count in words)

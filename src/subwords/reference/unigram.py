@@ -19,6 +19,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from decimal import Decimal
 from math import ceil, exp, frexp, inf
 from struct import pack, unpack
+from typing import TypeAlias
 
 from subwords.reference import bpe
 
@@ -82,10 +83,9 @@ def best_segmentation(word: str, scores: Mapping[str, float], without: str | Non
     >>> best_segmentation("aab", {"a": -1.0, "b": -2.0, "ab": -2.5})
     (['a', 'ab'], -3.5)
     """
-    longest = max(map(len, scores))
     best, last = [0.0] + [-inf] * len(word), [0] * (len(word) + 1)
     for start in range(len(word)):
-        for end in range(start + 1, min(len(word), start + longest) + 1):
+        for end in range(start + 1, len(word) + 1):
             piece = word[start:end]
             if piece in scores and piece != without and best[start] + scores[piece] > best[end]:
                 best[end], last[end] = best[start] + scores[piece], start
@@ -112,8 +112,38 @@ def loss_if_removed(piece: str, word_counts: Mapping[str, int], scores: Mapping[
     >>> loss_if_removed("aa", {"aa": 3}, {"a": -1.0, "aa": -1.5})
     1.5
     """
-    rest = {other: score for other, score in scores.items() if other != piece}
-    return corpus_loss(word_counts, rest) - corpus_loss(word_counts, scores)
+    return sum(
+        count * (best_segmentation(word, scores)[1] - best_segmentation(word, scores, without=piece)[1])
+        for word, count in word_counts.items()
+        if piece in word
+    )
+
+
+# Called with the counts and the scores of all pieces, the losses of those that may go, and what is removed.
+Watch: TypeAlias = Callable[[Mapping[str, int], Scores, Mapping[str, float], Collection[str]], object]
+
+
+def train_course(word_counts: Mapping[str, int], size: int, watch: Watch | None = None) -> Scores:
+    """Learn pieces as courses teach it: return `size` pieces and their scores, best first.
+
+    Each round removes a tenth of the pieces, those whose removal raises the loss of the corpus least, but no
+    characters. The last call of `watch` has no losses.
+
+    >>> list(train_course({"hug": 10, "hugs": 5}, 5))
+    ['h', 'hug', 'u', 'g', 's']
+    """
+    counts = substring_counts(word_counts, whole_words=False)
+    while True:
+        scores, number = log_shares(counts), min(max(1, len(counts) // 10), len(counts) - size)
+        losses = {
+            piece: loss_if_removed(piece, word_counts, scores) for piece in counts if number > 0 and len(piece) > 1
+        }
+        removed = {*sorted(losses, key=lambda piece: losses[piece])[: max(0, number)]}  # stable: the first of equals
+        if watch:
+            watch(counts, scores, losses, removed)
+        if not removed:
+            return dict(sorted(scores.items(), key=lambda item: -item[1]))
+        counts = {piece: count for piece, count in counts.items() if piece not in removed}
 
 
 def nats_per_word(word_counts: Mapping[str, int], scores: Mapping[str, float]) -> float:

@@ -24,15 +24,14 @@ from math import ceil
 from typing import Literal
 from unicodedata import category
 
-from subwords.reference import unigram
-from subwords.reference import unigram as unigram_encode
+from subwords.reference import bpe, unigram
+from subwords.reference.bpe import apply_merge, is_lone, known_runs
 
 Pair = tuple[str, str]
-Words = list[tuple[list[str], int]]
+Words = bpe.Words[str]
 Number = int | Fraction | Decimal
 Score = Literal["likelihood", "course", "count"]
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-FEW = 600  # tokens; up to here a gain is an exact fraction
 DIGITS, RELIABLE = 90, Decimal("1e-60")
 
 
@@ -106,46 +105,17 @@ def count_pairs(words: Words, *, overlapping: bool = True) -> dict[Pair, int]:
     return counts
 
 
-def apply_merge(tokens: Sequence[str], pair: Pair, prefix: str = "##") -> list[str]:
-    """Join every occurrence of the pair, left to right and without overlap; the inner prefix is dropped.
-
-    >>> apply_merge(["h", "##u", "##g"], ("##u", "##g"))
-    ['h', '##ug']
-    """
-    merged: list[str] = []
-    i = 0
-    while i < len(tokens):
-        found = tuple(tokens[i : i + 2]) == pair
-        merged.append(_join(pair, prefix) if found else tokens[i])
-        i += 2 if found else 1
-    return merged
-
-
-def _join(pair: Pair, prefix: str) -> str:
-    return pair[0] + pair[1][len(prefix) :]
-
-
 @lru_cache(maxsize=1 << 16)
-def likelihood_gain(n: int, left: int, right: int, total: int) -> Fraction | Decimal:
-    """Return the change in corpus likelihood if tokens that occur `left` and `right` times merge `n` times (P1).
+def likelihood_gain(n: int, left: int, right: int, total: int) -> Decimal:
+    """Return the gain in log-likelihood if tokens that occur `left` and `right` times merge `n` times (P1).
 
     The likelihood is that of a unigram model of the current segmentation: the product of count / total over all tokens.
-    The result is its factor as an exact fraction, or the factor's logarithm for more than FEW tokens in all. Two such
-    fractions are equal or differ in the first 60 digits. For a token with itself, `right` is left - n: the tokens that
-    remain after taking the n first halves are the second halves.
+    Two such gains are equal or differ in the first 60 digits. For a token with itself, `right` is left - n: the tokens
+    that remain after taking the n first halves are the second halves.
     """
-    above = ((n, n), (left - n, left - n), (right - n, right - n), (total, total))
-    below = ((left, left), (right, right), (total - n, total - n))
-    if total > FEW:
-        with localcontext(prec=DIGITS):
-            gain = sum(map(_x_ln_x, (x for x, _ in above))) - sum(map(_x_ln_x, (x for x, _ in below)))
-            return Decimal(gain).quantize(RELIABLE)
-    factor = Fraction(1)
-    for x, power in above:
-        factor *= x**power
-    for x, power in below:
-        factor /= x**power
-    return factor
+    with localcontext(prec=DIGITS):
+        above = sum(map(_x_ln_x, (n, left - n, right - n, total)))
+        return Decimal(above - sum(map(_x_ln_x, (left, right, total - n)))).quantize(RELIABLE)
 
 
 @lru_cache(maxsize=1 << 16)
@@ -179,32 +149,13 @@ def pair_scores(words: Words, score: Score, min_frequency: int = 0) -> dict[Pair
     return scores
 
 
-def _best_pair(scores: Mapping[Pair, Number], tie_break: str, ids: Mapping[str, int]) -> Pair:
-    """Return the pair of the highest score; `scores` is in order of first occurrence."""
-    best = max(scores.values())
-    tied = [pair for pair in scores if scores[pair] == best]
-    if tie_break == "first":
-        return tied[0]
-    if tie_break == "ids":
-        return min(tied, key=lambda pair: (ids[pair[0]], ids[pair[1]]))
-    if tie_break == "bytes":
-        return min(tied, key=lambda pair: (pair[0].encode(), pair[1].encode()))
-    raise ValueError(f"tie_break: expected 'ids', 'first' or 'bytes', got {tie_break!r}")
-
-
 def _known_words(word_counts: Mapping[str, int], prefix: str, limit_alphabet: int | None) -> Words:
-    """Return the words as symbols; characters outside the limited alphabet split their words."""
-    weights: dict[str, int] = {}
-    for word, count in word_counts.items():
-        for char in word:
-            weights[char] = weights.get(char, 0) + count
-    kept = sorted(sorted(weights), key=lambda char: -weights[char])[:limit_alphabet]  # stable: ties by code point
-    words: Words = []
-    for word, count in word_counts.items():
-        marked = zip(symbols(word, prefix), word, strict=True)
-        runs = [list(run) for known, run in groupby(marked, lambda mark: mark[1] in kept) if known]
-        words += [([symbol for symbol, _ in run], count) for run in runs]
-    return words
+    """Return the words as symbols; characters outside the limited alphabet, and bytes, split their words."""
+    weights = count_tokens([([*word], count) for word, count in word_counts.items()])
+    characters = sorted(char for char in weights if not is_lone(char))
+    kept = sorted(characters, key=lambda char: -weights[char])[:limit_alphabet]  # stable: ties by code point
+    known = {*kept, *(prefix + char for char in kept)}
+    return [(run, n) for word, n in word_counts.items() for run in known_runs(symbols(word, prefix), known)]
 
 
 def _length(token: str, prefix: str) -> int:
@@ -223,11 +174,13 @@ def train(
     min_frequency: int = 0,
     max_token_length: int | None = None,
     limit_alphabet: int | None = None,
+    watch: bpe.Watch[str] | None = None,
 ) -> tuple[list[str], list[Pair]]:
     """Learn a vocabulary, in order of id (special tokens, symbols, merges), and the merges, in order.
 
     `limit_alphabet` keeps the most frequent characters; any other character splits its word. `max_token_length` is in
-    characters, without the prefix. Raises ValueError if specials and symbols exceed `vocab_size`.
+    characters, without the prefix. `watch`: see `bpe.learned`. Raises ValueError if specials and symbols exceed
+    `vocab_size`.
 
     >>> train({"abc": 2, "ab": 1}, 5, special_tokens=[])
     (['##b', '##c', 'a', 'ab', 'abc'], [('a', '##b'), ('ab', '##c')])
@@ -236,22 +189,12 @@ def train(
     vocab = list(dict.fromkeys([*special_tokens, *sorted(count_tokens(words))]))
     if len(vocab) > vocab_size:
         raise ValueError(f"special tokens and symbols are {len(vocab)} tokens, more than vocab_size={vocab_size}")
-    ids = {token: id_ for id_, token in enumerate(vocab)}
-    merges: list[Pair] = []
-    while len(vocab) < vocab_size:
-        scores = pair_scores(words, score, min_frequency)
-        if max_token_length is not None:
-            scores = {p: s for p, s in scores.items() if sum(_length(t, prefix) for t in p) <= max_token_length}
-        if not scores:
-            break
-        pair = _best_pair(scores, tie_break, ids)
-        merges.append(pair)
-        words = [(apply_merge(tokens, pair, prefix), n) for tokens, n in words]
-        token = _join(pair, prefix)
-        if token not in ids:  # a special token, or a word that contains the prefix, may be equal: its id is reused
-            ids[token] = len(vocab)
-            vocab.append(token)
-    return vocab, merges
+
+    def scored(words: Words) -> dict[Pair, Number]:
+        scores, most = pair_scores(words, score, min_frequency), max_token_length
+        return {p: s for p, s in scores.items() if most is None or sum(_length(t, prefix) for t in p) <= most}
+
+    return bpe.learned(words, vocab, vocab_size, tie_break, scored, len(prefix), watch)
 
 
 def encode_word(
@@ -339,7 +282,7 @@ def extend_unigram(word_counts: Mapping[str, int], scores: Mapping[str, float], 
     """
 
     def segment(more: Mapping[str, float]) -> Segment:
-        return lambda word: unigram_encode.best_path(word, {**scores, **more})
+        return lambda word: unigram.best_path(word, {**scores, **more})
 
     total = sum(_uses(word_counts, segment({})).values())
     found = _candidates(word_counts, segment({}), [*scores], 2 * add + MORE, "", set())
@@ -368,11 +311,11 @@ def _score(times: int, total: int, scores: Mapping[str, float]) -> float:
 
 def _spared(scores: Mapping[str, float], more: dict[str, float]) -> dict[str, float]:
     """Lower new scores until each old piece that was the best path of its own text is so again."""
-    own = [piece for piece in scores if unigram_encode.best_path(piece, scores) == [piece]]
+    own = [piece for piece in scores if unigram.best_path(piece, scores) == [piece]]
     for _ in range(ROUNDS):
         lower, every = dict(more), {**scores, **more}
         for piece in own:
-            path = unigram_encode.best_path(piece, every)
+            path = unigram.best_path(piece, every)
             if path != [piece]:
                 new = [part for part in path if part in more]
                 ahead = max(0.0, sum(every[part] for part in path) - scores[piece])
@@ -409,16 +352,7 @@ def _candidates(
         piece = best[0] + best[1][len(prefix) :]
         ids.setdefault(piece, len(ids))
         found.append((piece, counts[best]))
-        words = [(_merged(pieces, best, piece), times) for pieces, times in words]
-    return found
-
-
-def _merged(pieces: list[str], pair: tuple[str, str], piece: str) -> list[str]:
-    found, at = list[str](), 0
-    while at < len(pieces):
-        here = tuple(pieces[at : at + 2]) == pair
-        found.append(piece if here else pieces[at])
-        at += 1 + here
+        words = [(apply_merge(pieces, best, len(prefix)), times) for pieces, times in words]
     return found
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.spec.added_token import Input, input_bytes
+from subwords.support.render import token_text
 from subwords.support.report import Report, Table
 from subwords.tokenizer import tokenizer_of
 
@@ -68,7 +69,7 @@ class Alignment(Report):
     def tables(self) -> list[Table]:
         """Return the chunks: their bytes, text, and ids."""
         rows = [
-            (f"{start} to {stop}", chunk.text.decode("utf-8", "backslashreplace"), *map(_listed, chunk[1:]))
+            (f"{start} to {stop}", token_text(chunk.text), *map(_listed, chunk[1:]))
             for (start, stop), chunk in zip(self.spans[:MOST_SHOWN].tolist(), self, strict=False)
         ]
         return [Table(CHUNK_COLUMNS, rows, "Aligned tokens", "tab:alignment")]
@@ -184,7 +185,7 @@ class VocabularyMap(Report):
     def tables(self) -> list[Table]:
         """Return the reasons with their counts."""
         rows = [
-            (MEANINGS[name], count, example.decode("utf-8", "backslashreplace"))
+            (MEANINGS[name], count, token_text(example))
             for (name, count), example in zip(self.counts.items(), self.examples, strict=True)
             if count
         ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -23,6 +23,7 @@ from subwords.spec.unicode import property_members
 from subwords.study.findings import Finding
 from subwords.support.errors import InputError, SubwordsError
 from subwords.support.names import nearest
+from subwords.support.render import quote, text_or_none, token_text
 from subwords.tokenizer import chatter_of
 
 if TYPE_CHECKING:
@@ -45,11 +46,11 @@ class Subject:
 
     def shown(self, index: int) -> str:
         """Return a token as text; bytes that are not a character as \\xNN."""
-        return self.tokens[index].decode("utf-8", "backslashreplace")
+        return token_text(self.tokens[index])
 
     def quoted(self, index: int) -> str:
         """Return a token for messages: as Python writes a str, or bytes if it is not text."""
-        return _quoted(self.tokens[index])
+        return quote(self.tokens[index])
 
     @cached_property
     def ordinary(self) -> NDArray[np.int64]:
@@ -64,13 +65,6 @@ class Subject:
     def reachable(self) -> NDArray[np.bool_]:
         """Which ids the model makes of any word; True for all that are not ordinary."""
         return segmenter_of(self.model).reachable(self.tokens, self.ordinary, self.word_ids)
-
-
-def _quoted(token: bytes) -> str:
-    try:
-        return repr(token.decode())
-    except UnicodeDecodeError:
-        return repr(token)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -172,8 +166,7 @@ def check_merges(subject: Subject) -> Iterator[Finding]:
     special[list(model.special_ids)] = True
 
     def pair(rank: int) -> tuple[str, ...]:
-        vocab = model.symbols
-        return tuple(vocab[int(index)].decode("utf-8", "backslashreplace") for index in merges[rank, :2])
+        return tuple(token_text(model.symbols[index]) for index in merges[rank, :2].tolist())
 
     ranks = np.arange(len(merges))
     single = np.diff(model.symbols.offsets) <= (1 if model.byte_level else 4)
@@ -206,25 +199,10 @@ def check_merges(subject: Subject) -> Iterator[Finding]:
 
 ALONE = "\ue000"  # for private use
 # Texts around a token. Where one of them yields the token, it is reached.
-CONTEXTS: tuple[Callable[[str], str], ...] = (
-    lambda text: text,
-    lambda text: f"a{text}",
-    lambda text: f"a {text}",
-    lambda text: f"{text}a",
-    lambda text: f"{text} a",
-    lambda text: f"1{text}",
-    lambda text: f"{text}1",
-    lambda text: f".{text}",
-    lambda text: f"{text}.",
-    lambda text: f"\n{text}",
-    lambda text: f"{text}\n",
-    lambda text: f"A{text}a",
-    lambda text: f"{text}{text}",
+CONTEXTS = (
+    *("{}", "a{}", "a {}", "{}a", "{} a", "1{}", "{}1", ".{}", "{}.", "\n{}", "{}\n", "A{}a", "{}{}"),
     # No token has this character, so nothing merges across it.
-    lambda text: f"{ALONE}{text}",
-    lambda text: f"{text}{ALONE}",
-    lambda text: f"{ALONE}{text}{ALONE}",
-    lambda text: f"a{ALONE}{text}",
+    *(f"{ALONE}{{}}", f"{{}}{ALONE}", f"{ALONE}{{}}{ALONE}", f"a{ALONE}{{}}"),
 )
 BESIDE = (
     "aeioubcdfghjklmnpqrstvwxyz0123456789"  # before a continuation of WordPiece, after a token that does not end a word
@@ -236,7 +214,11 @@ def check_reach(subject: Subject) -> Iterator[Finding]:
     tok, reached, why = subject.tokenizer, subject.reachable, family_of(subject.model).tool("audit")
     for index in subject.ordinary[~reached[subject.ordinary]].tolist():
         yield Finding("unreachable-token", why(subject, index), (index,), (subject.shown(index),))
-    ids = [index for index in subject.ordinary[reached[subject.ordinary]].tolist() if _is_text(subject.tokens[index])]
+    ids = [
+        index
+        for index in subject.ordinary[reached[subject.ordinary]].tolist()
+        if text_or_none(subject.tokens[index]) is not None
+    ]
     plain = tok.with_(normalizer=None) if tok.normalizer is not None else tok
     texts = {index: _text_of(subject, index) for index in ids}
     lost = _lost(plain, texts, subject)
@@ -276,7 +258,7 @@ def bpe_unreached(subject: Subject, index: int) -> str:
     if not len(made):
         return f"{token}: no merge makes it; its text gives {got}"
     left, right, _ = model.merges[int(made[0])].tolist()
-    pair = f"{_quoted(model.symbols[left])} + {_quoted(model.symbols[right])}"  # characters may have no token
+    pair = f"{quote(model.symbols[left])} + {quote(model.symbols[right])}"  # characters may have no token
     return f"{token}: merge {int(made[0])} ({pair}) makes it, but earlier merges leave {got}"
 
 
@@ -302,14 +284,6 @@ def _why_split(subject: Subject, plain: Tokenizer, index: int, text: str) -> str
     return f"{token}: its text gives {got}"
 
 
-def _is_text(token: bytes) -> bool:
-    try:
-        token.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
 def _text_of(subject: Subject, index: int) -> str:
     """Return the text that a token stands for, without the marks of its model."""
     return subject.model.without_marks(subject.tokens[index]).decode("utf-8", "replace")
@@ -319,13 +293,13 @@ def _lost(tok: Tokenizer, texts: dict[int, str], subject: Subject) -> list[int]:
     """Return the ids whose text yields them in none of the contexts."""
     left = np.array([*texts], np.int64)
     before, after = map(bool, subject.model.marks)
-    more = [lambda text, start=start: f"{start}{text}" for start in BESIDE] if before else []
+    more = [start + "{}" for start in BESIDE] if before else []
     if after:  # a token without it stands before other letters
-        more += [lambda text, stop=stop: f"{text}{stop}" for stop in BESIDE]
+        more += ["{}" + stop for stop in BESIDE]
     for context in (*CONTEXTS, *more):
         if not len(left):
             break
-        ids, offsets = _encoded(tok, [context(texts[index]) for index in left.tolist()], subject.threads)
+        ids, offsets = _encoded(tok, [context.replace("{}", texts[index]) for index in left.tolist()], subject.threads)
         owner = np.repeat(np.arange(len(left)), np.diff(offsets))
         hit = np.zeros(len(left), np.bool_)
         hit[owner[ids == left[owner]]] = True
@@ -375,9 +349,8 @@ def check_vocabulary(subject: Subject) -> Iterator[Finding]:
 def _token_findings(subject: Subject, index: int, unassigned: NDArray[np.bool_]) -> Iterator[Finding]:
     token, shown = subject.tokens[index], subject.shown(index)
     named = (index,), (shown,)
-    try:
-        text = token.decode()
-    except UnicodeDecodeError:
+    text = text_or_none(token)
+    if text is None:
         kind = "partial-character" if _is_part(token) else "crossed-characters"
         what = "is a part of a character" if kind == "partial-character" else "cuts characters in two"
         if len(token) > 1:
@@ -419,14 +392,8 @@ def _duplicates(subject: Subject) -> Iterator[Finding]:
             seen.setdefault(token, []).append(index)
     for ids in seen.values():
         if len(ids) > 1:
-            shown = subject.shown(ids[0])
-            listed = ", ".join(map(str, ids))
-            yield Finding(
-                "duplicate-token",
-                f"{subject.quoted(ids[0])} has the ids {listed}; text yields one",
-                tuple(ids),
-                (shown,),
-            )
+            message = f"{subject.quoted(ids[0])} has the ids {', '.join(map(str, ids))}; text yields one"
+            yield Finding("duplicate-token", message, tuple(ids), (subject.shown(ids[0]),))
 
 
 def _normalized(subject: Subject) -> Iterator[Finding]:
@@ -435,11 +402,9 @@ def _normalized(subject: Subject) -> Iterator[Finding]:
     normalizer = NormalizerEngine.of(subject.tokenizer.normalizer)
     groups: dict[str, list[int]] = {}
     for index in subject.ordinary.tolist():
-        try:
-            text = subject.tokens[index].decode()
-        except UnicodeDecodeError:
-            continue
-        groups.setdefault(normalizer.escaped(f"x{text}x"), []).append(index)
+        text = text_or_none(subject.tokens[index])
+        if text is not None:
+            groups.setdefault(normalizer.escaped(f"x{text}x"), []).append(index)
     for ids in groups.values():
         if len(ids) > 1:
             shown = tuple(map(subject.shown, ids))

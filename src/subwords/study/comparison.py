@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from subwords.corpus.reading import Reading, reading_of
-from subwords.study.evaluation import Evaluation, evaluate_settings, evaluation_of, lost_text, ratio_name, sums_of
+from subwords.study.evaluation import Evaluation, evaluate_settings, evaluation_of, notes_of, ratio_name, sums_of
 from subwords.study.statistics import Interval, Resampled
 from subwords.support.checks import as_list, check_integer, check_string
 from subwords.support.errors import InputError
-from subwords.support.render import printable
+from subwords.support.render import printable, token_text
 from subwords.support.report import Report, Table, frame
 from subwords.tokenizer import Tokenizer, tokenizer_of
 from subwords.training.count import count
@@ -108,11 +108,7 @@ class Comparison(Report):
 
     def notes(self) -> list[str]:
         """Return what the tables leave out, and why; and warnings of lost text."""
-        first = self.evaluations[0]
-        notes = ["A single document has no interval: intervals need two or more."] if first.documents == 1 else []
-        if first.without_text:
-            notes.append(f"Groups without text, left out: {', '.join(map(repr, first.without_text))}.")
-        return notes + lost_text([*zip(self.names, self.evaluations, strict=True)])
+        return notes_of([*zip(self.names, self.evaluations, strict=True)])
 
     def to_frame(self) -> Any:
         """Return the tokenizers as a pandas DataFrame, or the groups if there are several."""
@@ -241,4 +237,4 @@ def _spelled(tokenizer: Tokenizer, encoding: Encoding) -> tuple[str, ...]:
 
 
 def _text(tokenizer: Tokenizer, index: int, text: str) -> str:
-    return tokenizer.token_bytes(index).decode("utf-8", "backslashreplace") if "\ufffd" in text else text
+    return token_text(tokenizer.token_bytes(index)) if "\ufffd" in text else text

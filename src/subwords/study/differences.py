@@ -22,6 +22,7 @@ from subwords.models.families import family_of, need
 from subwords.spec.template import Slot
 from subwords.study.findings import Finding, Findings, by_severity
 from subwords.support.errors import SubwordsError
+from subwords.support.render import quote, text_or_none, token_text
 from subwords.tokenizer import Tokenizer, tokenizer_of
 
 if TYPE_CHECKING:
@@ -56,10 +57,7 @@ class Diff(Findings):
         return {"texts": self.texts, "different": self.different, "chat_templates": dict(self.chat_templates)}
 
     def _head(self) -> str:
-        if not self:
-            head = "no difference"
-        else:
-            head = super()._head()
+        head = super()._head() if self else "no difference"
         return head + (f"; {self.different} of {self.texts} texts have other ids" if self.texts else "")
 
     def notes(self) -> list[str]:
@@ -172,28 +170,31 @@ def _token_findings(old: list[bytes], new: list[bytes]) -> Iterator[Finding]:
         if before == after:
             continue
         lost, fresh = bool(before) and before not in new_ids, bool(after) and after not in ids
-        names = tuple(_text(token) for token in (before, after) if token)
+        names = tuple(token_text(token) for token in (before, after) if token)
         if lost and fresh:
             yield Finding(
-                "changed-token", f"id {index} is {_quoted(after)} instead of {_quoted(before)}", (index,), names
+                "changed-token",
+                f"id {index} is {quote(after)} instead of {quote(before)}",
+                (index,),
+                names,
             )
         elif fresh:
-            yield Finding("new-token", f"{_quoted(after)} is new: id {index}", (index,), (_text(after),))
+            yield Finding("new-token", f"{quote(after)} is new: id {index}", (index,), (token_text(after),))
         elif lost:
-            now = f"; id {index} is {_quoted(after)}" if after else ""
-            yield Finding("gone-token", f"{_quoted(before)} (id {index}) is gone{now}", (index,), (_text(before),))
+            now = f"; id {index} is {quote(after)}" if after else ""
+            yield Finding("gone-token", f"{quote(before)} (id {index}) is gone{now}", (index,), (token_text(before),))
         if before and not lost:
             place = new_ids[before]
             if place < len(old) and old[place] == before:  # one of several ids with this token
-                message = f"id {index} is no longer {_quoted(before)}, which still has the id {place}"
-                yield Finding("gone-token", message, (index,), (_text(before),))
+                message = f"id {index} is no longer {quote(before)}, which still has the id {place}"
+                yield Finding("gone-token", message, (index,), (token_text(before),))
             else:
                 moved[index] = place
     swapped = {a: b for a, b in moved.items() if moved.get(b) == a}
     for a, b in swapped.items():
         if a < b:
-            message = f"{_quoted(old[a])} and {_quoted(old[b])} have exchanged their ids {a} and {b}"
-            yield Finding("swapped-tokens", message, (a, b), (_text(old[a]), _text(old[b])))
+            message = f"{quote(old[a])} and {quote(old[b])} have exchanged their ids {a} and {b}"
+            yield Finding("swapped-tokens", message, (a, b), (token_text(old[a]), token_text(old[b])))
     yield from _moved_runs({a: b for a, b in moved.items() if a not in swapped}, old)
 
 
@@ -207,25 +208,13 @@ def _moved_runs(moved: dict[int, int], old: list[bytes]) -> Iterator[Finding]:
             runs.append([index])
     for run in runs:
         first, last = run[0], run[-1]
-        message = f"{_quoted(old[first])} has the id {moved[first]} instead of {first}"
+        message = f"{quote(old[first])} has the id {moved[first]} instead of {first}"
         if len(run) > 1:
             message = (
-                f"{len(run)} tokens, {_quoted(old[first])} to {_quoted(old[last])}, have the ids {moved[first]} to "
+                f"{len(run)} tokens, {quote(old[first])} to {quote(old[last])}, have the ids {moved[first]} to "
                 f"{moved[last]} instead of {first} to {last}"
             )
-        yield Finding("moved-tokens", message, tuple(run), tuple(_text(old[index]) for index in run))
-
-
-def _text(token: bytes) -> str:
-    return token.decode("utf-8", "backslashreplace")
-
-
-def _quoted(token: bytes) -> str:
-    """Return a token for messages: as Python writes a str, or bytes if it is not text."""
-    try:
-        return repr(token.decode())
-    except UnicodeDecodeError:
-        return repr(token)
+        yield Finding("moved-tokens", message, tuple(run), tuple(token_text(old[index]) for index in run))
 
 
 FLAGS = ("special", "single_word", "lstrip", "rstrip", "normalized")
@@ -260,7 +249,7 @@ def _model_findings(pair: _Pair) -> Iterator[Finding]:
         after = values[name]
         if isinstance(before, frozenset):  # of ids
             if changed := sorted((before ^ after) & same):
-                told = [f"{_quoted(pair.new[index])} is {'' if index in after else 'not '}in it" for index in changed]
+                told = [f"{quote(pair.new[index])} is {'' if index in after else 'not '}in it" for index in changed]
                 more = f" and {len(told) - 5} more" if len(told) > 5 else ""
                 yield Finding("changed-model", f"{name}: {', '.join(told[:5])}{more}", tuple(changed), (name,))
         elif name not in _APART and before != after:
@@ -277,8 +266,8 @@ def _score_findings(pair: _Pair) -> Iterator[Finding]:
             continue
         before, after = pair.a.model.score(index), pair.b.model.score(place)
         if before is not None and after is not None and np.float32(before) != np.float32(after):
-            message = f"{_quoted(token)} has the score {after:.6g} instead of {before:.6g}"
-            yield Finding("changed-score", message, (place,), (_text(token),))
+            message = f"{quote(token)} has the score {after:.6g} instead of {before:.6g}"
+            yield Finding("changed-score", message, (place,), (token_text(token),))
 
 
 _Merge = tuple[bytes, bytes]
@@ -311,11 +300,13 @@ class _Merges:
         self._moved = [merge for merge in both if merge not in kept]
         for merge in self._moved:
             message = f"merge {_joined(merge)} has rank {new[merge]} instead of {old[merge]}"
-            yield Finding("moved-merge", message, (), tuple(map(_text, merge)))
+            yield Finding("moved-merge", message, (), tuple(map(token_text, merge)))
         for rule, where, told, other in (("gone-merge", old, "is gone", new), ("new-merge", new, "is new", old)):
             for merge, rank in where.items():
                 if merge not in other:
-                    yield Finding(rule, f"merge {_joined(merge)} (rank {rank}) {told}", (), tuple(map(_text, merge)))
+                    yield Finding(
+                        rule, f"merge {_joined(merge)} (rank {rank}) {told}", (), tuple(map(token_text, merge))
+                    )
 
     def texts(self) -> list[ComparedText]:
         """Return texts in which a moved merge meets one that it was before and is now after, or the other way round."""
@@ -339,7 +330,7 @@ class _Merges:
 
 
 def _joined(merge: _Merge) -> str:
-    return " + ".join(map(_quoted, merge))
+    return " + ".join(map(quote, merge))
 
 
 def _written_merges(model: BPE) -> list[_Merge]:
@@ -471,11 +462,8 @@ def _chat_message(name: str, text: str) -> str:
 
 def _text_of(model: Model, token: bytes) -> str | None:
     """Return the text that a token stands for; None if it is not whole characters."""
-    try:
-        text = model.without_marks(token).decode()
-    except UnicodeDecodeError:
-        return None
-    return text if model.byte_level else text.replace("\u2581", " ")
+    text = text_or_none(model.without_marks(token))
+    return text if text is None or model.byte_level else text.replace("\u2581", " ")
 
 
 def _texts_of_tokens(pair: _Pair) -> list[ComparedText]:

@@ -410,26 +410,17 @@ class Evaluation(Report):
 
     def notes(self) -> list[str]:
         """Return what the tables leave out, and why; a warning of unknown text."""
-        notes = ["A single document has no interval: intervals need two or more."] if self.documents == 1 else []
-        if self.without_text:
-            notes.append(f"Groups without text, left out: {', '.join(map(repr, self.without_text))}.")
-        return notes + lost_text([("the tokenizer", self)])
+        return notes_of([("the tokenizer", self)])
 
     def tables(self) -> list[Table]:
         """Return the metrics, without the speed, which the next run changes; and the groups if there are several."""
-        names = ["documents", "bytes", "tokens", "bytes_per_token", "characters_per_token", "tokens_per_word"]
-        names += [
-            "unknown",
-            "lossy",
-            "characters_lost",
-            "used",
-            "used_rarely",
-            "renyi_efficiency",
-            "entropy_efficiency",
-        ]
+        names = (
+            "documents bytes tokens bytes_per_token characters_per_token tokens_per_word unknown lossy characters_lost "
+            "used used_rarely renyi_efficiency entropy_efficiency"
+        )
         rows: list[tuple[str, object, object]] = [
             (name.replace("_", " ").replace("renyi", "Renyi"), getattr(self, name), self.intervals.get(name))
-            for name in names
+            for name in names.split()
         ]
         if self.zipf is not None:
             rows += [("Zipf slope", self.zipf.slope, None), ("Zipf R2", self.zipf.r2, None)]
@@ -500,8 +491,12 @@ def unknown_text(shares: Sequence[tuple[str, float | None]]) -> list[str]:
     return [f"Unknown text: {'; '.join(many)}, so its compression is not comparable."] if many else []
 
 
-def lost_text(found: Sequence[tuple[str, Evaluation]]) -> list[str]:
-    """Return warnings of tokenizers that do not give back the text: unknown, or changed."""
+def notes_of(found: Sequence[tuple[str, Evaluation]]) -> list[str]:
+    """Return what the tables leave out of evaluations of one corpus, and warnings of unknown and of changed text."""
+    first = found[0][1]
+    notes = ["A single document has no interval: intervals need two or more."] if first.documents == 1 else []
+    if first.without_text:
+        notes.append(f"Groups without text, left out: {', '.join(map(repr, first.without_text))}.")
     many = [
         f"{name} does not give back {100 * one.lossy:.3g} % of the texts ({100 * one.characters_lost:.2g} % of the "
         "characters)"
@@ -509,7 +504,7 @@ def lost_text(found: Sequence[tuple[str, Evaluation]]) -> list[str]:
         if one.lossy
     ]
     lost = [f"Lost text: {'; '.join(many)}, so its compression is not comparable."] if many else []
-    return unknown_text([(name, one.unknown) for name, one in found]) + lost
+    return notes + unknown_text([(name, one.unknown) for name, one in found]) + lost
 
 
 def evaluate_settings(
@@ -613,8 +608,8 @@ def evaluation_of(
         vocabulary=size,
         bytes_per_token=int(texts[BYTES]) / tokens,
         characters_per_token=int(texts[CHARACTERS]) / tokens,
-        tokens_per_word=_over(tokens, texts[WORDS]) if spaced else None,
-        unknown=None if unk is None else _over(int(counts[unk]), tokens),
+        tokens_per_word=over(tokens, texts[WORDS]) if spaced else None,
+        unknown=None if unk is None else over(int(counts[unk]), tokens),
         lossy=lossy,
         characters_lost=sums.missing[number] / int(texts[CHARACTERS]),
         used=int(used.sum()) / size,
@@ -629,16 +624,12 @@ def evaluation_of(
         intervals=intervals,
         confidence=settings.confidence,
         order=settings.order,
-        bytes_per_second=_over(texts[BYTES], seconds),
+        bytes_per_second=over(texts[BYTES], seconds),
         skipped=sums.tally.skipped,
         frequencies=tuple(np.sort(counts[used])[::-1].tolist()),
         without_text=sums.without_text,
         parallel=settings.parallel,
     )
-
-
-def _over(above: Any, below: Any) -> float | None:
-    return float(above) / float(below) if below else None
 
 
 def _resampled(sums: Measured, number: int, settings: Settings, group: int | None = None) -> Resampled:
@@ -681,7 +672,7 @@ def _groups(
             resampled = _resampled(sums, number, settings, group)
             interval = resampled.interval(_ratio(BYTES, TOKENS), settings.confidence)
             drawn.append(resampled.values(_ratio(TOKENS, CHARACTERS)))
-        ratios = _over(texts[BYTES], own), interval, _over(texts[CHARACTERS], own)
+        ratios = over(texts[BYTES], own), interval, over(texts[CHARACTERS], own)
         found.append(Group(name, size, int(texts[BYTES]), own, *ratios))
     if len(found) < 2:
         return tuple(found), (None, None)
@@ -737,9 +728,9 @@ class Use:
     groups: tuple[Group, ...] = ()
 
 
-def over(above: float | None, below: float | None) -> float | None:
+def over(above: Any, below: Any) -> float | None:
     """Return a ratio; None if there is nothing to divide, or to divide by."""
-    return None if above is None or not below else above / below
+    return None if above is None or not below else float(above) / float(below)
 
 
 def uses_of(

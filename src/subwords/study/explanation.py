@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +38,7 @@ from subwords.study.segments import (
 )
 from subwords.support.checks import check_instance
 from subwords.support.errors import InputError
-from subwords.support.render import Written
+from subwords.support.render import Written, token_text
 from subwords.support.report import Report, Table, plain
 from subwords.tokenizer import engine_of, tokenizer_of
 
@@ -47,105 +47,6 @@ if TYPE_CHECKING:
     from subwords.engine.text_parts import TextSegment
     from subwords.spec.added_token import Input
     from subwords.tokenizer import Tokenizer, TokenizerLike
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# A trace as lines of text.
-
-MOST_PIECES = 40  # of a lattice, in text
-
-
-class TraceLike(Protocol):
-    """What is shown of a trace."""
-
-    @property
-    def ids(self) -> list[int]:
-        """The ids."""
-
-    @property
-    def parts(self) -> tuple[Added | Stretch, ...]:
-        """Added tokens, and the text between them."""
-
-    @property
-    def family(self) -> str:
-        """The family of the model."""
-
-    @property
-    def steps(self) -> tuple[str, ...]:
-        """The steps of the splitter."""
-
-    @property
-    def alternatives(self) -> tuple[str, ...]:
-        """The alternatives of its pattern."""
-
-    @property
-    def tokens(self) -> dict[int, str]:
-        """The text of ids."""
-
-
-def lines_of(trace: TraceLike, written: Written = repr) -> Iterator[str]:
-    """Yield the lines."""
-    yield f"{trace.family}, {len(trace.ids)} ids: {' '.join(map(str, trace.ids))}"
-    for part in trace.parts:
-        if isinstance(part, Added):
-            yield f"{part.span[0]}-{part.span[1]} added token {written(part.text)} = {part.id}"
-            continue
-        for change in part.changes:
-            yield f"{change.span[0]}-{change.span[1]} normalized: {change.before!r} to {change.after!r}"
-        for word in part.words:
-            yield from _word(trace, word, written)
-    yield from _rules(trace)
-
-
-def _rules(trace: TraceLike) -> Iterator[str]:
-    """Yield the steps of the splitter, and of its pattern the alternatives that matched."""
-    for number, step in enumerate(trace.steps):
-        yield f"splitter, step {number}: {step}"
-    stretches = [part for part in trace.parts if isinstance(part, Stretch)]
-    used = {word.alternative for part in stretches for word in part.words}
-    for number, alternative in enumerate(trace.alternatives if len(trace.alternatives) > 1 else ()):
-        if number in used:
-            yield f"  alternative {number}: {alternative}"
-
-
-def _word(trace: TraceLike, word: Word, written: Written) -> Iterator[str]:
-    def row_of(ids: Iterable[int]) -> str:
-        return " ".join(written(trace.tokens[index]) for index in ids) or "nothing"
-
-    how = "" if word.alternative is None else f" (alternative {word.alternative})"
-    yield f"{word.span[0]}-{word.span[1]} word {word.text!r}{how}: {row_of(word.ids)}"
-    found = word.segmentation
-    if isinstance(found, Known | Unknown):
-        yield f"    {found.why}"
-    elif isinstance(found, Merging):
-        row = [*found.symbols]
-        yield f"    {row_of(row)}"
-        for merge in found.merges:
-            row[merge.place : merge.place + 2] = [merge.result]
-            count = "" if merge.count is None else f", count {merge.count}"
-            pair = f"{written(trace.tokens[merge.left])} + {written(trace.tokens[merge.right])}"
-            yield f"    rank {merge.rank}{count}: {pair}: {row_of(row)}"
-    elif isinstance(found, Matching):
-        for match in found.matches:
-            longer = f"; {match.tried} longer candidates are not in the vocabulary" if match.tried else ""
-            yield f"    at {match.start}: {written(trace.tokens[match.id])}, the longest{longer}"
-    else:
-        yield from _lattice(word, found, written)
-
-
-def _lattice(word: Word, found: Lattice, written: Written) -> Iterator[str]:
-    def path(places: tuple[int, ...]) -> str:
-        return " ".join(written(word.text[found.pieces[k].start : found.pieces[k].stop]) for k in places)
-
-    yield f"    best {found.score:.4f}: {path(found.best)}"
-    if found.runner_up is not None:
-        yield f"    runner-up, {found.gap:.4f} less: {path(found.runner_up)}"
-    for piece in found.pieces[:MOST_PIECES]:
-        name = "unknown" if piece.id is None else str(piece.id)
-        text = written(word.text[piece.start : piece.stop])
-        yield f"      {piece.start}-{piece.stop} {text} {name} {piece.score:.4f}"
-    if len(found.pieces) > MOST_PIECES:
-        yield f"      and {len(found.pieces) - MOST_PIECES} more pieces"
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -192,10 +93,7 @@ class Trace(Report):
                 case Known(merging=Merging() as merging):
                     todo.append(merging)
                 case Merging(symbols, merges):
-                    found |= {
-                        *symbols,
-                        *(index for merge in merges for index in (merge.left, merge.right, merge.result)),
-                    }
+                    found.update(symbols, *((merge.left, merge.right, merge.result) for merge in merges))
                 case Matching(matches) | Unknown(matches=matches):
                     found |= {match.id for match in matches}
                 case Lattice(pieces):
@@ -218,9 +116,64 @@ class Trace(Report):
             rows.append((repr(word.text), *word.span, " ".join(map(str, ids)), shown))
         return [Table(("word", "start", "stop", "ids", "tokens"), rows, "Words and their ids", "tab:trace")]
 
-    def lines(self, written: Written = repr) -> Iterable[str]:
-        """Return every step, in order. written: how a token is written."""
-        return lines_of(self, written)
+    def lines(self, written: Written = repr) -> Iterator[str]:
+        """Yield every step, in order. written: how a token is written."""
+        yield f"{self.family}, {len(self.ids)} ids: {' '.join(map(str, self.ids))}"
+        for part in self.parts:
+            if isinstance(part, Added):
+                yield f"{part.span[0]}-{part.span[1]} added token {written(part.text)} = {part.id}"
+                continue
+            for change in part.changes:
+                yield f"{change.span[0]}-{change.span[1]} normalized: {change.before!r} to {change.after!r}"
+            for word in part.words:
+                yield from self._word(word, written)
+        for number, step in enumerate(self.steps):
+            yield f"splitter, step {number}: {step}"
+        used = {word.alternative for word in self.words}
+        for number, alternative in enumerate(self.alternatives if len(self.alternatives) > 1 else ()):
+            if number in used:
+                yield f"  alternative {number}: {alternative}"
+
+    def _word(self, word: Word, written: Written) -> Iterator[str]:
+        def row_of(ids: Iterable[int]) -> str:
+            return " ".join(written(self.tokens[index]) for index in ids) or "nothing"
+
+        how = "" if word.alternative is None else f" (alternative {word.alternative})"
+        yield f"{word.span[0]}-{word.span[1]} word {word.text!r}{how}: {row_of(word.ids)}"
+        found = word.segmentation
+        if isinstance(found, Known | Unknown):
+            yield f"    {found.why}"
+        elif isinstance(found, Merging):
+            row = [*found.symbols]
+            yield f"    {row_of(row)}"
+            for merge in found.merges:
+                row[merge.place : merge.place + 2] = [merge.result]
+                count = "" if merge.count is None else f", count {merge.count}"
+                pair = f"{written(self.tokens[merge.left])} + {written(self.tokens[merge.right])}"
+                yield f"    rank {merge.rank}{count}: {pair}: {row_of(row)}"
+        elif isinstance(found, Matching):
+            for match in found.matches:
+                longer = f"; {match.tried} longer candidates are not in the vocabulary" if match.tried else ""
+                yield f"    at {match.start}: {written(self.tokens[match.id])}, the longest{longer}"
+        else:
+            yield from _lattice(word, found, written)
+
+
+MOST_PIECES = 40  # of a lattice, in text
+
+
+def _lattice(word: Word, found: Lattice, written: Written) -> Iterator[str]:
+    def text(place: int) -> str:
+        return written(word.text[found.pieces[place].start : found.pieces[place].stop])
+
+    yield f"    best {found.score:.4f}: {' '.join(map(text, found.best))}"
+    if found.runner_up is not None:
+        yield f"    runner-up, {found.gap:.4f} less: {' '.join(map(text, found.runner_up))}"
+    for place, piece in enumerate(found.pieces[:MOST_PIECES]):
+        name = "unknown" if piece.id is None else str(piece.id)
+        yield f"      {piece.start}-{piece.stop} {text(place)} {name} {piece.score:.4f}"
+    if len(found.pieces) > MOST_PIECES:
+        yield f"      and {len(found.pieces) - MOST_PIECES} more pieces"
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -395,7 +348,7 @@ def _inner(model: Model, text: NDArray[np.uint8], start: int) -> list[tuple[int,
 def _trace(tokenizer: Tokenizer, text: str, parts: Sequence[Added | Stretch]) -> Trace:
     rule, model = tokenizer.splitter.rule, tokenizer.model
     trace = Trace(text, tuple(parts), family_of(model).name, tuple(map(described, rule)), alternatives_of(rule), {})
-    trace.tokens.update({index: _symbol_text(model, index) for index in sorted(trace.mentioned())})
+    trace.tokens.update({index: token_text(model.symbols[index]) for index in sorted(trace.mentioned())})
     return trace
 
 
@@ -410,6 +363,11 @@ def word_explainer(model: Model, counts: WordCounts | None = None) -> Words:
     make = family.tool("explain")
     found: Words = make(model) if counts is None else make(model, counts)
     return found
+
+
+def ids_of_word(model: Model, word: bytes) -> tuple[int, ...]:
+    """Return the ids of a word by itself."""
+    return word_explainer(model).segmented(word, [0.0]).replayed()
 
 
 def _part(
@@ -524,7 +482,3 @@ def _segmented(
         shown = text[start:stop].decode("utf-8", "replace")
         found.append(Word(shown, span, steps.get(cut.start), alternative, segmentation))
     return found
-
-
-def _symbol_text(model: Model, index: int) -> str:
-    return model.symbols[index].decode("utf-8", "backslashreplace")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from subwords.models.bpe.model import BPE
-from subwords.models.bpe.plain import Pairs, Symbol, merge_plainly, word_symbols
+from subwords.models.bpe.plain import Symbol, word_symbols
 from subwords.models.families import family_of, segmenter_of
 from subwords.models.unigram.model import GRAINS, Unigram
 from subwords.models.wordlevel.model import WordLevel
@@ -17,11 +17,11 @@ from subwords.models.wordpiece.model import WordPiece
 from subwords.spec.model import Model
 from subwords.spec.splitter import SPACE
 from subwords.spec.vocab import CHARACTERS, tokens_from_text
-from subwords.study.explanation import Trace, explain, word_explainer
-from subwords.study.segments import Added, BPEWords, Lattice, Merging, Stretch, UnigramWords, Word, WordPieceWords
+from subwords.study.explanation import Trace, explain, ids_of_word
+from subwords.study.segments import Added, BPEWords, Lattice, Merging, Pair, Span, Stretch, UnigramWords, Word
 from subwords.support.checks import check_string
 from subwords.support.errors import InputError
-from subwords.support.render import Written
+from subwords.support.render import Written, text_or_none, token_text
 from subwords.support.report import Report, Table
 from subwords.tokenizer import tokenizer_of
 
@@ -33,9 +33,6 @@ if TYPE_CHECKING:
 # Obstacles: why a word is not one token of its model, and what it would be without the obstacle.
 
 MOST_REMOVED = 8  # merges that a counterfactual leaves out
-
-Ids = tuple[int, ...]
-Pair = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -71,11 +68,7 @@ def wordlevel_obstacle(model: WordLevel, word: bytes) -> Obstacle | None:
 
 
 def _not_learned(word: bytes, instead: str, then: tuple[int, ...]) -> Obstacle:
-    return Obstacle("not learned", f"{_quoted(word)} is not in the vocabulary", (), instead, then)
-
-
-def _quoted(word: bytes) -> str:
-    return repr(word.decode("utf-8", "backslashreplace"))
+    return Obstacle("not learned", f"{token_text(word)!r} is not in the vocabulary", (), instead, then)
 
 
 def _special(model: Model, index: int) -> Obstacle | None:
@@ -95,12 +88,11 @@ def wordpiece_obstacle(model: WordPiece, word: bytes) -> Obstacle | None:
     if size > model.max_chars:
         longer = replace(model, max_chars=size)
         why = f"it has {size} characters, more than {model.max_chars} (max_chars): the word is unknown"
-        then = WordPieceWords(longer).segmented(word, [0.0]).replayed()
-        return Obstacle("too long", why, (), f"with max_chars={size}", then)
+        return Obstacle("too long", why, (), f"with max_chars={size}", ids_of_word(longer, word))
     if index is not None:
         return None
     longer = replace(model, vocab=model.vocab.with_more([word]))
-    return _not_learned(word, "if it were in the vocabulary", WordPieceWords(longer).segmented(word, [0.0]).replayed())
+    return _not_learned(word, "if it were in the vocabulary", ids_of_word(longer, word))
 
 
 # ------------------------------------------------------------------ Unigram
@@ -119,16 +111,12 @@ def unigram_obstacle(model: Unigram, word: bytes) -> Obstacle | None:
     if index is None:
         scores = np.append(model.scores, needed)
         changed = replace(model, vocab=model.vocab.with_more([word]), scores=scores)
-        return _not_learned(word, f"if it were in the vocabulary {instead}", _unigram_ids(changed, word))
+        return _not_learned(word, f"if it were in the vocabulary {instead}", ids_of_word(changed, word))
     scores = model.scores.copy()
     scores[index] = needed
     own = next(piece.score for piece in found.pieces if piece.id == index)
     why = f"its score is {own:.4f}, and the best path has {found.score:.4f}: {_path(found, word)}"
-    return Obstacle("lower score", why, (), instead, _unigram_ids(replace(model, scores=scores), word))
-
-
-def _unigram_ids(model: Unigram, word: bytes) -> tuple[int, ...]:
-    return UnigramWords(model).segmented(word, [0.0]).ids
+    return Obstacle("lower score", why, (), instead, ids_of_word(replace(model, scores=scores), word))
 
 
 def _path(found: Lattice, word: bytes) -> str:
@@ -142,7 +130,8 @@ def _path(found: Lattice, word: bytes) -> str:
 
 def bpe_obstacle(model: BPE, word: bytes) -> Obstacle | None:
     """Return why a word is not one token; None if it is one."""
-    index, found = model.vocab.ids.get(word + model.suffix), BPEWords(model).segmented(word, [0.0])
+    words, index = BPEWords(model), model.vocab.ids.get(word + model.suffix)
+    found = words.segmented(word, [0.0])
     ids = found.replayed()
     if len(ids) == 1 and ids[0] != model.unk_id:
         return None
@@ -155,135 +144,82 @@ def bpe_obstacle(model: BPE, word: bytes) -> Obstacle | None:
         if model.words_only:
             instead, then = "if it were in the vocabulary", (len(model.vocab),)
         return Obstacle("unknown", "none of its characters is in the vocabulary", (), instead, then)
-    symbols = [*word_symbols(model, word)]
-    if model.unk_id is not None and any(symbol.id == model.unk_id for symbol in symbols):
+    if model.unk_id is not None and model.unk_id in found.symbols:
         return Obstacle("unknown", "the alphabet lacks at least one of its characters")
-    run = _WordMerging(model, symbols)
-    return run.unlearned(word) if index is None else run.shadowed(index)
+    return (_unlearned if index is None else _shadowed)(model, words, found, word)
 
 
-class _MergeStep(NamedTuple):
-    """A merge as it happened: its pair, and the range of symbols that it covers."""
-
-    pair: Pair
-    span: tuple[int, int]
-
-
-class _Changed(Mapping[Pair, tuple[int, int]]):
-    """Pairs and what they merge to, with some left out and some more."""
-
-    def __init__(self, pairs: Pairs, removed: set[Pair], more: Mapping[Pair, tuple[int, int]]) -> None:
-        self._pairs, self._removed, self._more = pairs, removed, more
-
-    def __getitem__(self, pair: Pair) -> tuple[int, int]:
-        if pair in self._removed:
-            raise KeyError(pair)
-        return self._more[pair] if pair in self._more else self._pairs[pair]
-
-    def __iter__(self) -> Iterator[Pair]:
-        return (pair for pair in {**self._pairs, **self._more} if pair not in self._removed)
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
+def _unlearned(model: BPE, words: BPEWords, found: Merging, word: bytes) -> Obstacle:
+    """Return the obstacle of a word that is not in the vocabulary: more merges would join its tokens."""
+    tokens, more = found.left, dict[Pair, Pair]()
+    last = len(model.merges) + len(model.symbols) if model.ranks is None else 1 << 40
+    new, joint = len(model.symbols), tokens[0]
+    for k, token in enumerate(tokens[1:]):
+        more[joint, token] = last + k, new + k
+        joint = new + k
+    names = " + ".join(_name(model, token) for token in tokens)
+    number = "1 more merge" if len(tokens) == 2 else f"{len(tokens) - 1} more merges"
+    then = words.merging([*word_symbols(model, word)], more=more).left
+    return _not_learned(word, f"with {number} at the end, {names},", then)
 
 
-class _WordMerging:
-    """The merging of one word, as it is or with other merges."""
+def _shadowed(model: BPE, words: BPEWords, found: Merging, word: bytes) -> Obstacle:
+    """Return the merges that keep a token of the vocabulary from being made."""
+    symbols, index = [*word_symbols(model, word)], model.vocab.ids[word + model.suffix]
+    needed, ranks = _needed(model, symbols, index), segmenter_of(model).pairs
+    if needed is None:
+        return Obstacle("no merge", f"token {index} is in the vocabulary, but no merge makes it")
 
-    def __init__(self, model: BPE, symbols: list[Symbol]) -> None:
-        self._model, self._symbols, self._pairs = model, symbols, segmenter_of(model).pairs
+    def named(pair: Pair) -> str:
+        return f"{_name(model, pair[0])} + {_name(model, pair[1])}"
 
-    def merged(self, removed: set[Pair], more: Mapping[Pair, tuple[int, int]]) -> tuple[list[_MergeStep], list[int]]:
-        """Return the merges, and the tokens that are left."""
-        tokens, spans = [symbol.id for symbol in self._symbols], [(i, i + 1) for i in range(len(self._symbols))]
-        pairs, steps = _Changed(self._pairs, removed, more), list[_MergeStep]()
+    def wrong(now: Merging) -> Pair | None:
+        merges = zip(now.merges, now.spans(), strict=True)
+        return next(((merge.left, merge.right) for merge, span in merges if span not in needed), None)
 
-        def note(left: int, right: int) -> None:
-            pair, span = (tokens[left], tokens[right]), (spans[left][0], spans[right][1])
-            steps.append(_MergeStep(pair, span))
-            tokens[left], spans[left] = pairs[pair][1], span
+    last, first = next(iter(needed.values())), wrong(found)
+    own = f"{named(last)} (rank {ranks[last][0]})"
+    if first is None:
+        return Obstacle("no merge", f"the merge that makes it, {own}, has parts that its text does not become")
+    removed, now, other = dict[Pair, int](), found, wrong(found)
+    while len(now.left) > 1 and len(removed) < MOST_REMOVED and other and other not in needed.values():
+        removed[other] = ranks[other][0]
+        now = words.merging(symbols, removed)
+        other = wrong(now)
+    rank = ranks[first][0]
+    why = f"the merge that makes it, {own}, finds no pair: {named(first)} (rank {rank}) comes first"
+    if not removed or len(now.left) > 1:
+        return Obstacle("shadowed", why, merges=(rank,))
+    instead = f"without the merge{'s' * (len(removed) > 1)} {' and '.join(map(named, removed))}"
+    return Obstacle("shadowed", why, (), instead, now.left, (*removed.values(),))
 
-        row = merge_plainly(pairs, self._symbols, on_merge=note)
-        return steps, [symbol.id for symbol in row]
 
-    def unlearned(self, word: bytes) -> Obstacle:
-        """Return the obstacle of a word that is not in the vocabulary: more merges would join its tokens."""
-        tokens, more = self.merged(set(), {})[1], dict[Pair, tuple[int, int]]()
-        last = len(self._pairs) + len(self._model.symbols) if self._model.ranks is None else 1 << 40
-        new, joint = len(self._model.symbols), tokens[0]
-        for k, token in enumerate(tokens[1:]):
-            more[joint, token] = last + k, new + k
-            joint = new + k
-        names = " + ".join(map(self._name, tokens))
-        number = "1 more merge" if len(tokens) == 2 else f"{len(tokens) - 1} more merges"
-        return _not_learned(word, f"with {number} at the end, {names},", tuple(self.merged(set(), more)[1]))
-
-    def shadowed(self, index: int) -> Obstacle:
-        """Return the merges that keep a token of the vocabulary from being made."""
-        needed = self._needed(index)
-        if needed is None:
-            return Obstacle("no merge", f"token {index} is in the vocabulary, but no merge makes it")
-        own, removed = {step.pair for step in needed}, dict[Pair, tuple[int, int]]()
-        spans = {step.span for step in needed}
-        steps, tokens = self.merged(set(), {})
-        while len(tokens) > 1 and len(removed) < MOST_REMOVED:
-            wrong = next((step for step in steps if step.span not in spans), None)
-            if wrong is None or wrong.pair in own:
-                break
-            removed[wrong.pair] = self._pairs[wrong.pair]
-            steps, tokens = self.merged({*removed}, {})
-        first = next((step for step in self.merged(set(), {})[0] if step.span not in spans), None)
-        return self._shadow(needed, first, removed, tuple(tokens))
-
-    def _shadow(
-        self,
-        needed: Sequence[_MergeStep],
-        first: _MergeStep | None,
-        removed: Mapping[Pair, tuple[int, int]],
-        then: tuple[int, ...],
-    ) -> Obstacle:
-        last = needed[-1].pair
-        own = f"{self._named(last)} (rank {self._pairs[last][0]})"
-        if first is None:
-            return Obstacle("no merge", f"the merge that makes it, {own}, has parts that its text does not become")
-        rank = self._pairs[first.pair][0]
-        why = f"the merge that makes it, {own}, finds no pair: {self._named(first.pair)} (rank {rank}) comes first"
-        if not removed or len(then) > 1:
-            return Obstacle("shadowed", why, merges=(rank,))
-        ranks = tuple(rank for rank, _ in removed.values())
-        names = " and ".join(map(self._named, removed))
-        return Obstacle("shadowed", why, (), f"without the merge{'s' * (len(ranks) > 1)} {names}", then, ranks)
-
-    def _needed(self, index: int) -> list[_MergeStep] | None:
-        """Return the merges that make a token of these symbols, in an order in which they can happen."""
-        merges, found = self._model.merges, list[_MergeStep]()
-        todo: list[tuple[int, int, int]] = [(index, 0, len(self._symbols))]
-        while todo:
-            token, start, stop = todo.pop()
-            if stop - start == 1:
-                if self._symbols[start].id != token:
-                    return None
-                continue
-            rows = merges[merges[:, 2] == token]
-            sizes = ((self._size(int(row[0])), row) for row in rows)
-            fitting = [(size, row) for size, row in sizes if start + size < stop]
-            if not fitting:
+def _needed(model: BPE, symbols: Sequence[Symbol], index: int) -> dict[Span, Pair] | None:
+    """Return the pairs that make a token, its own first, by the range of symbols that each covers."""
+    found, todo = dict[Span, Pair](), [(index, 0, len(symbols))]
+    for token, start, stop in todo:
+        if stop - start == 1:
+            if symbols[start].id != token:
                 return None
-            size, row = fitting[0]  # the merge of the lowest rank
-            found.append(_MergeStep((int(row[0]), int(row[1])), (start, stop)))
-            todo += [(int(row[0]), start, start + size), (int(row[1]), start + size, stop)]
-        return found[::-1]
+            continue
+        pairs = model.merges[model.merges[:, 2] == token, :2].tolist()
+        sized = [(left, right, start + _size(model, left)) for left, right in pairs]
+        left, right, middle = next((row for row in sized if row[2] < stop), (0, 0, 0))  # of the lowest rank
+        if not middle:
+            return None
+        found[start, stop] = left, right
+        todo += [(left, start, middle), (right, middle, stop)]
+    return found
 
-    def _size(self, token: int) -> int:
-        """Return the number of symbols of a token."""
-        content = self._model.symbols[token].removeprefix(self._model.prefix).removesuffix(self._model.suffix)
-        return len(content) if self._model.byte_level else len(content.decode("utf-8", "surrogateescape"))
 
-    def _named(self, pair: Pair) -> str:
-        return " + ".join(map(self._name, pair))
+def _size(model: BPE, token: int) -> int:
+    """Return the number of symbols of a token."""
+    content = model.symbols[token].removeprefix(model.prefix).removesuffix(model.suffix)
+    return len(content) if model.byte_level else len(content.decode("utf-8", "surrogateescape"))
 
-    def _name(self, token: int) -> str:
-        return _quoted(self._model.symbols[token])
+
+def _name(model: BPE, token: int) -> str:
+    return repr(token_text(model.symbols[token]))
 
 
 @dataclass(frozen=True)
@@ -417,10 +353,7 @@ def _meant(model: Model, text: str) -> list[str]:
         if text.isascii() or not CHARACTERS.issuperset(text):
             return []
         (content,) = tokens_from_text([text])
-        try:
-            return [content.decode()]
-        except UnicodeDecodeError:
-            return []
+        return [] if (meant := text_or_none(content)) is None else [meant]
     if SPACE in text and text.strip(SPACE):
         return [text.replace(SPACE, " ").removeprefix(" "), text.replace(SPACE, " ")]
     return []
@@ -456,7 +389,7 @@ def _cut(tokenizer: Tokenizer, trace: Trace, part: Stretch) -> Obstacle:
         why = f"the splitter cuts it into {' '.join(repr(word.text) for word in part.words)}{''.join(by)}"
     instead = f"without the cut{'s' * (len(places) > 1)} at {', '.join(map(str, places))}"
     try:
-        then = word_explainer(tokenizer.model).segmented(_joint(part).encode(), [0.0]).replayed()
+        then = ids_of_word(tokenizer.model, _joint(part).encode())
     except InputError:
         return Obstacle("splitter", why, places)
     return Obstacle("splitter", why, places, instead, then)

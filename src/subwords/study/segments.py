@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Container
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import groupby
 from typing import TypeAlias
@@ -12,7 +12,7 @@ import numpy as np
 
 from subwords.corpus.counts import WordCounts
 from subwords.models.bpe.model import BPE
-from subwords.models.bpe.plain import Symbol, merge_plainly, word_symbols
+from subwords.models.bpe.plain import Pairs, Symbol, merge_plainly, word_symbols
 from subwords.models.families import segmenter_of
 from subwords.models.unigram.model import Unigram
 from subwords.models.wordlevel.model import WordLevel
@@ -22,6 +22,8 @@ from subwords.study.verification import learned_merges, one_merge_each
 from subwords.support.errors import InputError
 
 Span: TypeAlias = tuple[int, int]  # in characters of the input
+Pair: TypeAlias = tuple[int, int]
+NO_PAIRS: Pairs = {}
 
 
 @dataclass(frozen=True)
@@ -57,13 +59,26 @@ class Merging:
     ids: tuple[int, ...]
     split: bool = False
 
-    def replayed(self) -> tuple[int, ...]:
-        """Return the ids that the merges give."""
+    @property
+    def left(self) -> tuple[int, ...]:
+        """What the merges leave."""
         row = [*self.symbols]
         for merge in self.merges:
             assert (row[merge.place], row[merge.place + 1]) == (merge.left, merge.right)
             row[merge.place : merge.place + 2] = [merge.result]
-        return self.ids if self.split else tuple(row)
+        return tuple(row)
+
+    def replayed(self) -> tuple[int, ...]:
+        """Return the ids that the merges give."""
+        return self.ids if self.split else self.left
+
+    def spans(self) -> list[Span]:
+        """Return the range of symbols that each merge covers."""
+        row, found = [(i, i + 1) for i in range(len(self.symbols))], list[Span]()
+        for merge in self.merges:
+            found.append((row[merge.place][0], row[merge.place + 1][1]))
+            row[merge.place : merge.place + 2] = [found[-1]]
+        return found
 
 
 @dataclass(frozen=True)
@@ -237,27 +252,31 @@ class BPEWords:
             return Known(index, "a user-defined token is not segmented")
         if index is not None and model.whole_words and index not in model.special_ids | model.unused_ids:
             why = "the whole word is a token: it is looked up before merging"
-            return Known(index, why, self._merging([*word_symbols(model, word)]))
+            return Known(index, why, self.merging([*word_symbols(model, word)]))
         if model.words_only:
             return Unknown(model.unk_id, "the model has whole words only; this word is not one of them")
         symbols = [*word_symbols(model, word)]
         if not symbols:
             return Unknown(None, "no symbol of the word is in the vocabulary, and unknown ones are left out")
-        return self._merging(symbols)
+        return self.merging(symbols)
 
-    def _merging(self, symbols: list[Symbol]) -> Merging:
-        made: list[tuple[int, int]] = []
-        row = merge_plainly(self._pairs, symbols, on_merge=lambda left, right: made.append((left, right)))
-        # Places of first symbols become places among the tokens of the moment.
+    def merging(self, symbols: list[Symbol], without: Container[Pair] = (), more: Pairs = NO_PAIRS) -> Merging:
+        """Return the merges of symbols; as they would be without some pairs, and with more of them."""
+
+        def merge_of(pair: Pair) -> Pair | None:
+            return None if pair in without else more.get(pair) or self._pairs.get(pair)
+
         tokens, alive, merges = [symbol.id for symbol in symbols], [*range(len(symbols))], list[Merge]()
-        for left, right in made:
-            place = alive.index(left)
+
+        def note(left: int, right: int) -> None:
             pair = tokens[left], tokens[right]
-            rank, result = self._pairs[pair]
-            merges.append(Merge(rank, *pair, result, place, self._learned.get(pair)))
+            rank, result = more.get(pair) or self._pairs[pair]
+            # The place of a first symbol becomes the place among the tokens of the moment.
+            merges.append(Merge(rank, *pair, result, alive.index(left), self._learned.get(pair)))
             tokens[left] = result
             alive.remove(right)
-        after = [symbol.id for symbol in row]
+
+        after = [symbol.id for symbol in merge_plainly(merge_of, symbols, on_merge=note)]
         ids = self._segmenter.parted(after)
         return Merging(tuple(symbol.id for symbol in symbols), tuple(merges), tuple(ids), ids != after)
 
@@ -300,7 +319,7 @@ class UnigramWords:
             if lost
         ]
         found = Lattice(tuple(pieces), tuple(best), score, second, gap, (), tuple(runs))
-        return Lattice(found.pieces, found.best, score, second, gap, found.replayed(), found.unknown)
+        return replace(found, ids=found.replayed())
 
     def carry(self, word: bytes, carried: list[float]) -> None:
         """Change the sum before a word to the sum after it."""

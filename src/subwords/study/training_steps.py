@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from fractions import Fraction
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import partial
 from html import escape
-from itertools import groupby, zip_longest
-from math import log
-from typing import TYPE_CHECKING, Any, Literal
+from inspect import signature
+from itertools import starmap
+from typing import TYPE_CHECKING, Any, Generic, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,18 +17,18 @@ from numpy.typing import NDArray
 from subwords.corpus.counts import WordCounts
 from subwords.corpus.source import Source, source_size
 from subwords.kernels import layout
-from subwords.models.bpe.train import initial_tokens as bpe_tokens
+from subwords.models.bpe.train import initial_tokens
 from subwords.models.families import family_named
-from subwords.models.learning import character_rules, check_words
-from subwords.models.settings import BPESettings, UnigramSettings, WordPieceSettings
-from subwords.models.unigram.segmenter import best_path
+from subwords.models.learning import check_words
+from subwords.models.settings import BPESettings, MergeSettings, UnigramSettings, WordPieceSettings
 from subwords.models.unigram.train import SeedIndex, learned_from, losses_of, train_unigram
-from subwords.models.wordpiece.train import compare_gains, known_words
-from subwords.models.wordpiece.train import first_tokens as wordpiece_tokens
+from subwords.models.wordpiece.train import first_tokens, known_words
 from subwords.normalize.resolve import NormalizerLike, SplitterLike
+from subwords.reference import bpe, unigram, wordpiece
+from subwords.reference.bpe import Scores, Token, Words, joined, known_runs
 from subwords.support.checks import check_choice, check_integer
 from subwords.support.errors import TrainingError
-from subwords.support.render import Written, chip, page_chips, panel
+from subwords.support.render import Written, chip, page_chips, panel, token_text
 from subwords.support.report import Report, Table
 from subwords.training.count import counts_of
 from subwords.training.train import family_settings, splitting_rules
@@ -242,347 +242,176 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# BPE and WordPiece training in plain Python: everything is counted anew at each step, and every step is noted.
-
-Pair = tuple[bytes, bytes]
-Word = tuple[bytes, int, tuple[bytes, ...]]  # the word, its count, its tokens
+# The steps of the textbook's trainers (BPE, WordPiece, Unigram of the courses) and of the Unigram trainer.
 
 
 def watch_bpe(counts: WordCounts, settings: BPESettings, most_steps: int) -> TrainingTrace:
     """Return the steps of BPE training (B1-B8)."""
     check_words(counts)
-    return _BPERun(counts, settings, *bpe_tokens(counts, settings)).watched(most_steps)
+    initial_tokens(counts, settings)  # refuses a vocab_size that is too small
+    symbols = {token_text(word): bpe.symbols_of(word, settings.byte_level) for word, _ in counts}
+    watch = _MergeWatch("bpe", settings, most_steps, symbols, bpe.count_pairs)
+    return watch.trace(*bpe.train(dict(counts), watch=watch.note, **_options(settings, bpe.train)))
 
 
 def watch_wordpiece(counts: WordCounts, settings: WordPieceSettings, most_steps: int) -> TrainingTrace:
     """Return the steps of WordPiece training (P1, P2)."""
     check_words(counts)
     counts, _ = known_words(counts, settings.max_chars)
-    return _WordPieceRun(counts, settings, *wordpiece_tokens(counts, settings)[:2]).watched(most_steps)
+    first_tokens(counts, settings)  # refuses a vocab_size that is too small
+    words = {word.decode("utf-8", "surrogateescape"): count for word, count in counts}
+    names = (token_text(word) for word, _ in counts)
+    symbols = {name: wordpiece.symbols(word, settings.prefix) for name, word in zip(names, words, strict=True)}
+    count_pairs = partial(wordpiece.count_pairs, overlapping=settings.score != "likelihood")
+    watch = _MergeWatch("wordpiece", settings, most_steps, symbols, count_pairs)
+    return watch.trace(*wordpiece.train(words, watch=watch.note, **_options(settings, wordpiece.train)))
 
 
-def token_text(token: bytes) -> str:
-    """Return a token as text."""
-    return token.decode("utf-8", "backslashreplace")
+def _options(settings: MergeSettings, train: Callable[..., object]) -> dict[str, Any]:
+    """Return the settings that a textbook trainer has too; it has all that change the result."""
+    names = (field.name for field in fields(settings) if field.name in signature(train).parameters)
+    return {name: getattr(settings, name) for name in names} | {"special_tokens": settings.reserved}
 
 
-class _TrainingRun(ABC):
-    """A training run: the words as tokens, the tokens so far and the merges so far."""
+def _text(token: bytes | str) -> str:
+    return token if isinstance(token, str) else token_text(token)
 
-    algorithm: str
+
+class _MergeWatch(Generic[Token]):
+    """Notes the merges of a textbook trainer. symbols: of each word. count_pairs: of words, as the trainer does."""
 
     def __init__(
         self,
-        words: Iterable[tuple[bytes, int]],
-        settings: BPESettings | WordPieceSettings,
-        base: list[bytes],
-        symbol_ids: NDArray[np.int32],
+        algorithm: str,
+        settings: MergeSettings,
+        most_steps: int,
+        symbols: Mapping[str, list[Token]],
+        count_pairs: Callable[[Words[Token]], Mapping[tuple[Token, Token], int]],
     ) -> None:
-        self._settings, self._base = settings, base
-        known = symbol_ids != layout.MISSING
-        self._words: list[Word] = [
-            (word, count, tuple(base[symbol_ids[symbol]] for symbol in run))
-            for word, count in words
-            for is_known, run in groupby(self._symbols(word), known.__getitem__)
-            if is_known
-        ]
-        self._ids = {token: index for index, token in enumerate(base)}
-        self._merges = list[Pair]()
+        self._algorithm, self._settings, self._most = algorithm, settings, most_steps
+        self._symbols: Mapping[str, list[Token]] = symbols
+        self._count_pairs: Callable[[Words[Token]], Mapping[tuple[Token, Token], int]] = count_pairs
+        self._words: Words[Token] = []
+        self._steps = list[MergeStep]()
 
-    @abstractmethod
-    def _symbols(self, word: bytes) -> list[int]:
-        """Return the symbols of a word, as the trainer numbers them."""
-
-    @abstractmethod
-    def _join(self, pair: Pair) -> bytes:
-        """Return what a pair merges to."""
-
-    @abstractmethod
-    def _scored(self, counts: Mapping[Pair, int]) -> tuple[list[PairScore], list[Pair]]:
-        """Return all pairs with their scores, and those with the best score."""
-
-    @abstractmethod
-    def _may_merge(self, pair: Pair) -> bool:
-        """Whether the settings let a pair merge."""
-
-    def watched(self, most_steps: int) -> TrainingTrace:
-        """Merge until the vocabulary has its size; return every step."""
-        start, steps = _splits(self._words), list[MergeStep]()
-        while len(self._ids) < self._settings.vocab_size:
-            counts = {pair: count for pair, count in self._pairs().items() if self._may_merge(pair)}
-            if not counts or max(counts.values()) < max(1, self._settings.min_frequency):
-                break
-            if len(steps) == most_steps:
-                raise TrainingError(
-                    f"more than {most_steps} steps to explain: lower vocab_size ({self._settings.vocab_size}), "
-                    f"or raise `limit`"
-                )
-            steps.append(self._step(counts, len(steps) + 1))
-        names = tuple(map(token_text, self._base))
-        return TrainingTrace(self.algorithm, start, names, tuple(steps), tuple(self._ids), tuple(self._merges))
-
-    def _step(self, counts: Mapping[Pair, int], number: int) -> MergeStep:
-        scored, tied = self._scored(counts)
-        pair = self._chosen(tied)
-        token, tie = self._join(pair), self._why(pair)
-        self._merges.append(pair)
-        self._words = [(word, count, self._merged(tokens, pair)) for word, count, tokens in self._words]
-        self._ids.setdefault(token, len(self._ids))
-        chosen = next(one for one, own in zip(scored, self._ranked(counts), strict=True) if own == pair)
-        return MergeStep(number, tuple(scored), chosen, len(tied), token_text(token), _splits(self._words), tie)
-
-    def _why(self, pair: Pair) -> str:
-        """Say why a pair wins among those of the best score."""
-        if self._settings.tie_break == "first":
-            return "this one occurs first"
-        if self._settings.tie_break == "bytes":
-            return "this one has the smallest bytes"
-        return f"this one has the smallest ids: {self._ids[pair[0]]} and {self._ids[pair[1]]}"
-
-    def _chosen(self, tied: list[Pair]) -> Pair:
-        if self._settings.tie_break == "first":
-            return tied[0]
-        if self._settings.tie_break == "bytes":
-            return min(tied)
-        return min(tied, key=lambda pair: (self._ids[pair[0]], self._ids[pair[1]]))
-
-    def _ranked(self, counts: Mapping[Pair, int]) -> list[Pair]:
-        """Return the pairs that occur often enough."""
-        return [pair for pair, count in counts.items() if count >= self._settings.min_frequency]
-
-    def _pairs(self, times: Callable[[int], int] = lambda length: length - 1) -> dict[Pair, int]:
-        """Count neighbours in order of first occurrence; `times`: of a token with itself in a run of so many."""
-        counts: dict[Pair, int] = {}
-        for _, count, tokens in self._words:
-            runs = [(token, len([*run])) for token, run in groupby(tokens)]
-            for (token, length), after in zip_longest(runs, runs[1:]):
-                if length > 1:
-                    counts[token, token] = counts.get((token, token), 0) + count * times(length)
-                if after:
-                    counts[token, after[0]] = counts.get((token, after[0]), 0) + count
-        return counts
-
-    def _merged(self, tokens: Sequence[bytes], pair: Pair) -> tuple[bytes, ...]:
-        found, at = list[bytes](), 0
-        while at < len(tokens):
-            joins = tuple(tokens[at : at + 2]) == pair
-            found.append(self._join(pair) if joins else tokens[at])
-            at += 2 if joins else 1
-        return tuple(found)
-
-
-def _splits(words: Iterable[Word]) -> tuple[WordSplit, ...]:
-    return tuple(WordSplit(token_text(word), count, tuple(map(token_text, tokens))) for word, count, tokens in words)
-
-
-def _codes(word: bytes) -> list[int]:
-    """Return the code points of a word; a surrogate for each byte that is not UTF-8."""
-    return [*map(ord, word.decode("utf-8", "surrogateescape"))]
-
-
-class _BPERun(_TrainingRun):
-    algorithm = "bpe"
-    _settings: BPESettings
-
-    def _symbols(self, word: bytes) -> list[int]:
-        return [*word] if self._settings.byte_level else _codes(word)
-
-    def _join(self, pair: Pair) -> bytes:
-        return pair[0] + pair[1]
-
-    def _may_merge(self, pair: Pair) -> bool:
-        most = self._settings.max_token_length
-        token = self._join(pair)
-        if most is not None and (len(token) if self._settings.byte_level else len(_codes(token))) > most:
-            return False
-        if not self._settings.whole_characters:
-            return True
-        rules = character_rules(pair)
-        kinds = int(np.sqrt(len(rules.joined)))
-        return bool(rules.joined[int(rules.classes[0]) * kinds + int(rules.classes[1])] != layout.APART)
-
-    def _scored(self, counts: Mapping[Pair, int]) -> tuple[list[PairScore], list[Pair]]:
-        best, ranked = max(counts.values()), self._ranked(counts)
-        scored = [PairScore((token_text(a), token_text(b)), counts[a, b], float(counts[a, b])) for a, b in ranked]
-        return scored, [pair for pair in ranked if counts[pair] == best]
-
-
-class _WordPieceRun(_TrainingRun):
-    algorithm = "wordpiece"
-    _settings: WordPieceSettings
-
-    @property
-    def _prefix(self) -> bytes:
-        return self._settings.prefix.encode()
-
-    def _symbols(self, word: bytes) -> list[int]:
-        return [code + layout.CODE_POINTS * (place > 0) for place, code in enumerate(_codes(word))]
-
-    def _join(self, pair: Pair) -> bytes:
-        return pair[0] + pair[1][len(self._prefix) :]
-
-    def _may_merge(self, pair: Pair) -> bool:
-        most = self._settings.max_token_length
-        return most is None or sum(map(self._length, pair)) <= most
-
-    def _length(self, token: bytes) -> int:
-        inner = token.startswith(self._prefix) and len(token) > len(self._prefix)
-        return len(_codes(token[len(self._prefix) :] if inner else token))
-
-    def _pairs(self, times: Callable[[int], int] = lambda length: length - 1) -> dict[Pair, int]:
-        # A merge joins every second token of a run; the gain needs the number of merges.
-        return super()._pairs((lambda length: length // 2) if self._settings.score == "likelihood" else times)
-
-    def _scored(self, counts: Mapping[Pair, int]) -> tuple[list[PairScore], list[Pair]]:
-        tokens: dict[bytes, int] = {}
-        for _, count, row in self._words:
-            for token in row:
-                tokens[token] = tokens.get(token, 0) + count
-        ranked, total = self._ranked(counts), sum(tokens.values())
-        found: list[tuple[Pair, float]]
-        if self._settings.score == "likelihood":
-            return self._gains(ranked, counts, tokens, total)
-        exact = {
-            (a, b): Fraction(counts[a, b], tokens[a] * tokens[b] if self._settings.score == "course" else 1)
-            for a, b in ranked
+    def note(
+        self, words: Words[Token], vocab: list[Token], scores: Scores[Token], chosen: tuple[Token, Token] | None
+    ) -> None:
+        """Note a merge; or the words and first tokens, if no pair was chosen."""
+        before, self._words = self._words, words
+        if chosen is None:
+            known = {token for tokens, _ in words for token in tokens}
+            self._names = [word for word, symbols in self._symbols.items() for _ in known_runs(symbols, known)]
+            self._first, self._start = (*map(_text, vocab),), self._splits()
+            return
+        if len(self._steps) == self._most:
+            raise TrainingError(
+                f"more than {self._most} steps to explain: lower vocab_size ({self._settings.vocab_size}), "
+                f"or raise `limit`"
+            )
+        counts, best = self._count_pairs(before), max(scores.values())
+        pairs = {
+            pair: PairScore((_text(pair[0]), _text(pair[1])), counts[pair], float(score))
+            for pair, score in scores.items()
         }
-        best = max(exact.values())
-        found = [(pair, float(score)) for pair, score in exact.items()]
-        return _pair_scores(found, counts), [pair for pair, score in exact.items() if score == best]
+        self._steps.append(
+            MergeStep(
+                len(self._steps) + 1,
+                tuple(pairs.values()),
+                pairs[chosen],
+                sum(score == best for score in scores.values()),
+                _text(joined(chosen, len(getattr(self._settings, "prefix", "")))),
+                self._splits(),
+                self._why(*map(vocab.index, chosen)),
+            )
+        )
 
-    def _gains(
-        self, ranked: list[Pair], counts: Mapping[Pair, int], tokens: Mapping[bytes, int], total: int
-    ) -> tuple[list[PairScore], list[Pair]]:
-        gains: dict[Pair, tuple[int, int, int]] = {}
-        for a, b in ranked:
-            n = counts[a, b]
-            both = (tokens[a], tokens[b] - n if a == b else tokens[b])
-            gains[a, b] = (n, max(both), min(both))
-        tied = list[Pair]()
-        for pair in ranked:
-            order = compare_gains(gains[pair], gains[tied[0]], total) if tied else 1
-            tied = [pair] if order > 0 else [*tied, pair] if order == 0 else tied
-        return _pair_scores([(pair, _gain(gains[pair], total)) for pair in ranked], counts), tied
+    def _splits(self) -> tuple[WordSplit, ...]:
+        named = zip(self._names, self._words, strict=True)
+        return tuple(WordSplit(name, count, tuple(map(_text, tokens))) for name, (tokens, count) in named)
+
+    def _why(self, left: int, right: int) -> str:
+        """Say why a pair wins among those of the best score."""
+        rule = {
+            "first": "this one occurs first",
+            "bytes": "this one has the smallest bytes",
+            "ids": f"this one has the smallest ids: {left} and {right}",
+        }
+        return rule[self._settings.tie_break]
+
+    def trace(self, vocab: list[Token], merges: list[tuple[Token, Token]]) -> TrainingTrace:
+        """Return what was noted, with the result."""
+
+        def spelled(token: bytes | str) -> bytes:
+            return token if isinstance(token, bytes) else token.encode()
+
+        pairs = tuple((spelled(left), spelled(right)) for left, right in merges)
+        result = tuple(map(spelled, vocab)), pairs
+        return TrainingTrace(self._algorithm, self._start, self._first, tuple(self._steps), *result)
 
 
-def _pair_scores(found: list[tuple[Pair, float]], counts: Mapping[Pair, int]) -> list[PairScore]:
-    return [PairScore((token_text(a), token_text(b)), counts[a, b], score) for (a, b), score in found]
+class _PieceWatch:
+    """Notes the rounds of training a Unigram model."""
 
+    def __init__(self, counts: WordCounts, settings: UnigramSettings, most_steps: int) -> None:
+        self._most, self._size = most_steps, settings.vocab_size
+        self.words = Counter[str]()
+        for word, count in learned_from(counts, settings):
+            self.words[word.decode("utf-8", "replace")] += count
+        self.characters = {*"".join(self.words)}
+        self._steps = list[PieceStep]()
 
-def _gain(counts: tuple[int, int, int], total: int) -> float:
-    """Return the gain in log-likelihood of P1."""
-    n, a, b = counts
+    def note(self, why: str, pieces: Iterable[PieceLoss]) -> None:
+        """Note a round: its pieces, and the best paths of the words."""
+        if len(self._steps) == self._most:
+            raise TrainingError(
+                f"more than {self._most} steps to explain: raise vocab_size ({self._size}), or raise `limit`"
+            )
+        rows, splits, loss = tuple(pieces), list[WordSplit](), 0.0
+        scores = {piece.piece: piece.score for piece in rows}
+        for word, count in self.words.items():
+            tokens, score = unigram.best_segmentation(word, scores)
+            splits.append(WordSplit(word, count, tuple(tokens or word)))
+            loss -= count * score if tokens else 0.0  # a word with unknown characters has no path
+        removed = tuple(piece.piece for piece in rows if not piece.kept)
+        self._steps.append(PieceStep(len(self._steps) + 1, why, rows, tuple(splits), loss, removed))
 
-    def x_ln_x(x: int) -> float:
-        return x * log(x) if x else 0.0
-
-    above = x_ln_x(n) + x_ln_x(a - n) + x_ln_x(b - n) + x_ln_x(total)
-    return above - x_ln_x(a) - x_ln_x(b) - x_ln_x(total - n)
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Unigram training with a note of every round: the pieces, their losses, and what is removed.
-
-Words = list[tuple[str, int]]
-SHARE = 0.1  # of the pieces, removed in each round of the course's training
+    def trace(self, algorithm: str, vocab: Iterable[bytes]) -> TrainingTrace:
+        """Return what was noted, with the result."""
+        start = tuple(WordSplit(word, count, tuple(word)) for word, count in self.words.items())
+        return TrainingTrace(algorithm, start, (*sorted(self.characters),), tuple(self._steps), tuple(vocab), ())
 
 
 def watch_unigram(counts: WordCounts, settings: UnigramSettings, most_steps: int) -> TrainingTrace:
     """Return the rounds of Unigram training (U1-U3)."""
-    words, steps = _texts(learned_from(counts, settings)), list[PieceStep]()
+    watch = _PieceWatch(counts, settings, most_steps)
 
     def note(why: str, lattice: SeedIndex, scores: NDArray[np.float64], kept: NDArray[np.bool_] | None) -> None:
-        if len(steps) == most_steps:
-            raise _too_many(most_steps, settings.vocab_size)
         names = [*map(lattice.string, range(len(lattice)))]
         lost, used = losses_of(lattice, scores, 1)
         left = np.ones(len(lattice), np.bool_) if kept is None else kept
         losses = [None if loss in (layout.ALWAYS, layout.NEVER) else loss for loss in lost.tolist()]
-        rows = zip(names, used.tolist(), scores.tolist(), losses, left.tolist(), strict=True)
-        pieces = tuple(PieceLoss(*row) for row in rows)
-        steps.append(_step(len(steps) + 1, why, pieces, words))
+        watch.note(why, map(PieceLoss, names, used.tolist(), scores.tolist(), losses, left.tolist()))
 
     model = train_unigram(counts, settings, threads=1, on_round=note)
-    alphabet = tuple(sorted({char for word, _ in words for char in word}))
-    start = tuple(WordSplit(word, count, tuple(word)) for word, count in words)
-    return TrainingTrace("unigram", start, alphabet, tuple(steps), tuple(model.vocab), ())
+    return watch.trace("unigram", model.vocab)
 
 
 def watch_course(counts: WordCounts, settings: UnigramSettings, most_steps: int) -> TrainingTrace:
-    """Return the rounds of Unigram training as courses teach it.
+    """Return the rounds of Unigram training as courses teach it: see `reference.unigram.train_course`."""
+    watch, size = _PieceWatch(counts, settings, most_steps), settings.vocab_size
+    if len(watch.characters) > size:
+        raise TrainingError(f"vocab_size {size} is too small: there are {len(watch.characters)} characters")
 
-    The pieces are all characters, and all substrings that are shorter than a word they are in. The score of a piece is
-    the logarithm of its share of all counts. Each round removes a tenth of the pieces, those whose removal raises the
-    loss of the corpus least, but no characters, until vocab_size is reached.
-    """
-    words, steps = _texts(learned_from(counts, settings)), list[PieceStep]()
-    found, characters = _substrings(words), {char for word, _ in words for char in word}
-    if not len(characters) <= settings.vocab_size:
-        raise TrainingError(f"vocab_size {settings.vocab_size} is too small: there are {len(characters)} characters")
-    while len(found) > settings.vocab_size:
-        if len(steps) == most_steps:
-            raise _too_many(most_steps, settings.vocab_size)
-        scores = _shares(found)
-        losses = {piece: _loss_without(words, scores, piece) for piece in found if len(piece) > 1}
-        number = min(max(1, int(SHARE * len(found))), len(found) - settings.vocab_size)
-        dropped = {*sorted(losses, key=lambda piece: losses[piece])[:number]}  # stable: the first of equal losses
-        pieces = tuple(
-            PieceLoss(piece, count, scores[piece], losses.get(piece), piece not in dropped)
-            for piece, count in found.items()
-        )
-        steps.append(_step(len(steps) + 1, f"remove {number} of the smallest loss", pieces, words))
-        found = {piece: count for piece, count in found.items() if piece not in dropped}
-    scores = _shares(found)
-    last = tuple(PieceLoss(piece, count, scores[piece], None, True) for piece, count in found.items())
-    steps.append(_step(len(steps) + 1, "the pieces that are left", last, words))
-    start = tuple(WordSplit(word, count, tuple(word)) for word, count in words)
-    vocab = tuple(piece.encode() for piece in sorted(found, key=lambda piece: -scores[piece]))
-    return TrainingTrace("unigram-course", start, tuple(sorted(characters)), tuple(steps), vocab, ())
+    def note(
+        found: Mapping[str, int], scores: Mapping[str, float], losses: Mapping[str, float], removed: Collection[str]
+    ) -> None:
+        why = f"remove {len(removed)} of the smallest loss" if removed else "the pieces that are left"
+        rows = ((piece, n, scores[piece], losses.get(piece), piece not in removed) for piece, n in found.items())
+        watch.note(why, starmap(PieceLoss, rows))
 
-
-def _too_many(most_steps: int, vocab_size: int) -> TrainingError:
-    return TrainingError(f"more than {most_steps} steps to explain: raise vocab_size ({vocab_size}), or raise `limit`")
-
-
-def _texts(counts: Iterable[tuple[bytes, int]]) -> Words:
-    return [(word.decode("utf-8", "replace"), count) for word, count in counts]
-
-
-def _step(number: int, why: str, pieces: tuple[PieceLoss, ...], words: Words) -> PieceStep:
-    scores, splits, loss = {piece.piece: piece.score for piece in pieces}, list[WordSplit](), 0.0
-    for word, count in words:
-        tokens, score = best_path(word, scores.get, len(word))
-        splits.append(WordSplit(word, count, tuple(tokens or word)))
-        loss -= count * score if tokens else 0.0  # a word with unknown characters has no path
-    removed = tuple(piece.piece for piece in pieces if not piece.kept)
-    return PieceStep(number, why, pieces, tuple(splits), loss, removed)
-
-
-def _substrings(words: Words) -> dict[str, int]:
-    """Count all substrings of the words, without words that are in no other word."""
-    counts: dict[str, int] = {}
-    inner = {char for word, _ in words for char in word}
-    for word, count in words:
-        for start in range(len(word)):
-            for stop in range(start + 1, len(word) + 1):
-                counts[word[start:stop]] = counts.get(word[start:stop], 0) + count
-                if stop - start < len(word):
-                    inner.add(word[start:stop])
-    return {piece: count for piece, count in counts.items() if piece in inner}
-
-
-def _shares(counts: Mapping[str, int]) -> dict[str, float]:
-    total = sum(counts.values())
-    return {piece: log(count / total) for piece, count in counts.items()}
-
-
-def _loss_without(words: Words, scores: Mapping[str, float], piece: str) -> float:
-    """Return how much the loss of the corpus rises without a piece."""
-    left, found = {other: score for other, score in scores.items() if other != piece}, 0.0
-    for word, count in words:
-        if piece in word:
-            found += count * (best_path(word, scores.get, len(word))[1] - best_path(word, left.get, len(word))[1])
-    return found
+    pieces = unigram.train_course(watch.words, size, note)
+    return watch.trace("unigram-course", map(str.encode, pieces))
 
 
 MOST_BYTES, MOST_WORDS, MOST_LETTERS = 1 << 20, 1000, 10_000

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal
@@ -16,7 +16,7 @@ from subwords.corpus.counts import WordCounts
 from subwords.engine.encoder import word_ids
 from subwords.kernels.layout import MergeRules
 from subwords.models.bpe.model import BPE
-from subwords.models.bpe.plain import merge_plainly, word_symbols
+from subwords.models.bpe.plain import MergeOf, Pairs, merge_plainly, word_symbols
 from subwords.models.families import need, segmenter_of
 from subwords.models.learning import TIES, CountLoop
 from subwords.spec.added_token import Special, Text
@@ -24,6 +24,7 @@ from subwords.spec.token_batch import as_ids
 from subwords.spec.vocab import Vocab
 from subwords.support.checks import check_choice, check_integer
 from subwords.support.errors import InputError
+from subwords.support.render import token_text
 from subwords.support.report import Report, Table
 from subwords.tokenizer import tokenizer_of
 from subwords.training.count import counts_of, rules_like
@@ -65,31 +66,16 @@ def one_merge_each(model: BPE) -> BPE:
     every = segmenter_of(model).pairs
     made = list[tuple[int, int, int]]()
     for result in dict.fromkeys(model.merges[:, 2].tolist()):
-        pairs = _Without(every, result)
-        row = merge_plainly(pairs, word_symbols(model, model.vocab[result]))
+        row = merge_plainly(_without(every, result), word_symbols(model, model.vocab[result]))
         if len(row) == 2:
             made.append((row[0].id, row[1].id, result))
     merges = np.array(made, np.int64).reshape(-1, 3)
     return replace(model, merges=merges, ranks=None, whole_words=False)
 
 
-class _Without(Mapping[Pair, Pair]):
-    """Pairs and what they merge to, without those that make one token."""
-
-    def __init__(self, pairs: Mapping[Pair, Pair], result: int) -> None:
-        self._pairs, self._result = pairs, result
-
-    def __getitem__(self, pair: Pair) -> Pair:
-        found = self._pairs[pair]
-        if found[1] == self._result:
-            raise KeyError(pair)
-        return found
-
-    def __iter__(self) -> Iterator[Pair]:
-        return (pair for pair, found in self._pairs.items() if found[1] != self._result)
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
+def _without(pairs: Pairs, result: int) -> MergeOf:
+    """Return the merges of pairs without those that make one token."""
+    return lambda pair: found if (found := pairs.get(pair)) and found[1] != result else None
 
 
 def learned_merges(
@@ -296,15 +282,12 @@ def verify_training(
     for learned in learned_merges(single, counts, tie_break, threads):
         found.append(learned.count)
         if learned.best is not None:
-            merge, best = ((_token_text(model, a), _token_text(model, b)) for a, b in (learned.pair, learned.best))
+            pairs = (learned.pair, learned.best)
+            merge, best = ((token_text(model.vocab[left]), token_text(model.vocab[right])) for left, right in pairs)
             deviations.append(Deviation(learned.rank, merge, learned.count, best, learned.best_count))
             if len(deviations) == limit:
                 break
     return Replay(tie_break, len(single.merges), len(found), tuple(deviations), tuple(found), missing)
-
-
-def _token_text(model: BPE, index: int) -> str:
-    return model.vocab[index].decode("utf-8", "backslashreplace")
 
 
 # ---------------------------------------------------------------------------------------------------------------------

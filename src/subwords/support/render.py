@@ -34,6 +34,29 @@ def printable(text: str) -> str:
     return "".join(character if character.isprintable() else escape_character(character) for character in text)
 
 
+def token_text(token: bytes) -> str:
+    r"""Return a token as text; bytes that are not a character as \xc3.
+
+    >>> print(token_text(b"caf\xc3"))
+    caf\xc3
+    """
+    return token.decode("utf-8", "backslashreplace")
+
+
+def text_or_none(token: bytes) -> str | None:
+    """Return a token as text; None if it is not whole characters."""
+    try:
+        return token.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def quote(token: bytes) -> str:
+    """Return a token for messages: as Python writes a str, or bytes if it is not text."""
+    text = text_or_none(token)
+    return repr(token if text is None else text)
+
+
 def escape_character(character: str) -> str:
     r"""Return how `visible` shows a character.
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 
 Pairs: TypeAlias = Mapping[tuple[int, int], tuple[int, int]]
+MergeOf: TypeAlias = Callable[[tuple[int, int]], tuple[int, int] | None]  # priority and result of a pair that merges
 
 
 class Symbol(NamedTuple):
@@ -98,7 +99,7 @@ def width_of(byte: int) -> int:
 
 
 def merge_plainly(
-    pairs: Pairs,
+    merge_of: MergeOf,
     symbols: Iterable[Symbol],
     skips: Callable[[], bool] | None = None,
     on_merge: Callable[[int, int], object] | None = None,
@@ -112,13 +113,12 @@ def merge_plainly(
     Source: HF tokenizers 0.23, Word::merge_all.
 
     >>> word = [Symbol(0, 1), Symbol(1, 1), Symbol(1, 1)]
-    >>> merge_plainly({(0, 1): (0, 2)}, word)
+    >>> merge_plainly({(0, 1): (0, 2)}.get, word)
     [Symbol(id=2, size=2), Symbol(id=1, size=1)]
     """
     row: list[Symbol | None] = [*symbols]
     after, before = [*range(1, len(row) + 1)], [*range(-1, len(row) - 1)]
-    heap = [(*pairs[pair], i) for i, pair in enumerate(_pairs(row)) if pair in pairs]
-    heap = [(rank, i, result) for rank, result, i in heap]
+    heap = [(found[0], i, found[1]) for i in range(len(row) - 1) if (found := merge_of(_pair(row, i, i + 1)))]
     heapify(heap)
     skipped = []
     left_over = len(row)
@@ -133,7 +133,7 @@ def merge_plainly(
         _, at, result = best
         left, gone = row[at], after[at]
         right = row[gone] if gone < len(row) else None
-        if left is None or right is None or pairs.get((left.id, right.id), (0, -1))[1] != result:
+        if left is None or right is None or (merge_of((left.id, right.id)) or (0, -1))[1] != result:
             continue  # one of the two was merged since
         if on_merge is not None:
             on_merge(at, gone)
@@ -144,7 +144,7 @@ def merge_plainly(
             before[after[at]] = at
         for first in (before[at], at):
             if first >= 0 and after[first] < len(row):
-                found = pairs.get(_pair(row, first, after[first]))
+                found = merge_of(_pair(row, first, after[first]))
                 if found is not None:
                     heappush(heap, (found[0], first, found[1]))
     return [symbol for symbol in row if symbol is not None]
@@ -156,17 +156,13 @@ def merged(pairs: Pairs, ids: Iterable[int], until: int = 1) -> list[int]:
     >>> merged({(0, 1): (0, 2), (2, 2): (1, 3)}, [0, 1, 0, 1], until=2)
     [2, 2]
     """
-    return [symbol.id for symbol in merge_plainly(pairs, [Symbol(index, 1) for index in ids], until=until)]
+    return [symbol.id for symbol in merge_plainly(pairs.get, [Symbol(index, 1) for index in ids], until=until)]
 
 
 def _pair(row: Sequence[Symbol | None], first: int, second: int) -> tuple[int, int]:
     left, right = row[first], row[second]
     assert left is not None and right is not None
     return left.id, right.id
-
-
-def _pairs(row: Sequence[Symbol | None]) -> list[tuple[int, int]]:
-    return [_pair(row, i, i + 1) for i in range(len(row) - 1)]
 
 
 def merge_token(model: BPE, pairs: Pairs, token: bytes) -> list[int]:
@@ -178,7 +174,7 @@ def merge_token(model: BPE, pairs: Pairs, token: bytes) -> list[int]:
             return []
         symbols.append(Symbol(model.vocab.ids[rest[:size]], size))
         rest = rest[size:]
-    return [symbol.id for symbol in merge_plainly(pairs, symbols)]
+    return [symbol.id for symbol in merge_plainly(pairs.get, symbols)]
 
 
 def _symbol_sizes(model: BPE, rest: bytes, *, first: bool) -> Iterator[int]:
@@ -211,7 +207,7 @@ def symbol_ranges(model: BPE, ids: list[int], word: NDArray[np.uint8], pairs: Pa
         return [(0, len(data))]
     symbols = list(word_symbols(model, data))
     if pairs is not None:
-        ends = [0, *accumulate(symbol.size for symbol in merge_plainly(pairs, symbols))]
+        ends = [0, *accumulate(symbol.size for symbol in merge_plainly(pairs.get, symbols))]
     else:
         spelled = list(accumulate(len(vocab[symbol.id]) for symbol in symbols))
         taken = [0, *accumulate(symbol.size for symbol in symbols)]
@@ -257,5 +253,5 @@ def draw(
 
 def draw_word(segmenter: BPESegmenter, word: bytes, skips: Callable[[], bool]) -> list[int]:
     """Return the ids of one word; `skips` says whether to skip a merge for now."""
-    symbols = merge_plainly(segmenter.pairs, word_symbols(segmenter.model, word), skips)
+    symbols = merge_plainly(segmenter.pairs.get, word_symbols(segmenter.model, word), skips)
     return segmenter.parted([symbol.id for symbol in symbols])

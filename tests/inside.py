@@ -73,7 +73,6 @@ NAMES = {
     "kernels.layout": "Filled Frame IdSizes IdWords LETTER NUMBER Origins Placed Row Source TextPlaces U8s WordTable",
     "kernels.machine_code": "_digest shipped_address",
     "kernels.modes": "MODE NOTICES Notices",
-    "kernels.normalize.graphemes": "grapheme_sources",
     "kernels.plan_layout": "CUT_TEXT FIELDS",
     "kernels.split.masks": "cut_words",
     "kernels.split.rules": "split_o200k",

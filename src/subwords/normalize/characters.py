@@ -329,11 +329,6 @@ CONSONANT = """
 """
 
 
-def _grapheme_codes(ranges: str) -> list[int]:
-    bounds = [part.partition("-") for part in ranges.split()]
-    return [code for first, _, last in bounds for code in range(int(first, 16), int(last or first, 16) + 1)]
-
-
 @cache
 def grapheme_classes() -> NDArray[np.uint8]:
     """Return the class of every code point, named in kernels/layout.py: uint8 of shape (0x110001,), read-only.
@@ -343,7 +338,7 @@ def grapheme_classes() -> NDArray[np.uint8]:
     classes = np.zeros(layout.CODE_POINTS + 1, np.uint8)
     for names, found in ((("Mn", "Me"), layout.GRAPHEME.extend), (("Mc",), layout.GRAPHEME.spacing)):
         classes[: layout.CODE_POINTS][np.logical_or.reduce([property_members(name) for name in names])] = found
-    classes[_grapheme_codes(NOT_SPACING)] = layout.GRAPHEME.other
+    classes[_ranges(NOT_SPACING)] = layout.GRAPHEME.other
     controls = np.logical_or.reduce([property_members(name) for name in ("Cc", "Cf", "Zl", "Zp")])
     classes[: layout.CODE_POINTS][controls] = layout.GRAPHEME.control
     parts = {
@@ -363,7 +358,7 @@ def grapheme_classes() -> NDArray[np.uint8]:
         "A": layout.GRAPHEME.lf,
     }
     for ranges, found in parts.items():
-        classes[_grapheme_codes(ranges)] = found
+        classes[_ranges(ranges)] = found
     classes[0xAC00:0xD7A4] = layout.GRAPHEME.hangul_lvt
     classes[0xAC00:0xD7A4:28] = layout.GRAPHEME.hangul_lv
     classes[layout.CODE_POINTS] = layout.GRAPHEME.control

@@ -66,7 +66,6 @@ NAMES = {
     "kernels.layout": "LETTER NUMBER TextPlaces",
     "kernels.machine_code": "_digest shipped_address",
     "kernels.modes": "MODE NOTICES Notices",
-    "kernels.normalize.graphemes": "grapheme_sources",
     "kernels.plan_layout": "CUT_TEXT FIELDS",
     "kernels.split.masks": "cut_words",
     "kernels.split.rules": "split_o200k",

@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from building import read_model as read
 from charsmap import write_charsmap
 from engines import normalizer
-from inside import GraphemeStage, PieceType, Precompiled, SentencePiece, grapheme_sources, model_class, read_charsmap
-from inside import kernels_layout as layout
-from normalizing import MAPS, RULES
+from inside import GraphemeStage, NormalizerEngine, PieceType, Precompiled, SentencePiece, model_class, read_charsmap
+from normalizing import MAPS, RULES, textbook, textbook_sentencepiece
 from small_data import file_of, is_small
 from strategies import texts
 from subwords import FormatError, InputError
@@ -162,8 +161,6 @@ def test_damaged_maps_are_refused_or_right() -> None:
             continue
         accepted += 1
         for step in (SentencePiece(bytes(data)), Precompiled(bytes(data))):
-            from normalizing import textbook, textbook_sentencepiece
-
             ref = (
                 textbook_sentencepiece if isinstance(step, SentencePiece) else lambda text, step: textbook(text, [step])
             )
@@ -213,27 +210,17 @@ def test_graphemes_of_many_texts_are_traced_as_those_of_each(batch: list[str]) -
         assert many[2][start:stop].tolist() == [at if at < 0 else at + int(bounds[k]) for at in one[2].tolist()]
 
 
-def sources(takes: list[int], text: str, skipped: int) -> list[int]:
-    """Where the character begins that each byte comes from, from the number of characters that each takes."""
-    starts = [len(text[:k].encode()) for k in range(len(text))]
-    found, taken = [-1], skipped
-    for take in takes:
-        index = min(taken - (take == 0), len(text) - 1)
-        found.append(found[-1] if take == layout.INNER else starts[index] if index >= 0 else -1)
-        taken += max(take, 0)
-    return found[1:]
+GRAPHEME_MAP = write_charsmap(RULES | {"™": "TM", "क": "k", "가": "g", "a": "bb"})
+# Of each class of UAX 29: what joins only over others before it, and what makes short graphemes of it.
+JOINING = [*"क\u094d\u200c\u200d\ufe0f©™😀\U0001f1e9\u1100\u1161가각\u11a8\u0600\u0301\u0e33\r\nae"]
 
 
-@given(
-    st.lists(st.tuples(texts(4), st.lists(st.sampled_from([layout.INNER, 0, 1, 1, 2, 3]), max_size=9))),
-    st.integers(0, 2),
-)
-def test_sources_are_those_of_the_twin(cases: list[tuple[str, list[int]]], skipped: int) -> None:
-    takes = np.array([take for _, some in cases for take in some], np.int64)
-    ends = np.cumsum([0, *(len(some) for _, some in cases)])
-    data = [text.encode() for text, _ in cases]
-    bounds, found = np.cumsum([0, *map(len, data)]), np.empty(len(takes), np.int64)
-    assert grapheme_sources(takes, ends, np.frombuffer(b"".join(data), np.uint8), bounds, skipped, found) == len(takes)
-    expected = [sources(some, text, skipped) for text, some in cases]
-    moved = [at if at < 0 else at + int(begin) for row, begin in zip(expected, bounds, strict=False) for at in row]
-    assert found.tolist() == moved
+@given(st.lists(st.sampled_from([*JOINING, *RULES]), max_size=9).map("".join))
+@example("😀\u200d™\u0301")
+@example("क\u094dक\u0301")
+@example("\u1100가\u0301")
+@example("a\u200b\xad\u200ba")
+def test_graphemes_are_those_of_the_textbook(text: str) -> None:
+    step = Precompiled(GRAPHEME_MAP)
+    found, origin = NormalizerEngine.of(normalizer(step)).aligned(np.frombuffer(text.encode(), np.uint8))
+    assert (found.tobytes(), origin.tolist()) == textbook(text.encode(), [step])

@@ -16,8 +16,8 @@ from subwords.support.errors import InputError
 
 _NAMES: dict[object, str] = {int: "integer", float: "number", str: "string", bool: "boolean", type(None): "null"}
 _NAMES |= {list: "array", tuple: "array", dict: "object"}
-_SECTIONS = ("Args:", "Returns:", "Raises:")
-_ENTRY = re.compile(r"\s*(\w+)(?:\s*\([^)]*\))?:\s*(.*)")
+_SECTION = re.compile(r"^[ \t]*(Args|Returns|Raises):[ \t]*$", re.MULTILINE)
+_ENTRY = re.compile(r"^(\w+)(?:[ \t]*\([^)\n]*\))?:", re.MULTILINE)
 _CHOICES = re.compile(r"\(choices:\s*(.*?)\)\s*$", re.IGNORECASE)
 
 
@@ -66,25 +66,12 @@ def function_schema(function: Callable[..., Any]) -> dict[str, Any]:
 
 def _sections(text: str) -> tuple[str, dict[str, str], str]:
     """Return the description, that of each argument, and that of the result."""
-    parts: dict[str, list[str]] = {"": []}
-    lines = parts[""]
-    for line in text.strip().split("\n"):
-        if line.strip() in _SECTIONS:
-            lines = parts.setdefault(line.strip(), [])
-        else:
-            lines.append(line)
-    told: dict[str, list[str]] = {}
-    entries = [line for line in parts.get("Args:", ()) if line.strip()]
-    depth = min((len(line) - len(line.lstrip()) for line in entries), default=0)
-    last: list[str] = []
-    for line in entries:
-        match = _ENTRY.fullmatch(line)
-        if match and len(line) - len(line.lstrip()) == depth:
-            last = told[match[1]] = [match[2]]
-        else:
-            last.append(line.strip())
-    joined = {name: " ".join(part for part in texts if part) for name, texts in told.items()}
-    return "\n".join(parts[""]).strip(), joined, inspect.cleandoc("\n" + "\n".join(parts.get("Returns:", ()))).strip()
+    description, *rest = _SECTION.split(text)
+    parts = dict(zip(rest[::2], map(inspect.cleandoc, rest[1::2]), strict=True))
+    _, *entries = _ENTRY.split(parts.get("Args", ""))
+    told = zip(entries[::2], entries[1::2], strict=True)
+    joined = {name: " ".join(filter(None, map(str.strip, lines.split("\n")))) for name, lines in told}
+    return description.strip(), joined, parts.get("Returns", "")
 
 
 def _described(schema: dict[str, Any], text: str, where: str) -> dict[str, Any]:

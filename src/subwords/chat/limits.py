@@ -250,11 +250,6 @@ def check_width(width: SupportsIndex) -> int:
     return number
 
 
-def check_tabs(text: str, tabsize: SupportsIndex) -> None:
-    """Raise LimitError for tabs that become too much."""
-    limit(len(text) + str.count(text, "\t") * check_width(tabsize))
-
-
 def check_replaced(text: str, old: str, new: str, most: int) -> int:
     """Return how often text is replaced, at most `most` times unless that is negative; LimitError for too much."""
     str.replace("", old, new)  # raises TypeError for what is no string
@@ -264,10 +259,14 @@ def check_replaced(text: str, old: str, new: str, most: int) -> int:
     return times
 
 
-def check_table(text: str, table: Any) -> None:
-    """Raise LimitError for a table whose longest entry, for each character, is too much."""
-    entries = table.values() if isinstance(table, Mapping) else table if isinstance(table, list | tuple) else ()
-    limit(len(text) * max((len(entry) for entry in entries if isinstance(entry, str)), default=1))
+def check_longer(text: str, name: str, *args: Any) -> None:
+    """Raise LimitError for a method that pads text, expands its tabs or translates it to too much."""
+    if name == "translate" and args:
+        table = args[0]
+        entries = table.values() if isinstance(table, Mapping) else table if isinstance(table, list | tuple) else ()
+        limit(len(text) * max((len(entry) for entry in entries if isinstance(entry, str)), default=1))
+    elif args:
+        limit(len(text) + str.count(text, "\t") * check_width(args[0]))
 
 
 def check_format(text: str, *values: object) -> None:

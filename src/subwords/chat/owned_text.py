@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, wraps
 from operator import index
 from typing import Any, NamedTuple, SupportsIndex, TypeAlias
 
@@ -18,10 +18,8 @@ from subwords.chat.limits import (
     Weighed,
     check_bits,
     check_format,
+    check_longer,
     check_replaced,
-    check_table,
-    check_tabs,
-    check_width,
     is_light,
     light,
     limit,
@@ -247,58 +245,6 @@ class OwnedText(str):
             at = match.end()
         return join([*pieces, cut(self, at, len(self))])
 
-    # ------------------------------------------------------------------ changed characters
-
-    def upper(self) -> OwnedText:
-        """Return the text in capitals."""
-        return _mapped(self, str.upper)
-
-    def lower(self) -> OwnedText:
-        """Return the text in small letters."""
-        return _mapped(self, str.lower)
-
-    def casefold(self) -> OwnedText:
-        """Return the text to compare without case."""
-        return _mapped(self, str.casefold)
-
-    def swapcase(self) -> OwnedText:
-        """Return the text with the other case."""
-        return _mapped(self, str.swapcase)
-
-    def capitalize(self) -> OwnedText:
-        """Return the text with one capital."""
-        return _mapped(self, str.capitalize)
-
-    def title(self) -> OwnedText:
-        """Return the text with capitals of words."""
-        return owned(str.title(self), self)
-
-    def center(self, width: SupportsIndex, fill: str = " ", /) -> OwnedText:
-        """Return the text in the middle of a width."""
-        return owned(str.center(self, check_width(width), fill), self)
-
-    def ljust(self, width: SupportsIndex, fill: str = " ", /) -> OwnedText:
-        """Return the text at the left of a width."""
-        return owned(str.ljust(self, check_width(width), fill), self)
-
-    def rjust(self, width: SupportsIndex, fill: str = " ", /) -> OwnedText:
-        """Return the text at the right of a width."""
-        return owned(str.rjust(self, check_width(width), fill), self)
-
-    def zfill(self, width: SupportsIndex, /) -> OwnedText:
-        """Return the text after zeros."""
-        return owned(str.zfill(self, check_width(width)), self)
-
-    def expandtabs(self, tabsize: SupportsIndex = 8) -> OwnedText:
-        """Return the text with spaces for tabs."""
-        check_tabs(self, tabsize)
-        return owned(str.expandtabs(self, tabsize), self)
-
-    def translate(self, table: Any, /) -> OwnedText:
-        """Return the text with other characters."""
-        check_table(self, table)
-        return owned(str.translate(self, table), self, table)
-
 
 class Safe(Markup):
     """What the filter `safe` returns: added to other text, it escapes that, as `Markup` does."""
@@ -342,33 +288,31 @@ class Safe(Markup):
         check_replaced(self, old, self.escape(new), index(count))
         return super().replace(old, new, count)
 
-    def center(self, width: SupportsIndex, fill: str = " ", /) -> Safe:
-        """Return the text in the middle of a width."""
-        return super().center(check_width(width), fill)
 
-    def ljust(self, width: SupportsIndex, fill: str = " ", /) -> Safe:
-        """Return the text at the left of a width."""
-        return super().ljust(check_width(width), fill)
-
-    def rjust(self, width: SupportsIndex, fill: str = " ", /) -> Safe:
-        """Return the text at the right of a width."""
-        return super().rjust(check_width(width), fill)
-
-    def zfill(self, width: SupportsIndex, /) -> Safe:
-        """Return the text after zeros."""
-        return super().zfill(check_width(width))
-
-    def expandtabs(self, tabsize: SupportsIndex = 8) -> Safe:
-        """Return the text with spaces for tabs."""
-        check_tabs(self, tabsize)
-        return super().expandtabs(tabsize)
-
-    def translate(self, table: Any, /) -> str:
-        """Return the text with other characters."""
-        check_table(self, table)
-        return super().translate(table)
+def _mapping(name: str) -> Callable[[OwnedText], str]:
+    """Return a method that changes each character."""
+    change: Callable[[str], str] = getattr(str, name)
+    return wraps(change)(lambda self: _mapped(self, change))
 
 
+def _making(plain: type[str], name: str) -> Callable[..., str]:
+    """Return a method that makes text within the limits."""
+    make: Callable[..., str] = getattr(plain, name)
+
+    @wraps(make)
+    def method(self: OwnedText | Safe, *args: Any, **options: Any) -> str:
+        check_longer(self, name, *args, *options.values())
+        text = make(self, *args, **options)
+        return text if isinstance(self, Safe) else owned(text, self, *args)
+
+    return method
+
+
+for _name in ("upper", "lower", "casefold", "swapcase", "capitalize"):
+    setattr(OwnedText, _name, _mapping(_name))
+for _name in ("title", "center", "ljust", "rjust", "zfill", "expandtabs", "translate"):
+    setattr(OwnedText, _name, _making(str, _name))
+    setattr(Safe, _name, _making(Markup, _name))
 for _type, _name in ((OwnedText, "str"), (Record, "dict"), (Safe, "Markup")):  # so templates and their errors call them
     _type.__name__ = _type.__qualname__ = _name
     _type.__module__ = "builtins"

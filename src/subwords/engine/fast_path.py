@@ -284,7 +284,7 @@ def new_plan(state: EncoderState, call: SplitCall, *, prefixed: bool, marked: bo
     fields[FIELDS.two_tables], fields[FIELDS.stages] = len(call.tables) == 2, len(call.stages)
     fields[FIELDS.prefixed], fields[FIELDS.marked] = prefixed, marked
     for number, stage in enumerate(call.stages):
-        fields[stage_row(number)] = address_of(stage.kernel), stage.scratch is not None, stage.fourth
+        fields[stage_row(number)] = address_of(stage.kernel), stage.scratch is not None
     return CallPlan(
         fields=fields,
         buffer=np.empty(BUFFER + SPARE, np.uint8),

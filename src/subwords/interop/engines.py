@@ -10,11 +10,12 @@ import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from hashlib import sha256
 from typing import Any
 
 from subwords.formats.hf.tokenizer_json import read_tokenizer_json
-from subwords.interop.verify import ComparedText, Side, compare_ids, probes
+from subwords.interop.verify import ComparedText, Side, compare_ids, probes, side_of
 from subwords.spec.template import Slot, Template
 from subwords.support.errors import FormatError, SubwordsWarning, checked_reason
 from subwords.tokenizer import Tokenizer, load
@@ -202,8 +203,8 @@ def compare_with(original: Any, engine: ComparedEngine, encode: Callable[..., An
     with _undisturbed(original):
         for template in (False, True) if fast else (False,):
             call: dict[str, Any] = {"add_special_tokens": template, "split_special_tokens": False, "verbose": False}
-            ours, theirs = _our_side(engine, template), _their_side(name, original, encode, call)
-            found = compare_ids(texts, ours, theirs)
+            theirs = Side(name, partial(_ids_of, encode, call), original.convert_ids_to_tokens)
+            found = compare_ids(texts, side_of(engine.tok, "subwords", ALLOW, template=template), theirs)
             if found.difference is not None:
                 raise FormatError(f"{name}: other ids than the original's in {found.difference}")
             if fast:
@@ -213,27 +214,8 @@ def compare_with(original: Any, engine: ComparedEngine, encode: Callable[..., An
         engine.converts = original.get_vocab() == engine.ids
 
 
-def _our_side(engine: ComparedEngine, template: bool) -> Side:
-    tok = engine.tok
-
-    def encode(texts: list[str]) -> list[list[int]]:
-        return tok.encode_batch(texts, special=ALLOW, template=template).to_lists()
-
-    def starts(text: str) -> list[int]:
-        return [start for start, _ in tok(text, special=ALLOW, template=template).offsets]
-
-    return Side("subwords", encode, engine.tokens.__getitem__, starts)
-
-
-def _their_side(name: str, original: Any, encode: Callable[..., Any], call: dict[str, Any]) -> Side:
-    def ids(texts: list[str]) -> list[list[int]]:
-        found: list[list[int]] = encode(texts, **call)["input_ids"]
-        return found
-
-    def token(index: int) -> str:
-        return str(original.convert_ids_to_tokens(index))
-
-    return Side(name, ids, token)
+def _ids_of(encode: Callable[..., Any], call: dict[str, Any], texts: list[str]) -> Any:
+    return encode(texts, **call)["input_ids"]
 
 
 def _compare_spans(

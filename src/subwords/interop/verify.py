@@ -116,15 +116,15 @@ class Side:
     starts: Callable[[str], Sequence[int]] | None = None
 
 
-def side_of(tok: Tokenizer, name: str, special: Literal["text", "allow"]) -> Side:
-    """Return a tokenizer of this package as one of two encoders, without its template, padding and truncation."""
+def side_of(tok: Tokenizer, name: str, special: Literal["text", "allow"], *, template: bool = False) -> Side:
+    """Return a tokenizer of this package as one of two encoders, without padding and truncation."""
 
     def starts(text: str) -> list[int]:
-        found = tok(text, special=special, template=False, truncation=False, padding=False)
+        found = tok(text, special=special, template=template, truncation=False, padding=False)
         return [start for start, _ in found.spans.tolist()]
 
     def encode(texts: list[str]) -> list[list[int]]:
-        return tok.encode_batch(texts, special=special).to_lists()
+        return tok.encode_batch(texts, special=special, template=template).to_lists()
 
     return Side(name, encode, lambda index: tok.id_to_token(index) or "", starts)
 
@@ -610,15 +610,5 @@ def _probes(tok: Tokenizer) -> Iterator[ComparedText]:
 
 def sides_of(tok: Tokenizer, original: Original) -> tuple[Side, Side]:
     """Return a tokenizer and another library's, to compare: special tokens and templates as there."""
-    special, template = original.special, original.template
-
-    def encode(texts: list[str]) -> Sequence[Sequence[int]]:
-        return tok.encode_batch(texts, special=special, template=template).to_lists()
-
-    def starts(text: str) -> Sequence[int]:
-        return [start for start, _ in tok(text, special=special, template=template).spans.tolist()]
-
-    def token(index: int) -> str:
-        return tok.id_to_token(index) or ""
-
-    return Side("subwords", encode, token, starts), Side(original.library, original.encode, original.token)
+    ours = side_of(tok, "subwords", original.special, template=original.template)
+    return ours, Side(original.library, original.encode, original.token)

@@ -448,7 +448,7 @@ def normalize(plan, fields, address, texts, spare):
         out, progress, tables = item(stage, STAGE.out), item(stage, STAGE.progress), item(stage, STAGE.tables)
         numbers = data_of(progress)
         for k in range(layout.PROGRESS.width):
-            store_at(numbers + 8 * k, get(fields, row + 2) if k == 3 else 0)
+            store_at(numbers + 8 * k, 0)
         if get(fields, row + 1) != 0:
             status = call_at(get(fields, row), array, ends, tables, item(stage, STAGE.scratch), out, progress)
         else:

@@ -378,10 +378,8 @@ class Literals(NamedTuple):
 
 # ------------------------------------------------------------------ normalization (normalize/)
 
-# Progress of a call: the text, the place in it, the place in the result. The rest is for sentencepiece.py (spaced,
-# begun, filled) and graphemes.py (last, lost, alone_upto).
+# Progress of a call: the text, the place in it, the place in the result. The rest is for sentencepiece.py.
 PROGRESS = row("text byte out spaced begun filled width")
-GRAPHEMES = row("last lost alone_upto", 3)
 
 NEAR_CODES, FAR = 0x3000, 0xFF  # a table of what characters become: of those below, unless it has more than three bytes
 ENTRY_SHIFT, LONGEST_ENTRY = 8, 255  # an entry is place << ENTRY_SHIFT | length; the most bytes or characters of one
@@ -394,16 +392,15 @@ STARTS, CHANGES = 1, 2  # of a character: nothing before it can change it; the n
 # Classes of characters: strings begin with first or both and have second, both or mapped_second next.
 CHARACTER = row("plain first both second mapped_second mapped mapped_space")
 # Settings of SentencePiece's rules.
-RULE = row("removes prefix suffix wide begins ends joins_high joins_ascii ranges longest width")
+RULE = row("removes prefix suffix wide begins ends joins_high joins_ascii ranges longest graphemes width")
 # A value: where its replacement is, its length, the length of its leading spaces, whether it ends with a space.
 VALUE = row("start size lead spaced width")
 
 # Grapheme classes; those from extend to spacing join what is before them, unless that is a control character.
 GRAPHEME = row(
     "other cr lf control extend linker zwnj zwj spacing "
-    "prepend hangul_l hangul_v hangul_t hangul_lv hangul_lvt regional pictographic consonant"
+    "prepend hangul_l hangul_v hangul_t hangul_lv hangul_lvt pictographic consonant"
 )
-INNER = -2  # source of a byte inside a character
 
 
 class Normalized(NamedTuple):

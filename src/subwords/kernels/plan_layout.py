@@ -81,8 +81,8 @@ PLAN, STAGE, FIELDS = CallPlan(*range(13)), StagePlan(*range(4)), Fields(*range(
 # Arrays made up: a header, and then its length.
 HEADER = 6
 TEXT_ARRAY, BOUNDS_ARRAY, ENDS_ARRAY = range(len(FIELDS), len(FIELDS) + 3 * HEADER, HEADER)
-# For each stage of the normalizer: its kernel, whether this takes a scratch, and the fourth number of its progress.
-FIRST_STAGE, STAGE_ROW = ENDS_ARRAY + HEADER, 3
+# For each stage of the normalizer: its kernel, and whether this takes a scratch.
+FIRST_STAGE, STAGE_ROW = ENDS_ARRAY + HEADER, 2
 PLAN_FIELDS = FIRST_STAGE + MOST_STAGES * STAGE_ROW
 
 

@@ -302,7 +302,6 @@ PREPEND = """
     600-605 6DD 70F 890-891 8E2 D4E 110BD 110CD 111C2-111C3 113D1 1193F 11941 11A84-11A89 11D46 11F02
 """
 HANGUL_L, HANGUL_V, HANGUL_T = "1100-115F A960-A97C", "1160-11A7 D7B0-D7C6 16D63 16D67-16D6A", "11A8-11FF D7CB-D7FB"
-REGIONAL = "1F1E6-1F1FF"
 PICTOGRAPHIC = """
     A9 AE 203C 2049 2122 2139 2194-2199 21A9-21AA 231A-231B 2328 23CF 23E9-23F3 23F8-23FA 24C2 25AA-25AB 25B6 25C0
     25FB-25FE 2600-2604 260E 2611 2614-2615 2618 261D 2620 2622-2623 2626 262A 262E-262F 2638-263A 2640 2642 2648-2653
@@ -330,11 +329,6 @@ CONSONANT = """
 """
 
 
-def _grapheme_codes(ranges: str) -> list[int]:
-    bounds = [part.partition("-") for part in ranges.split()]
-    return [code for first, _, last in bounds for code in range(int(first, 16), int(last or first, 16) + 1)]
-
-
 @cache
 def grapheme_classes() -> NDArray[np.uint8]:
     """Return the class of every code point, named in kernels/layout.py: uint8 of shape (0x110001,), read-only.
@@ -344,7 +338,7 @@ def grapheme_classes() -> NDArray[np.uint8]:
     classes = np.zeros(layout.CODE_POINTS + 1, np.uint8)
     for names, found in ((("Mn", "Me"), layout.GRAPHEME.extend), (("Mc",), layout.GRAPHEME.spacing)):
         classes[: layout.CODE_POINTS][np.logical_or.reduce([property_members(name) for name in names])] = found
-    classes[_grapheme_codes(NOT_SPACING)] = layout.GRAPHEME.other
+    classes[_ranges(NOT_SPACING)] = layout.GRAPHEME.other
     controls = np.logical_or.reduce([property_members(name) for name in ("Cc", "Cf", "Zl", "Zp")])
     classes[: layout.CODE_POINTS][controls] = layout.GRAPHEME.control
     parts = {
@@ -355,7 +349,6 @@ def grapheme_classes() -> NDArray[np.uint8]:
         HANGUL_L: layout.GRAPHEME.hangul_l,
         HANGUL_V: layout.GRAPHEME.hangul_v,
         HANGUL_T: layout.GRAPHEME.hangul_t,
-        REGIONAL: layout.GRAPHEME.regional,
         PICTOGRAPHIC: layout.GRAPHEME.pictographic,
         LINKER: layout.GRAPHEME.linker,
         CONSONANT: layout.GRAPHEME.consonant,
@@ -365,7 +358,7 @@ def grapheme_classes() -> NDArray[np.uint8]:
         "A": layout.GRAPHEME.lf,
     }
     for ranges, found in parts.items():
-        classes[_grapheme_codes(ranges)] = found
+        classes[_ranges(ranges)] = found
     classes[0xAC00:0xD7A4] = layout.GRAPHEME.hangul_lvt
     classes[0xAC00:0xD7A4:28] = layout.GRAPHEME.hangul_lv
     classes[layout.CODE_POINTS] = layout.GRAPHEME.control

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.kernels import layout
-from subwords.kernels.layout import Children, Normalized, Rules
-from subwords.kernels.named import grapheme_sources, grapheme_texts, rule_texts
+from subwords.kernels.layout import Children, Rules
+from subwords.kernels.named import char_spans, rule_texts
 from subwords.normalize.characters import grapheme_classes
 from subwords.normalize.stages import (
+    INNER,
     REST,
     WHOLE,
     Bytes,
@@ -39,11 +40,13 @@ _WHITESPACE = "".join(map(chr, sorted(WHITE_SPACE)))
 class RulesStage(Stage):
     """Normalizes text as SentencePiece does."""
 
+    _kinds = np.empty(0, np.uint8)  # classes of characters by which HF applies the map to graphemes
+
     def __init__(self, step: SentencePiece) -> None:
         self._step = step
         self.sees_ends = self.sees_empty = step.add_dummy_prefix or step.remove_extra_whitespaces
         self._space = SPACE if step.escape_whitespaces else b" "
-        self._map = read_charsmap(step.charsmap) if step.charsmap else None
+        self._map = read_charsmap(step.charsmap) if step.charsmap or len(self._kinds) else None
         self._users = [symbol.encode() for symbol in sorted({*step.user_symbols})]
         self._classes = self._classified()
         values, pieces, arena = charsmap_rows(self._map, self._users, self._space)
@@ -62,7 +65,7 @@ class RulesStage(Stage):
             pieces=pieces,
             settings=np.zeros(layout.RULE.width, np.int64),
             ranges=byte_ranges(looked),
-            kinds=np.empty(0, np.uint8),
+            kinds=self._kinds,
         )
         high = np.isin(
             self._classes[:128],
@@ -77,18 +80,19 @@ class RulesStage(Stage):
         settings[layout.RULE.suffix] = step.add_dummy_prefix and step.whitespace_suffix
         settings[layout.RULE.joins_high], settings[layout.RULE.joins_ascii] = high.any(), joins
         settings[layout.RULE.ranges], settings[layout.RULE.longest] = len(self._rules.ranges) // 2, self._longest
+        settings[layout.RULE.graphemes] = len(self._kinds) > 0
         parts = (Position(begins, ends) for begins in (False, True) for ends in (False, True))
         self._by_part = {part: self._rules_of(part) for part in parts}
 
     def _rules_of(self, part: Position) -> Rules:
         """Return the rules for whole texts or for a part of one."""
         settings = self._rules.settings.copy()
-        settings[layout.RULE.begins], settings[layout.RULE.ends] = part
+        settings[layout.RULE.begins], settings[layout.RULE.ends] = INNER if len(self._kinds) else part
         return self._rules._replace(settings=settings)
 
     def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Position = WHOLE) -> Result | None:
         """Normalize; the source is where each byte's string or character begins, and one entry for the text's end."""
-        rules, stream = self._by_part[part], np.empty(3 * layout.LANES, np.uint8)
+        rules, stream, closes = self._by_part[part], np.empty(3 * layout.LANES, np.uint8), not len(self._kinds)
         spare = 8 * layout.LANES + 2 * self._longest + len(bounds) * len(self._space)
         result = run_growing(
             lambda out, progress: rule_texts.by_size(len(text))(text, bounds, rules, stream, out, progress),
@@ -96,9 +100,9 @@ class RulesStage(Stage):
             bounds,
             tracked=tracked,
             spare=spare + (len(text) // 4 if self._step.escape_whitespaces else 0),
-            closes=True,
+            closes=closes,
         )
-        if result is not None and tracked and not part.ends and len(result[0]):
+        if result is not None and tracked and closes and not part.ends and len(result[0]):
             result[2][1, -1] = bounds[-1]
         return result
 
@@ -134,7 +138,7 @@ class RulesStage(Stage):
 
     def _single(self) -> dict[int, bytes]:
         """Return the replacements of single characters; user-defined pieces of one character stay."""
-        found = {ord(" "): b" ", layout.INVALID: "\ufffd".encode()}
+        found = {} if len(self._kinds) else {ord(" "): b" ", layout.INVALID: "\ufffd".encode()}
         if self._map is not None:
             codes, values = self._map.single
             text = self._map.text
@@ -149,13 +153,17 @@ class RulesStage(Stage):
             0,
         )
         self._becomes = self._single()
-        # A user-defined character with which no longer string begins needs no entry.
+        # A user-defined character with which no longer string begins needs no entry; in HF marks may follow any.
         changed = (
             code for code, text in self._becomes.items() if code != layout.INVALID and text != chr(code).encode()
         )
-        codes = np.array([*changed, ord(" "), layout.INVALID, *(code for code in self._becomes if firsts[code])])
+        looked = (*changed, ord(" "), layout.INVALID, *(code for code in self._becomes if firsts[code]))
+        codes = np.array([*self._becomes] if len(self._kinds) else looked, np.int64)
         classes[codes] = np.where(seconds[codes], layout.CHARACTER.mapped_second, layout.CHARACTER.mapped)
         spaces = [code for code, text in self._becomes.items() if text == b" "]
+        if len(self._kinds):  # after CR, LF is of its grapheme; no mark joins other control characters
+            alone = layout.GRAPHEME.lf, layout.GRAPHEME.control
+            spaces = [code for code in spaces if self._kinds[code] in alone]
         classes[[code for code in spaces if not firsts[code] and not seconds[code]]] = layout.CHARACTER.mapped_space
         found: NDArray[np.uint8] = classes.astype(np.uint8)
         return found
@@ -341,65 +349,32 @@ def _units(keys: Sequence[bytes]) -> NDArray[np.uint64]:
 # HF's Precompiled normalizer as a stage: SentencePiece's charsmap applied grapheme by grapheme.
 
 
-class GraphemeStage(Stage):
+class GraphemeStage(RulesStage):
     """Replaces graphemes and characters by a charsmap."""
 
-    loses = True
+    _map: Charsmap
+    origin = Stage.origin
 
     def __init__(self, step: Precompiled) -> None:
-        self._map = read_charsmap(step.charsmap)
         self._kinds = grapheme_classes()
-        # The kernel examines characters that join their neighbors, that are replaced, or that any neighbor joins.
-        classes = np.full(layout.INVALID + 1, layout.CHARACTER.first, np.uint8)
-        classes[self._map.single[0]] = layout.CHARACTER.mapped
-        classes[np.isin(self._kinds, [layout.GRAPHEME.cr, layout.GRAPHEME.prepend])] = layout.CHARACTER.mapped
-        classes[(self._kinds >= layout.GRAPHEME.extend) & (self._kinds <= layout.GRAPHEME.spacing)] = (
-            layout.CHARACTER.mapped_second
-        )
-        values, pieces, arena = charsmap_rows(self._map, [], b" ")
-        longest = int(values[layout.VALUE.size :: layout.VALUE.width].max(initial=4))
-        self.growth = max(1, longest)
-        ranges = byte_ranges(np.flatnonzero(classes[:128] >= layout.CHARACTER.mapped_second).tolist())
-        settings = np.zeros(layout.RULE.width, np.int64)
-        settings[[layout.RULE.joins_high, layout.RULE.ranges, layout.RULE.longest]] = True, len(ranges) // 2, longest
-        self._rules = Rules(
-            classes=classes,
-            units=self._map.units,
-            values=values,
-            arena=arena,
-            users=np.zeros(256, np.uint64),
-            pieces=pieces,
-            settings=settings,
-            ranges=ranges,
-            kinds=self._kinds,
-        )
-        self._spare = 8 * layout.LANES + 2 * longest
+        super().__init__(SentencePiece(step.charsmap, False, False, False))
 
     def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Position = WHOLE) -> Result | None:
-        """Replace graphemes and characters."""
-        stream = np.empty(3 * layout.LANES, np.uint8)
-        kernel, lost = grapheme_texts.by_size(len(text)), 0
+        """Replace graphemes and characters; the source is where a character begins."""
+        result = super().apply(text, bounds, tracked=tracked, part=part)
+        if result is not None and tracked and part.begins:
+            self._miscount(text, bounds, *result[1:])
+        return result
 
-        def run(out: Normalized, progress: Offsets) -> int:
-            nonlocal lost
-            if progress[layout.PROGRESS.byte] == bounds[0]:
-                progress[layout.GRAPHEMES.last] = -1
-            status = kernel(text, bounds, self._rules, stream, out, progress)
-            lost = int(progress[layout.GRAPHEMES.lost])
-            return status
-
-        result = run_growing(run, text, bounds, tracked=tracked, spare=self._spare)
-        if result is None or not tracked:
-            return result
-        # HF miscounts characters that become empty at the start of a text.
-        source = np.empty(len(result[2]), np.int64)
-        skipped = 0 if part.begins else lost
-        grapheme_sources.by_size(len(text))(result[2], result[1], text, bounds, skipped, source)
-        return result[0], result[1], source
-
-    def fast_path(self, *, begins: bool = True) -> StageCall | None:
-        """Return the kernel."""
-        return StageCall(grapheme_texts, self._rules, np.empty(3 * layout.LANES, np.uint8), -1)
+    def _miscount(self, text: Bytes, bounds: Offsets, ends: Offsets, source: Offsets) -> None:
+        """Move the sources as HF does, which miscounts characters that become empty at the start of a text."""
+        filled = np.flatnonzero(ends[1:] > ends[:-1])
+        for k in filled[source[ends[filled]] > bounds[filled]].tolist():
+            chars = np.empty(2 * (bounds[k + 1] - bounds[k]), np.int64)
+            char_spans.by_size(len(chars))(text[bounds[k] : bounds[k + 1]], chars)
+            begins, moved = bounds[k] + np.unique(chars[: len(chars) // 2]), source[ends[k] : ends[k + 1]]
+            places = np.searchsorted(begins, moved)
+            moved[:] = begins[places - places[0]]
 
     def cuts(self) -> CutNeeds:
         """Allow cuts where a grapheme begins whatever is before the last character: not after `prepend`.
@@ -426,13 +401,9 @@ class GraphemeStage(Stage):
         Nothing is given by characters that join others, unless they have three bytes or more: then the grapheme has
         more than five if its first has as many, and is not replaced as a whole.
         """
-        codes, values = self._map.single
-        text, kinds = self._map.text, self._kinds
-        singles = {code: replacement(text, at) for code, at in zip(codes.tolist(), values.tolist(), strict=True)}
-        found = after.over(*_edges(singles, b" "))
-        found.needs[: layout.INVALID] |= _needs_of_strings(self._map, b" ", after)
+        found, kinds = super().before(after), self._kinds
         prepended = np.flatnonzero(kinds == layout.GRAPHEME.prepend)
-        if self._map.firsts[prepended].any() or np.isin(prepended, codes).any():
+        if self._map.firsts[prepended].any() or not self._becomes.keys().isdisjoint(prepended.tolist()):
             found.gives[:] = 0
         joins = [layout.GRAPHEME.extend, layout.GRAPHEME.zwj, layout.GRAPHEME.zwnj, layout.GRAPHEME.linker]
         joins += [layout.GRAPHEME.spacing, layout.GRAPHEME.lf]

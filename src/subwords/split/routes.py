@@ -58,7 +58,6 @@ class StageCall(NamedTuple):
     kernel: Kernel
     tables: object
     scratch: object = None
-    fourth: int = 0  # the fourth number of its progress, when it begins
     marked: bool = False
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from subwords.spec.splitter import PATTERNS
 from subwords.support.checks import check_integer, check_strings
-from subwords.support.errors import CorpusError, FormatError, InputError, unreadable
+from subwords.support.errors import CorpusError, FormatError, InputError, readable, unreadable
 from subwords.support.files import atomic_write, check_pointer, local_copy, place_of, scratch_folder
 from subwords.support.memory import release
 from subwords.support.names import install_hint
@@ -337,11 +337,8 @@ class WordCounts:
         if path.suffix == ".parquet":
             return _loaded(path, *read_parquet(path))
         try:
-            with local_copy(path) as file:
+            with readable(path, CorpusError, f"cannot read word counts at {path}"), local_copy(path) as file:
                 raw = np.memmap(file, np.uint8, "r")
-        except OSError as error:
-            message = f"cannot read word counts at {path}: {error.strerror or error}"
-            raise unreadable(CorpusError, message, error, path) from None
         except ValueError:
             raise FormatError(f"{path}: expected a file of word counts, found an empty file") from None
         words, size, provenance, text_bytes, starts = _read_header(raw, path)

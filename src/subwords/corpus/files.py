@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, cast
 
-from subwords.support.errors import CorpusError, unreadable
+from subwords.support.errors import CorpusError, readable
 from subwords.support.files import is_path, is_remote
 from subwords.support.names import install_hint
 
@@ -287,10 +287,8 @@ def head_of(path: Path) -> bytes:
 
 
 def _opened(path: Path) -> io.RawIOBase:
-    try:
+    with readable(path, CorpusError, f"{path}: cannot open file"):
         return cast(io.RawIOBase, path.open("rb")) if is_remote(path) else io.FileIO(path)
-    except OSError as error:
-        raise unreadable(CorpusError, f"{path}: cannot open file: {error.strerror}", error, path) from error
 
 
 class _Counted:

@@ -10,7 +10,7 @@ from subwords.corpus.blocks import Block
 from subwords.corpus.read import kind_of_file, read_blocks
 from subwords.corpus.reading import Reading, Tally
 from subwords.corpus.source import Source, describe_value, files_and_texts
-from subwords.support.errors import CorpusError, InputError, unreadable
+from subwords.support.errors import CorpusError, InputError, readable
 
 BY_FILE = "file"  # in place of the name of a column
 ROOM = 1 << 24  # bytes of text of all groups in memory
@@ -132,10 +132,8 @@ def _of_row(row: Any, place: str, by: str, reading: Reading, tally: Tally) -> It
 
 def read_gold(path: Path) -> list[tuple[str, tuple[str, ...]]]:
     """Return words and their morphemes from lines of `word TAB mor pheme s`; CorpusError for any other line."""
-    try:
+    with readable(path, CorpusError):
         data = path.read_bytes()
-    except OSError as error:
-        raise unreadable(CorpusError, f"cannot read {path}: {error.strerror or error}", error) from None
     found = list[tuple[str, tuple[str, ...]]]()
     try:
         lines = data.decode().splitlines()

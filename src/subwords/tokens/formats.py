@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from subwords.spec.token_batch import TokenBlock
 from subwords.support.checks import check_choice
-from subwords.support.errors import FormatError, InputError, unreadable
+from subwords.support.errors import FormatError, InputError, readable, unreadable
 from subwords.support.files import atomic_write, check_pointer, is_remote, local_copy
 from subwords.support.names import install_hint
 from subwords.tokens.manifest import Contents
@@ -94,9 +94,8 @@ class _Waiting:
 def _read_parquet(path: Path, dtype: np.dtype[Any] | None) -> TokenFile:
     pyarrow = _pyarrow()
     try:
-        file = pyarrow.parquet.ParquetFile(path, memory_map=True)
-    except OSError as error:
-        raise unreadable(InputError, f"cannot read file {path}: {error.strerror or error}", error, path) from None
+        with readable(path):
+            file = pyarrow.parquet.ParquetFile(path, memory_map=True)
     except (pyarrow.ArrowException, UnicodeDecodeError) as error:  # of the names of columns
         raise FormatError(f"{path}: expected a Parquet file: {error}") from None
     return _ParquetFile(path, file, dtype)
@@ -347,11 +346,8 @@ def _read_npy(path: Path, dtype: np.dtype[Any] | None) -> TokenFile:
 def npy_blocks(path: Path) -> Iterator[TokenBlock]:
     """Yield the documents of a .npy with its offsets, some megabytes at a time; of a store, from temporary copies."""
     if is_remote(path):
-        try:
-            with local_copy(path) as ids, local_copy(offsets_path(path)) as offsets:
-                yield from _npy_blocks(ids, offsets)
-        except OSError as error:
-            raise unreadable(InputError, f"cannot read file {path}: {error.strerror or error}", error, path) from error
+        with readable(path), local_copy(path) as ids, local_copy(offsets_path(path)) as offsets:
+            yield from _npy_blocks(ids, offsets)
         return
     yield from _npy_blocks(path, offsets_path(path))
 
@@ -494,11 +490,8 @@ def _bounds_of(ends: Ends) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64
 
 def _read_megatron(path: Path, dtype: np.dtype[Any] | None) -> TokenFile:
     index = index_path(path)
-    try:
-        with index.open("rb") as stream:
-            head = stream.read(HEADER.size)
-    except OSError as error:
-        raise unreadable(InputError, f"cannot read file {index}: {error.strerror}", error, index) from None
+    with readable(index), index.open("rb") as stream:
+        head = stream.read(HEADER.size)
     if len(head) < HEADER.size or not head.startswith(MAGIC):
         raise FormatError(f"{index}: expected an index of Megatron, which begins with MMIDIDX")
     _, version, code, sequences, documents = HEADER.unpack(head)
@@ -581,20 +574,12 @@ def _rounded(count: int) -> str:
 def _read_datatrove(path: Path, dtype: np.dtype[Any] | None) -> TokenFile:
     ends = mapped(_beside(path, "index"), "<u8")
     total = int(ends[-1]) if len(ends) else 0
-    size = _size_of_an_id(path, total) if dtype is None else dtype.itemsize
+    with readable(path):
+        size = dtype.itemsize if dtype else 4 if total and path.stat().st_size == 4 * total else 2
     ids = mapped(path, f"<u{size}")
     if total != len(ids):
         raise FormatError(f"{path}: expected {total} ids, as its index says, found {len(ids)} of {size} bytes")
     return MappedFile(path, "datatrove", ids, len(ends), lambda i: (int(ends[i - 1]) if i else 0, int(ends[i])))
-
-
-def _size_of_an_id(path: Path, total: int) -> int:
-    """Return the bytes of an id, by the size of the file: 2 or 4."""
-    try:
-        size = path.stat().st_size
-    except OSError as error:
-        raise unreadable(InputError, f"cannot read file {path}: {error.strerror}", error, path) from None
-    return 4 if total and size == 4 * total else 2
 
 
 DATATROVE = TokenFormat("datatrove", ".ds", ("uint16", "uint32"), _append_datatrove, _read_datatrove, _datatrove_files)
@@ -679,11 +664,8 @@ def with_marks(form: TokenFormat, contents: Contents) -> TokenFormat:
 
 def format_of(path: Path) -> TokenFormat:
     """Return the format of an existing file, by its content and the files beside it."""
-    try:
-        with path.open("rb") as stream:
-            head = stream.read(32)
-    except OSError as error:
-        raise unreadable(InputError, f"cannot read file {path}: {error.strerror}", error, path) from None
+    with readable(path), path.open("rb") as stream:
+        head = stream.read(32)
     check_pointer(head, path)
     head = head[:8]
     if head.startswith(b"\x93NUMPY"):

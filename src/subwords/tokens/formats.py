@@ -274,10 +274,13 @@ Header = Callable[[IO[bytes], np.dtype[Any], int], None]
 
 
 @contextmanager
-def _append_flat(path: Path, dtype: np.dtype[Any], sums: Sums, header: Header | None) -> Iterator[Append]:
+def _append_ids(
+    path: Path, dtype: np.dtype[Any], sums: Sums, index: Path, header: Header | None = None
+) -> Iterator[tuple[Append, IO[bytes], Ends]]:
+    """Write ids, and yield what takes them, the file beside them, which is written last, and the ends of documents."""
     with ExitStack() as stack:
-        # The files appear in the opposite order, so where there are offsets, there are the ids.
-        index = stack.enter_context(summed_write(offsets_path(path), sums))
+        # The files appear in the opposite order, so where there is an index, there are the ids.
+        beside = stack.enter_context(summed_write(index, sums))
         stream = stack.enter_context(atomic_write(path) if header else summed_write(path, sums))
         ends = stack.enter_context(spooled_ends(path))
         if header:
@@ -287,19 +290,21 @@ def _append_flat(path: Path, dtype: np.dtype[Any], sums: Sums, header: Header | 
             write_numbers(stream, ids, dtype)
             ends.append(len(ids), stops)
 
-        yield append
+        yield append, beside, ends
         if header:
             stream.seek(0)
             header(stream, dtype, ends.tokens)
-        _write_offsets(index, ends)
 
 
-def _write_offsets(stream: IO[bytes], ends: Ends) -> None:
-    kind = np.dtype("<i8")
-    write_npy_header(stream, kind, ends.documents + 1)
-    write_numbers(stream, np.zeros(1, kind), kind)
-    for batch in ends.batches():
-        write_numbers(stream, batch, kind)
+@contextmanager
+def _append_flat(path: Path, dtype: np.dtype[Any], sums: Sums, header: Header | None) -> Iterator[Append]:
+    with _append_ids(path, dtype, sums, offsets_path(path), header) as (append, index, ends):
+        yield append
+        kind = np.dtype("<i8")
+        write_npy_header(index, kind, ends.documents + 1)
+        write_numbers(index, np.zeros(1, kind), kind)
+        for batch in ends.batches():
+            write_numbers(index, batch, kind)
 
 
 def _file(path: Path, form: str, ids: NDArray[Any]) -> TokenFile:
@@ -539,17 +544,10 @@ UNITS = ("T", "kT", "MT", "GT", "TT", "PT")
 
 @contextmanager
 def _append_datatrove(path: Path, dtype: np.dtype[Any], sums: Sums) -> Iterator[Append]:
-    with ExitStack() as stack:
-        # The files appear in the opposite order, so where there is metadata, there is all.
-        metadata = stack.enter_context(atomic_write(_beside(path, "metadata"), "w"))
-        index = stack.enter_context(summed_write(_beside(path, "index"), sums))
-        stream = stack.enter_context(summed_write(path, sums))
-        ends = stack.enter_context(spooled_ends(path))
-
-        def append(ids: NDArray[Any], stops: NDArray[np.int64]) -> None:
-            write_numbers(stream, ids, dtype)
-            ends.append(len(ids), stops)
-
+    with (
+        atomic_write(_beside(path, "metadata"), "w") as metadata,  # appears last: where it is, there is all
+        _append_ids(path, dtype, sums, _beside(path, "index")) as (append, index, ends),
+    ):
         yield append
         for batch in ends.batches():
             write_numbers(index, batch, np.dtype("<u8"))

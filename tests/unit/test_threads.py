@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 import pytest
 
@@ -66,6 +67,31 @@ def test_an_error_comes_in_the_place_of_its_result(threads: int) -> None:
         for n in streamed(run, range(100), threads, window=8):
             got.append(n)
     assert got == [0, 1, 2, 3, 4]
+
+
+def test_results_before_an_error_come_wherever_threads_change() -> None:
+    """A thread that has taken item 4, but not begun it, when item 5 fails: its result is waited for."""
+    found: list[int] = []
+
+    def run(n: int) -> int:
+        if n == 5:
+            raise InputError("item 5")
+        return n
+
+    def rounds() -> None:
+        for _ in range(500):
+            with suppress(InputError):
+                found.extend(streamed(run, range(12), 4, window=9))
+
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        worker = threading.Thread(target=rounds, daemon=True)
+        worker.start()
+        worker.join(60)
+    finally:
+        sys.setswitchinterval(usual)
+    assert found == [0, 1, 2, 3, 4] * 500
 
 
 def test_an_error_of_the_items_and_an_end_before_the_last_one() -> None:

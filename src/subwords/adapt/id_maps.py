@@ -18,7 +18,7 @@ from subwords.adapt.words import ids_of_words
 from subwords.formats.json_node import Node, parse_json
 from subwords.models.families import segmenter_of
 from subwords.support.checks import as_index
-from subwords.support.errors import FormatError, InputError, unreadable
+from subwords.support.errors import FormatError, InputError, readable
 from subwords.support.files import atomic_write, check_pointer, place_of
 from subwords.support.value import Value, read_only
 from subwords.tokenizer import Tokenizer, TokenizerLike, tokenizer_of
@@ -67,10 +67,8 @@ def write_embedding_map(found: EmbeddingMap, path: str | PathLike[str]) -> None:
 def read_embedding_map(path: str | PathLike[str]) -> EmbeddingMap:
     """Read the file; FormatError with the place for one that cannot be read or that breaks a rule of the format."""
     file = place_of(path, local=True)
-    try:
+    with readable(file, FormatError):
         data = file.read_bytes()
-    except OSError as error:
-        raise unreadable(FormatError, f"cannot read {file}: {error.strerror or error}", error) from None
     check_pointer(data, file)
     top = parse_json(data, str(file))
     version = top["version"]

@@ -190,14 +190,9 @@ def arrow_blocks(
     path: Path, reading: Reading, tally: Tally, size: int, on_bytes: Callable[[int], object]
 ) -> Iterator[Block]:
     """Yield the column of text of an Arrow file or stream on disk, which is mapped."""
-    arrow = need_pyarrow()
-    with _errors(path), _mapped(path) as mapped:
-        is_file = bytes(mapped.read(6)) == b"ARROW1"
-        mapped.seek(0)
-        reader = arrow.ipc.open_file(mapped) if is_file else arrow.ipc.open_stream(mapped)
-        _column(reader.schema, reading, str(path))
+    with _errors(path), _arrow_batches(path) as (schema, batches):
+        _column(schema, reading, str(path))
         rows, before = _RowReader(str(path), reading, tally, size), 0
-        batches = (reader.get_batch(i) for i in range(reader.num_record_batches)) if is_file else reader
         for batch in batches:
             batch.validate()
             yield from rows.blocks(batch.column(batch.schema.get_field_index(reading.text_column)))
@@ -227,15 +222,18 @@ def _parquet(path: Path) -> Iterator[Any]:
 
 
 @contextmanager
-def _mapped(path: Path) -> Iterator[Any]:
-    """Yield a file of Arrow: mapped, or an object of a store as it is read."""
+def _arrow_batches(path: Path) -> Iterator[tuple[Any, Iterable[Any]]]:
+    """Yield the schema and the batches of a file or stream of Arrow: mapped, or an object of a store as it is read."""
     arrow = need_pyarrow()
-    if is_remote(path):
-        with path.open("rb") as stream, arrow.PythonFile(stream, mode="r") as file:
-            yield file
-    else:
-        with arrow.memory_map(str(path)) as mapped:
-            yield mapped
+    with ExitStack() as stack:
+        if is_remote(path):
+            file = stack.enter_context(arrow.PythonFile(stack.enter_context(path.open("rb")), mode="r"))
+        else:
+            file = stack.enter_context(arrow.memory_map(str(path)))
+        is_file = bytes(file.read(6)) == b"ARROW1"
+        file.seek(0)
+        reader = arrow.ipc.open_file(file) if is_file else arrow.ipc.open_stream(file)
+        yield reader.schema, (map(reader.get_batch, range(reader.num_record_batches)) if is_file else reader)
 
 
 @contextmanager
@@ -298,29 +296,21 @@ def _streamed(source: Any) -> Iterable[Any]:
     return [arrow.table({"text": arrow.chunked_array(source)})]
 
 
-def column_rows(source: Any, kind: str, reading: Reading, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-    """Yield the values of columns, row by row. kind: "parquet" or "arrow" for a file, "table" as in `is_table`."""
-    shown = type(source).__name__ if kind == "table" else str(source)
-    with ExitStack() as stack:
-        if kind != "table":
-            stack.enter_context(_errors(source))
-        for batch in _batches(source, kind, names, stack):
-            for name in names:
-                if name not in batch.schema.names:
-                    raise CorpusError(f"{shown}: expected a column {name!r}, found {_listed(batch.schema.names)}")
-            _column(batch.schema, reading, shown)
-            yield from zip(*(batch.column(name).to_pylist() for name in names), strict=True)
-
-
 def source_rows(
-    source: Source, names: Sequence[str], reading: Reading, tally: Tally, on_bytes: Callable[[int], object]
+    source: Source,
+    names: Sequence[str],
+    reading: Reading,
+    tally: Tally,
+    on_bytes: Callable[[int], object],
+    *,
+    needed: int = 1,
 ) -> Iterator[tuple[object, Any]]:
     """Yield the rows of a source as JSON data, each with its place, for messages; InputError for files of text.
 
-    names: the columns of tables that are read; each needs the first.
+    names: the columns of tables that are read; each table needs the first `needed` of them.
     """
     if is_table(source):
-        yield from _table_rows(source, "table", names, on_bytes, None)
+        yield from _table_rows(source, "table", names, on_bytes, None, needed)
         return
     files, rows = files_and_texts(source)
     for path in files:
@@ -336,13 +326,15 @@ def file_rows(
     tally: Tally,
     on_bytes: Callable[[int], object],
     part: tuple[int, int] | None = None,
+    *,
+    needed: int = 1,
 ) -> Iterator[tuple[object, Any]]:
     """Yield the rows of a file, or of a part of it as in `read_corpus_file`; see `source_rows`."""
     if kind in ("text", "csv"):
         raise InputError(f"{path}: expected rows (JSON Lines, Parquet or Arrow), not a text file")
     if kind != "rows":
         with _errors(path):
-            yield from _table_rows(path, kind, names, on_bytes, part)
+            yield from _table_rows(path, kind, names, on_bytes, part, needed)
         return
     for data, offset in whole_lines(path, LINES, on_bytes, part):
         for line in data.split(b"\n"):
@@ -371,15 +363,22 @@ class _LinePlace:
 
 
 def _table_rows(
-    source: Any, kind: str, names: Sequence[str], on_bytes: Callable[[int], object], groups: tuple[int, int] | None
+    source: Any,
+    kind: str,
+    names: Sequence[str],
+    on_bytes: Callable[[int], object],
+    groups: tuple[int, int] | None,
+    needed: int,
 ) -> Iterator[tuple[object, Any]]:
     shown = type(source).__name__ if kind == "table" else str(source)
     number = sum(row_group_rows(source)[: groups[0]]) if groups else 0
     with ExitStack() as stack:
         for batch in _batches(source, kind, names, stack, groups):
-            if names[0] not in batch.schema.names:
-                found = _listed(batch.schema.names)
-                raise CorpusError(f"{shown}: expected a column {names[0]!r}, found {found}; text_column names another")
+            for name in names[:needed]:
+                if name not in batch.schema.names:
+                    found = _listed(batch.schema.names)
+                    another = "; text_column names another" if name == names[0] else ""
+                    raise CorpusError(f"{shown}: expected a column {name!r}, found {found}{another}")
             known = [name for name in names if name in batch.schema.names]
             for values in zip(*(batch.column(name).to_pylist() for name in known), strict=True):
                 yield f"{shown}: row {number}", dict(zip(known, values, strict=True))
@@ -390,17 +389,12 @@ def _table_rows(
 def _batches(
     source: Any, kind: str, names: Sequence[str], stack: ExitStack, groups: tuple[int, int] | None = None
 ) -> Iterator[Any]:
-    arrow = need_pyarrow()
     if kind == "parquet":
         file = stack.enter_context(_parquet(source))
         known = [name for name in names if name in file.schema_arrow.names] or None
         yield from file.iter_batches(ROWS, row_groups=range(*groups) if groups else None, columns=known)
     elif kind == "arrow":
-        mapped = stack.enter_context(_mapped(source))
-        is_file = bytes(mapped.read(6)) == b"ARROW1"
-        mapped.seek(0)
-        reader = arrow.ipc.open_file(mapped) if is_file else arrow.ipc.open_stream(mapped)
-        for batch in (reader.get_batch(i) for i in range(reader.num_record_batches)) if is_file else reader:
+        for batch in stack.enter_context(_arrow_batches(source))[1]:
             batch.validate(full=True)  # of what is in a file, nothing is checked before
             yield batch
     else:
@@ -544,7 +538,7 @@ def loaded_row(line: bytes, place: object, reading: Reading, tally: Tally) -> tu
         return None
 
 
-def decode_row(row: Any, place: str, reading: Reading, tally: Tally) -> bytes:
+def decode_row(row: Any, place: object, reading: Reading, tally: Tally) -> bytes:
     """Return the text of a row in UTF-8, b"" if it has none and may be without."""
     field = reading.text_column
     text = row.get(field) if isinstance(row, dict) else None

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from subwords.spec.splitter import PATTERNS
 from subwords.support.checks import check_integer, check_strings
-from subwords.support.errors import CorpusError, FormatError, InputError, unreadable
+from subwords.support.errors import CorpusError, FormatError, InputError, readable, unreadable
 from subwords.support.files import atomic_write, check_pointer, local_copy, place_of, scratch_folder
 from subwords.support.memory import release
 from subwords.support.names import install_hint
@@ -337,11 +337,8 @@ class WordCounts:
         if path.suffix == ".parquet":
             return _loaded(path, *read_parquet(path))
         try:
-            with local_copy(path) as file:
+            with readable(path, CorpusError, f"cannot read word counts at {path}"), local_copy(path) as file:
                 raw = np.memmap(file, np.uint8, "r")
-        except OSError as error:
-            message = f"cannot read word counts at {path}: {error.strerror or error}"
-            raise unreadable(CorpusError, message, error, path) from None
         except ValueError:
             raise FormatError(f"{path}: expected a file of word counts, found an empty file") from None
         words, size, provenance, text_bytes, starts = _read_header(raw, path)
@@ -543,7 +540,7 @@ def read_parquet(
         if error.filename is None:  # from Parquet, not from the file system
             raise FormatError(f"{path}: invalid Parquet file of word counts: {error}") from None
         raise unreadable(CorpusError, f"cannot read word counts at {path}: {error.strerror}", error, path) from None
-    return data, offsets, counts, provenance, documents if has_documents else None, text_bytes
+    return data, offsets, counts, provenance, documents, text_bytes
 
 
 def _pyarrow() -> Any:
@@ -589,21 +586,13 @@ def _metadata(schema: Any, expected: Any, path: Path) -> tuple[Provenance, int |
 
 def _arrays(
     table: Any, path: Path
-) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.uint64], NDArray[np.uint64]]:
-    """Return the bytes, offsets, counts and numbers of documents (empty without) of all words, group after group."""
-    data, lengths, counts = [np.zeros(0, np.uint8)], [np.zeros(1, np.int64)], [np.zeros(0, np.uint64)]
-    documents = [np.zeros(0, np.uint64)]
-    for group in range(table.num_row_groups):
-        rows = table.read_row_group(group)
-        if any(column.null_count for column in rows.columns):
-            raise FormatError(f"{path}: expected a word and a count in every row; row group {group} holds nulls")
-        for words in rows.column("word").chunks:
-            _, bounds, content = words.buffers()
-            ends = np.frombuffer(bounds, np.int64)[words.offset : words.offset + len(words) + 1]
-            lengths.append(np.diff(ends))
-            data.append(np.frombuffer(content or b"", np.uint8)[ends[0] : ends[-1]])
-        counts.append(rows.column("count").to_numpy())
-        if "documents" in rows.column_names:
-            documents.append(rows.column("documents").to_numpy())
-    offsets = np.cumsum(np.concatenate(lengths))
-    return np.concatenate(data), offsets, np.concatenate(counts), np.concatenate(documents)
+) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.uint64], NDArray[np.uint64] | None]:
+    """Return the bytes, offsets, counts and numbers of documents, if there are any, of all words."""
+    rows = {name: column.combine_chunks() for name, column in zip(table.schema_arrow.names, table.read(), strict=True)}
+    if any(column.null_count for column in rows.values()):
+        raise FormatError(f"{path}: expected a word and a count in every row, found nulls")
+    words = rows["word"]
+    _, bounds, content = words.buffers()
+    ends = np.frombuffer(bounds or bytes(8), np.int64)[words.offset : words.offset + len(words) + 1]
+    data = np.frombuffer(content or b"", np.uint8)[ends[0] : ends[-1]]
+    return data, ends - ends[0], rows["count"].to_numpy(), rows["documents"].to_numpy() if "documents" in rows else None

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, cast
 
-from subwords.support.errors import CorpusError, unreadable
+from subwords.support.errors import CorpusError, readable
 from subwords.support.files import is_path, is_remote
 from subwords.support.names import install_hint
 
@@ -21,65 +21,61 @@ from subwords.support.names import install_hint
 
 HEAD = 1 << 16  # bytes examined: the first row of a JSON Lines file may be long
 
-_GZIP = b"\x1f\x8b\x08"
-_BZIP2 = re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)", re.DOTALL)
-_ZSTD = re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18")
-# Control characters that do not occur in text; signatures in _LETTERS count only in files with one of them.
+# Control characters that do not occur in text; signatures of printable letters count only in files with one of them.
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+_ZSTD = re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18")
 
 _NUMPY = "a NumPy file"
 POINTER = "a Git LFS pointer instead of the file"
-# Signatures of binary files. Signatures of printable characters are in _LETTERS: a text may begin with them.
-_SIGNATURES = (
-    ("a gzip file", rb"\x1f\x8b\x08"),
-    ("a zstd file", rb"\x28\xb5\x2f\xfd"),
-    ("a bzip2 file", rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"),
-    ("an xz file", rb"\xfd7zXZ\x00"),
-    ("an lz4 file", rb"\x04\x22\x4d\x18"),
-    (POINTER, rb"version https://git-lfs"),
-    ("a zip file", rb"PK(\x03\x04|\x05\x06\x00\x00|\x07\x08)"),
-    ("a 7z file", rb"7z\xbc\xaf\x27\x1c"),
-    ("a RAR file", rb"Rar!\x1a\x07"),
-    ("a tar file", rb".{257}ustar[\x00 ]"),
-    ("an Arrow file", rb"ARROW1\x00\x00|\xff\xff\xff\xff..[\x00-\x0f]\x00\x10\x00\x00\x00"),
-    ("an Avro file", rb"Obj\x01"),
-    ("an HDF5 file", rb"\x89HDF\r\n\x1a\n"),
-    (_NUMPY, rb"\x93NUMPY"),
-    ("a pickle", rb"\x80[\x02-\x05][\x95\]}()XcKqN\x8c]"),
-    ("a SQLite database", rb"SQLite format 3\x00"),
-    ("a safetensors file", rb'.{5}\x00\x00\x00\{"'),
-    ("a PDF file", rb"%PDF-[0-9]\.[0-9]"),
-    ("a PNG image", rb"\x89PNG\r\n\x1a\n"),
-    ("a JPEG image", rb"\xff\xd8\xff[\xdb\xe0-\xef]"),
-    ("an Office document", rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"),
-    ("a program", rb"\x7fELF[\x01\x02]"),
-    ("a file of word counts", rb"subwords-counts\x01"),
-)
-_LETTERS = (
-    ("a Parquet file", rb"PAR[1E]"),
-    ("a Feather file", rb"FEA1"),
-    ("an ORC file", rb"ORC"),
-    ("a GGUF file", rb"GGUF"),
-    ("a GIF image", rb"GIF8[79]a"),
-    ("a RIFF file (WAV, WebP, AVI)", rb"RIFF"),
-    ("an Ogg file", rb"OggS"),
-    ("a FLAC file", rb"fLaC"),
-    ("an MP3 file", rb"ID3"),
-)
-_KINDS = tuple((kind, re.compile(pattern, re.DOTALL)) for kind, pattern in _SIGNATURES)
-_LETTERED = tuple((kind, re.compile(pattern)) for kind, pattern in _LETTERS)
-_UNPACK = {
-    "a bzip2 file": "bunzip2",
-    "an xz file": "unxz",
-    "an lz4 file": "unlz4",
-    "a zip file": "unzip",
-    "a 7z file": "7z x",
-    "a RAR file": "unrar x",
-    "a tar file": "tar xf",
-}
-_READ = ("a Parquet file", "an Arrow file")
-_TABLES = ("a Feather file", "an ORC file", "an Avro file")
+_EXTRACT = "extract its text first"
+_IN_PYTHON = 'pass the texts of a column in Python: (row["text"] for row in rows)'
+_READ = "subwords train, count and encode to a token file read it, by a name that does not end in .txt"
 
+
+def _unpacked(by: str) -> str:
+    return f"unpack it first ({by}); only .gz, .bz2 and .zst files are unpacked automatically"
+
+
+# Binary files: signature, what to do.
+_BINARY = {
+    "a gzip file": (rb"\x1f\x8b\x08", _EXTRACT),
+    "a zstd file": (rb"\x28\xb5\x2f\xfd", _EXTRACT),
+    "a bzip2 file": (rb"BZh[1-9](1AY&SY|\x17rE8P\x90)", _unpacked("bunzip2")),
+    "an xz file": (rb"\xfd7zXZ\x00", _unpacked("unxz")),
+    "an lz4 file": (rb"\x04\x22\x4d\x18", _unpacked("unlz4")),
+    POINTER: (rb"version https://git-lfs", "fetch the file itself: git lfs pull"),
+    "a zip file": (rb"PK(\x03\x04|\x05\x06\x00\x00|\x07\x08)", _unpacked("unzip")),
+    "a 7z file": (rb"7z\xbc\xaf\x27\x1c", _unpacked("7z x")),
+    "a RAR file": (rb"Rar!\x1a\x07", _unpacked("unrar x")),
+    "a tar file": (rb".{257}ustar[\x00 ]", _unpacked("tar xf")),
+    "an Arrow file": (rb"ARROW1\x00\x00|\xff\xff\xff\xff..[\x00-\x0f]\x00\x10\x00\x00\x00", _READ),
+    "an Avro file": (rb"Obj\x01", _IN_PYTHON),
+    "an HDF5 file": (rb"\x89HDF\r\n\x1a\n", _EXTRACT),
+    _NUMPY: (rb"\x93NUMPY", "files of ids are for decode; to encode, pass a text file"),
+    "a pickle": (rb"\x80[\x02-\x05][\x95\]}()XcKqN\x8c]", _EXTRACT),
+    "a SQLite database": (rb"SQLite format 3\x00", _EXTRACT),
+    "a safetensors file": (rb'.{5}\x00\x00\x00\{"', _EXTRACT),
+    "a PDF file": (rb"%PDF-[0-9]\.[0-9]", _EXTRACT),
+    "a PNG image": (rb"\x89PNG\r\n\x1a\n", _EXTRACT),
+    "a JPEG image": (rb"\xff\xd8\xff[\xdb\xe0-\xef]", _EXTRACT),
+    "an Office document": (rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", _EXTRACT),
+    "a program": (rb"\x7fELF[\x01\x02]", _EXTRACT),
+    "a file of word counts": (
+        rb"subwords-counts\x01",
+        "use subwords train or, in Python, subwords.WordCounts.load",
+    ),
+}
+_LETTERED = {
+    "a Parquet file": (rb"PAR[1E]", _READ),
+    "a Feather file": (rb"FEA1", _IN_PYTHON),
+    "an ORC file": (rb"ORC", _IN_PYTHON),
+    "a GGUF file": (rb"GGUF", _EXTRACT),
+    "a GIF image": (rb"GIF8[79]a", _EXTRACT),
+    "a RIFF file (WAV, WebP, AVI)": (rb"RIFF", _EXTRACT),
+    "an Ogg file": (rb"OggS", _EXTRACT),
+    "a FLAC file": (rb"fLaC", _EXTRACT),
+    "an MP3 file": (rb"ID3", _EXTRACT),
+}
 _MOST_NULS = 0.05  # maximum share of NUL bytes in text: UTF-16 has 0.5, 4-byte numbers more
 _FEW = 16  # bytes; fewer are too short to judge the share of NUL
 
@@ -87,7 +83,7 @@ _ROW = re.compile(rb'\s*\{\s*"')
 _ROWS = re.compile(rb'\s*\{\s*"[^\n]*\}[ \t\r]*\n\s*\{\s*"')
 _ARRAY = re.compile(rb"\s*\[\s*[\[{\"]")
 _LIST_OF_ROWS = re.compile(rb'\s*\[\s*\{\s*"')
-_IN_PYTHON = {  # by how the rows begin
+_ROWS_IN_PYTHON = {  # by how the rows begin
     "{": '(json.loads(row)["text"] for row in open(name))',
     "[": '(row["text"] for row in json.load(open(name)))',
 }
@@ -96,11 +92,8 @@ BOM = b"\xef\xbb\xbf"
 
 def compression(head: bytes) -> str | None:
     """Return ".gz", ".bz2" or ".zst" if a file's first bytes are the signature of that compression, else None."""
-    if head.startswith(_GZIP):
-        return ".gz"
-    if _BZIP2.match(head):
-        return ".bz2"
-    return ".zst" if _ZSTD.match(head) else None
+    packed = {"a gzip file": ".gz", "a bzip2 file": ".bz2"}.get(container(head) or "")
+    return packed or (".zst" if _ZSTD.match(head) else None)
 
 
 def container(head: bytes) -> str | None:
@@ -109,8 +102,8 @@ def container(head: bytes) -> str | None:
     >>> container(b"\\x93NUMPY\\x01\\x00v\\x00"), container(b"PAR1S and PAR2S")
     ('a NumPy file', None)
     """
-    kinds = _KINDS + _LETTERED if _CONTROL.search(head[:512]) else _KINDS
-    return next((kind for kind, pattern in kinds if pattern.match(head)), None)
+    kinds = _BINARY | _LETTERED if _CONTROL.search(head[:512]) else _BINARY
+    return next((kind for kind, (signature, _) in kinds.items() if re.match(signature, head, re.DOTALL)), None)
 
 
 def check_text(head: bytes, name: str, path: Path | None = None) -> None:
@@ -139,7 +132,7 @@ def check_text(head: bytes, name: str, path: Path | None = None) -> None:
     if path is not None and (shown := _json_rows(head, path)):
         raise CorpusError(
             f"{name}: expected text, found JSON rows that begin with {shown!r}; pass the texts in Python: "
-            f"{_IN_PYTHON[shown[0]]}; to use the JSON as text, rename the file to .txt"
+            f"{_ROWS_IN_PYTHON[shown[0]]}; to use the JSON as text, rename the file to .txt"
         )
 
 
@@ -152,19 +145,7 @@ def check_ids(head: bytes, name: str) -> None:
 
 def way_out(kind: str) -> str:
     """Return what to do with a file of a binary format."""
-    if kind in _UNPACK:
-        return f"unpack it first ({_UNPACK[kind]}); only .gz, .bz2 and .zst files are unpacked automatically"
-    if kind in _READ:
-        return "subwords train, count and encode to a token file read it, by a name that does not end in .txt"
-    if kind == POINTER:
-        return "fetch the file itself: git lfs pull"
-    if kind in _TABLES:
-        return 'pass the texts of a column in Python: (row["text"] for row in rows)'
-    if kind == _NUMPY:
-        return "files of ids are for decode; to encode, pass a text file"
-    if kind == "a file of word counts":
-        return "use subwords train or, in Python, subwords.WordCounts.load"
-    return "extract its text first"
+    return (_BINARY | _LETTERED)[kind][1]
 
 
 def _is_tokenizer(head: bytes) -> bool:
@@ -287,10 +268,8 @@ def head_of(path: Path) -> bytes:
 
 
 def _opened(path: Path) -> io.RawIOBase:
-    try:
+    with readable(path, CorpusError, f"{path}: cannot open file"):
         return cast(io.RawIOBase, path.open("rb")) if is_remote(path) else io.FileIO(path)
-    except OSError as error:
-        raise unreadable(CorpusError, f"{path}: cannot open file: {error.strerror}", error, path) from error
 
 
 class _Counted:

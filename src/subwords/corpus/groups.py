@@ -10,7 +10,7 @@ from subwords.corpus.blocks import Block
 from subwords.corpus.read import kind_of_file, read_blocks
 from subwords.corpus.reading import Reading, Tally
 from subwords.corpus.source import Source, describe_value, files_and_texts
-from subwords.support.errors import CorpusError, InputError, unreadable
+from subwords.support.errors import CorpusError, InputError, readable
 
 BY_FILE = "file"  # in place of the name of a column
 ROOM = 1 << 24  # bytes of text of all groups in memory
@@ -56,10 +56,12 @@ def _group_names(files: list[Path]) -> list[str]:
 def _grouped_rows(
     source: Source, by: str, reading: Reading, on_bytes: Callable[[int], object], tally: Tally
 ) -> Iterator[Row]:
-    from subwords.corpus.columns import is_table
+    from subwords.corpus.columns import csv_rows, file_rows, is_table, source_rows
 
+    names = (reading.text_column, by)
     if is_table(source):
-        yield from _of_columns(source, "table", type(source).__name__, by, reading, tally)
+        for place, row in source_rows(source, names, reading, tally, on_bytes, needed=2):
+            yield from _of_row(row, place, by, reading, tally)
         return
     files, texts = files_and_texts(source)
     for path in files:
@@ -69,54 +71,29 @@ def _grouped_rows(
                 f"{path}: by={by!r} needs rows (JSON Lines, Parquet, Arrow), not a text file; "
                 'by="file" makes each file a group'
             )
+        rows: Iterator[tuple[object, Any]]
         if kind == "csv":
-            from subwords.corpus.columns import csv_rows
-
-            for place, fields in csv_rows(path, reading, tally, LINES, on_bytes):
-                yield from _of_row(fields, place, by, reading, tally)
-        elif kind == "rows":
-            yield from _of_lines(path, by, reading, on_bytes, tally)
+            rows = csv_rows(path, reading, tally, LINES, on_bytes)
         else:
-            yield from _of_columns(path, kind, str(path), by, reading, tally)
-            on_bytes(path.stat().st_size)
+            rows = file_rows(path, kind, names, reading, tally, on_bytes, needed=2)
+        for place, row in rows:
+            yield from _of_row(row, place, by, reading, tally)
     for index, row in enumerate(texts):
         if not isinstance(row, dict):
             raise InputError(f"text {index}: by={by!r} needs rows, expected a dict, got {describe_value(row)}")
         yield from _of_row(row, f"row {index}", by, reading, tally)
 
 
-def _of_lines(path: Path, by: str, reading: Reading, on_bytes: Callable[[int], object], tally: Tally) -> Iterator[Row]:
-    from subwords.corpus.columns import loaded_row
-    from subwords.corpus.files import BOM
-    from subwords.corpus.read import whole_lines
-
-    for data, offset in whole_lines(path, LINES, on_bytes):
-        for line in data.split(b"\n"):
-            place = f"{path}: row at byte {offset}"
-            content = line.removeprefix(BOM) if offset == 0 else line
-            offset += len(line) + 1
-            found = loaded_row(content, place, reading, tally) if content.strip() else None
-            if found is not None:
-                yield from _of_row(found[0], place, by, reading, tally)
-
-
-def _of_columns(source: Any, kind: str, name: str, by: str, reading: Reading, tally: Tally) -> Iterator[Row]:
-    from subwords.corpus.columns import column_rows
-
-    names = (reading.text_column, by)
-    for index, (text, group) in enumerate(column_rows(source, kind, reading, names)):
-        # Invalid UTF-8 becomes lone surrogates, which `row_text` treats as the options say.
-        text = text.decode("utf-8", "surrogateescape") if isinstance(text, bytes) else text
-        yield from _of_row({reading.text_column: text, by: group}, f"{name}: row {index}", by, reading, tally)
-
-
-def _of_row(row: Any, place: str, by: str, reading: Reading, tally: Tally) -> Iterator[Row]:
+def _of_row(row: Any, place: object, by: str, reading: Reading, tally: Tally) -> Iterator[Row]:
     from subwords.corpus.columns import decode_row
 
-    text = decode_row(row, place, reading, tally)
+    if isinstance(row, dict) and isinstance(text := row.get(reading.text_column), bytes):
+        # Invalid UTF-8 becomes lone surrogates, which `decode_row` treats as the options say.
+        row[reading.text_column] = text.decode("utf-8", "surrogateescape")
+    found = decode_row(row, place, reading, tally)
     group = row.get(by) if isinstance(row, dict) else None
     if isinstance(group, str) or (isinstance(group, int) and not isinstance(group, bool)):
-        yield str(group), text
+        yield str(group), found
     elif isinstance(row, dict):
         came = f"{group!r:.40}" if by in row else f"no such field; it has {', '.join(map(repr, list(row)[:20]))}"
         if reading.errors != "skip":
@@ -132,10 +109,8 @@ def _of_row(row: Any, place: str, by: str, reading: Reading, tally: Tally) -> It
 
 def read_gold(path: Path) -> list[tuple[str, tuple[str, ...]]]:
     """Return words and their morphemes from lines of `word TAB mor pheme s`; CorpusError for any other line."""
-    try:
+    with readable(path, CorpusError):
         data = path.read_bytes()
-    except OSError as error:
-        raise unreadable(CorpusError, f"cannot read {path}: {error.strerror or error}", error) from None
     found = list[tuple[str, tuple[str, ...]]]()
     try:
         lines = data.decode().splitlines()

@@ -26,7 +26,7 @@ from subwords.corpus.source import (
     names_text,
 )
 from subwords.support.checks import check_integer
-from subwords.support.errors import CorpusError, InputError, unreadable
+from subwords.support.errors import CorpusError, InputError, readable
 from subwords.support.files import is_path
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -325,10 +325,8 @@ def kind_of_file(path: Path) -> FileKind:
         return "csv"
     rows = names_rows(path)
     if not rows:
-        try:
+        with readable(path, CorpusError, f"{path}: cannot open file"):
             head = head_of(path)
-        except OSError as error:
-            raise unreadable(CorpusError, f"{path}: cannot open file: {error.strerror}", error, path) from error
         if table := _TABLES.get(container(head)):
             return table
         if names_table(path):

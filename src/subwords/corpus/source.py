@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.support.checks import encode_text
-from subwords.support.errors import CorpusError, InputError, missing, unreadable
+from subwords.support.errors import CorpusError, InputError, missing, readable, unreadable
 from subwords.support.files import is_remote, names_place, place_of
 
 Source: TypeAlias = str | os.PathLike[str] | Iterable[str] | Iterable[os.PathLike[str]] | Mapping[bytes, int] | BinaryIO
@@ -136,7 +136,7 @@ def _files_below(folder: Path) -> list[Path]:
 
 def _objects_at(place: Any) -> list[Path]:
     """Return the files of a URL: an object, those below a folder, or those that match."""
-    try:
+    with readable(place, CorpusError, f"{place}: cannot read file or folder"):
         if place.is_file():
             return [place.seen()]
         if place.is_dir():
@@ -144,8 +144,6 @@ def _objects_at(place: Any) -> list[Path]:
         files: list[Path] = place.matches() if glob.has_magic(str(place)) else []
         if not files:
             place.check_bucket()
-    except OSError as error:
-        raise unreadable(CorpusError, f"{place}: cannot read file or folder: {error.strerror}", error) from error
     if not files:
         what = "no object matches the glob" if glob.has_magic(str(place)) else "no such object or folder"
         raise missing(CorpusError, f"{place}: {what}: check the name", place)

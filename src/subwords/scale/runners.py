@@ -10,13 +10,12 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from queue import Empty, SimpleQueue
-from threading import Thread
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from subwords.support.checks import bytes_of, check_integer, check_options, option
 from subwords.support.errors import InputError, SubwordsError
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 
 SHARD = 1 << 28  # bytes
 TRIES = 3  # of a shard whose worker is killed
-SIZE = 8  # bytes of the length of a message
 
 
 class Runner(Protocol):
@@ -65,73 +63,56 @@ def local_runner(workers: int | None = None, threads: int | None = None, memory:
 def _in_processes(
     work: ShardTask, shards: Sequence[CorpusShard], folder: Path, workers: int, means: WorkerResources
 ) -> Iterator[ShardResult]:
-    todo: SimpleQueue[CorpusShard] = SimpleQueue()
-    found: SimpleQueue[ShardResult | BaseException] = SimpleQueue()
-    for shard in shards:
-        todo.put(shard)
-    team = [_Worker(pickle.dumps((work, folder, means)), todo, found) for _ in range(workers)]
-    try:
+    from concurrent.futures import ThreadPoolExecutor, as_completed  # imports `logging`: 10 ms of a command's help
+
+    team = [_Worker(work, folder, means) for _ in range(workers)]
+    idle: SimpleQueue[_Worker] = SimpleQueue()
+
+    def done(shard: CorpusShard) -> ShardResult:
+        worker = idle.get()
+        try:
+            return worker.done(shard)
+        finally:
+            idle.put(worker)
+
+    with ThreadPoolExecutor(workers) as pool, ExitStack() as ends:
         for worker in team:
-            worker.start()
-        for _ in shards:
-            done = found.get()
-            if isinstance(done, BaseException):
-                raise done
-            yield done
-    finally:
-        for worker in team:
-            worker.stop()
-        for worker in team:
-            worker.join()
+            idle.put(worker)
+            ends.callback(worker.stop)
+        ends.callback(pool.shutdown, wait=False, cancel_futures=True)
+        for future in as_completed([pool.submit(done, shard) for shard in shards]):
+            yield future.result()
 
 
-class _Worker(Thread):
-    """Gives shards to a process, and starts another one when it is killed."""
+class _Worker:
+    """A process that works on one shard after another; if it is killed, another one starts.
 
-    def __init__(self, setup: bytes, todo: SimpleQueue[CorpusShard], found: SimpleQueue[Any]) -> None:
-        super().__init__(daemon=True)
-        self._setup, self._todo, self._found = setup, todo, found
+    Not one of `multiprocessing`: those import the user's program again, and a pool ends with the first that is killed.
+    """
+
+    def __init__(self, *setup: object) -> None:
+        self._setup, self._stopped = setup, False
         self._process: subprocess.Popen[bytes] | None = None
-        self._stopped = False
-
-    def run(self) -> None:
-        while not self._stopped:
-            try:
-                shard = self._todo.get_nowait()
-            except Empty:
-                break
-            self._found.put(self._done(shard))
-        self._end()
 
     def stop(self) -> None:
-        """Let no shard begin, and kill the process; the thread ends."""
+        """Kill the process; no other one starts."""
         self._stopped = True
-        process = self._process
-        if process is not None:
-            process.kill()
+        self._end(0)
 
-    def _end(self) -> None:
-        process, self._process = self._process, None
-        if process is not None:
-            process.kill()
-            for stream in (process.stdin, process.stdout):
-                if stream is not None:
-                    with suppress(OSError):  # what was not sent yet
-                        stream.close()
-            process.wait()
-
-    def _done(self, shard: CorpusShard) -> ShardResult | BaseException:
+    def done(self, shard: CorpusShard) -> ShardResult:
+        """Return the result of a shard; raises the error of its worker."""
         status = 0
         for _ in range(TRIES):
             try:
-                return self._asked(shard)
-            except (EOFError, BrokenPipeError):  # the process was killed, or could not start
-                status = self._status()
-                self._end()
+                found = self._asked(shard)
+            except (EOFError, pickle.UnpicklingError, BrokenPipeError):  # it was killed, or could not start
+                status = self._end(0 if self._stopped else 5)
                 if self._stopped:
                     break
-            except Exception as error:
-                return error
+            else:
+                if isinstance(found, BaseException):
+                    raise found
+                return found
         names = ", ".join(piece.path for piece in shard.pieces[:3])
         why = (
             f"ended with status {status} {TRIES} times; see standard error above; finished shards are kept"
@@ -139,43 +120,35 @@ class _Worker(Thread):
             else f"was killed {TRIES} times, perhaps for lack of memory; finished shards are kept: run again "
             "with fewer workers or smaller shards"
         )
-        return InputError(f"shard {shard.number} ({names}): its worker {why}")
+        raise InputError(f"shard {shard.number} ({names}): its worker {why}")
 
-    def _status(self) -> int:
-        """The exit status of a process whose streams have ended; negative for a signal."""
-        assert self._process is not None
-        with suppress(subprocess.TimeoutExpired):
-            return self._process.wait(timeout=5)
-        return -1
-
-    def _asked(self, shard: CorpusShard) -> ShardResult:
-        if self._stopped:
-            raise EOFError
+    def _asked(self, shard: CorpusShard) -> ShardResult | BaseException:
+        messages: list[object] = [shard]
         if self._process is None:
             command = [sys.executable, "-m", "subwords.scale.runners"]
             self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-            self._send(self._setup)
-        self._send(pickle.dumps(shard))
-        done = pickle.loads(self._received())
-        if isinstance(done, BaseException):
-            raise done
-        result: ShardResult = done
-        return result
-
-    def _send(self, data: bytes) -> None:
-        assert self._process is not None
-        assert self._process.stdin is not None
-        self._process.stdin.write(len(data).to_bytes(SIZE, "little") + data)
-        self._process.stdin.flush()
-
-    def _received(self) -> bytes:
-        assert self._process is not None
-        assert self._process.stdout is not None
-        head = self._process.stdout.read(SIZE)
-        data = self._process.stdout.read(int.from_bytes(head, "little")) if len(head) == SIZE else b""
-        if not data:
+            messages.insert(0, self._setup)
+        tasks, answers = self._process.stdin, self._process.stdout
+        assert tasks is not None and answers is not None
+        if self._stopped:
             raise EOFError
-        return data
+        for message in messages:
+            pickle.dump(message, tasks)
+        tasks.flush()
+        found: ShardResult | BaseException = pickle.load(answers)
+        return found
+
+    def _end(self, patience: float) -> int:
+        """Kill the process unless it ends in `patience` seconds; return its exit status, negative for a signal."""
+        process, self._process = self._process, None
+        if process is None:
+            return 0
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(patience)
+        process.kill()
+        with suppress(OSError), process:  # what was not sent yet
+            pass
+        return int(process.returncode)
 
 
 def ray_runner(address: str | None = None, threads: int = 1, memory: int | None = None) -> Runner:
@@ -314,30 +287,25 @@ def run_shards(run: Run, work: ShardTask, shards: list[CorpusShard], folder: Pat
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# A worker process of the local runner: shards come on standard input, and what is done goes to standard output.
+# A worker process of the local runner: pickles come on standard input, and what is done goes to standard output.
 
 
 def main() -> None:
     """Work until standard input ends."""
     from subwords.scale.work import run_shard
 
-    answers = os.dup(1)
+    tasks, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # prints of libraries do not mix with the answers
-    work, folder, means = pickle.loads(_received(sys.stdin.buffer))
-    while data := _received(sys.stdin.buffer):
-        try:
-            done: object = run_shard(work, pickle.loads(data), folder, means)
-        except Exception as error:
-            done = error
-        reply = pickle.dumps(done)
-        reply = len(reply).to_bytes(SIZE, "little") + reply
-        while reply:
-            reply = reply[os.write(answers, reply) :]
-
-
-def _received(stream: BinaryIO) -> bytes:
-    head = stream.read(SIZE)
-    return stream.read(int.from_bytes(head, "little")) if len(head) == SIZE else b""
+    work, folder, means = pickle.load(tasks)
+    with suppress(EOFError):
+        while True:
+            shard = pickle.load(tasks)
+            try:
+                done: object = run_shard(work, shard, folder, means)
+            except Exception as error:
+                done = error
+            pickle.dump(done, answers)
+            answers.flush()
 
 
 if __name__ == "__main__":

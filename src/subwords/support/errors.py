@@ -8,6 +8,8 @@ from __future__ import annotations
 import _thread
 import errno
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
 class SubwordsError(Exception):
@@ -64,6 +66,18 @@ def unreadable(kind: type[SubwordsError], message: str, error: OSError, path: ob
     if isinstance(error, FileNotFoundError):
         return missing(kind, message, error.filename if path is None else path)
     return kind(message)
+
+
+@contextmanager
+def readable(path: object, kind: type[SubwordsError] = InputError, failed: str = "") -> Iterator[None]:
+    """Raise an error of a kind for a file that cannot be read in this block. failed: the message without the reason."""
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error, SubwordsError):
+            raise
+        what = failed or f"cannot read file {path}"
+        raise unreadable(kind, f"{what}: {error.strerror or error}", error, path) from None
 
 
 class TrainingError(SubwordsError):

@@ -16,8 +16,10 @@ Row = Sequence[object]
 SIGNIFICANT = 4  # digits
 WHOLE = 10_000  # from which on a number is shown without a fraction
 MOST_ROWS = 1_000  # of a table in a notebook
-_LATEX = {"\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-_LATEX |= {char: f"\\{char}" for char in "&%$#_"}
+_LATEX = str.maketrans(
+    {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    | {char: f"\\{char}" for char in "&%$#_{}"}
+)
 
 
 class Table(NamedTuple):
@@ -159,21 +161,12 @@ def latex(columns: Sequence[str], rows: Sequence[Row], caption: str = "", label:
     """
     kinds = "".join("l" if any(isinstance(row[k], str) for row in rows) else "r" for k in range(len(columns)))
     digits = [_digits([row[k] for row in rows]) for k in range(len(columns))]
-    body = [
-        " & ".join(
-            _escaped(_fixed(value, each)) for value, each in zip(row, _digits_of(row, digits, by_row), strict=True)
-        )
-        for row in rows
-    ]
-    head = [rf"\caption{{{_escaped(caption)}}}"] if caption else []
+    cells = [map(_fixed, row, [_digits(row)] * len(row) if by_row else digits) for row in rows]
+    body = [" & ".join(cell.translate(_LATEX) for cell in row) + r" \\" for row in (columns, *cells)]
+    head = [rf"\caption{{{caption.translate(_LATEX)}}}"] if caption else []
     head += [rf"\label{{{label}}}"] if label else []
-    lines = [r"\toprule", " & ".join(map(_escaped, columns)) + r" \\", r"\midrule", *(f"{row} \\\\" for row in body)]
-    tabular = [rf"\begin{{tabular}}{{{kinds}}}", *lines, r"\bottomrule", r"\end{tabular}"]
-    return "\n".join([r"\begin{table}", *head, r"\centering", *tabular, r"\end{table}"])
-
-
-def _digits_of(row: Row, digits: list[int], by_row: bool) -> list[int]:
-    return [_digits(row)] * len(row) if by_row else digits
+    tabular = [rf"\begin{{tabular}}{{{kinds}}}", r"\toprule", body[0], r"\midrule", *body[1:], r"\bottomrule"]
+    return "\n".join([r"\begin{table}", *head, r"\centering", *tabular, r"\end{tabular}", r"\end{table}"])
 
 
 def _digits(values: Iterable[object]) -> int:
@@ -192,10 +185,6 @@ def _fixed(value: object, digits: int) -> str:
     if isinstance(value, tuple):
         return f"[{', '.join(_fixed(one, digits) for one in value)}]"
     return shown(value)
-
-
-def _escaped(text: str) -> str:
-    return "".join(_LATEX.get(char, char) for char in text)
 
 
 def html(columns: Sequence[str], rows: Sequence[Row]) -> str:

@@ -6,7 +6,7 @@ import os
 import sys
 from _thread import start_new_thread
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from itertools import repeat
 from queue import Empty, SimpleQueue
 from threading import local
@@ -17,7 +17,7 @@ from subwords.support.errors import InputError
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-AHEAD = 2  # items per thread that are taken from the caller's iterable in advance
+WINDOW = 3  # items per thread that are taken from the caller's iterable, before the first of them has its result
 
 PATIENCE = 0.5  # seconds: Ctrl-C must end a command that reads a terminal
 
@@ -36,15 +36,15 @@ def thread_count(threads: int | None) -> int:
 def in_threads(run: Callable[[Item], Result], items: Iterable[Item], threads: int) -> list[Result]:
     """Return run(item) for every item; items are started and returned in their order.
 
-    The calling thread takes items from the iterable, a few in advance. After an exception in the iterable or in `run`,
-    no item is started; when all threads have ended, the exception is raised (of several, that of the first item).
+    As `streamed`, with a window of a few items: when all threads have ended, an exception is raised (of several, that
+    of the first item).
 
     >>> in_threads(str.upper, ["a", "b"], 2)
     ['A', 'B']
     """
     if threads == 1:
         return [run(item) for item in items]
-    return _Team(run).work(items, threads)
+    return [*streamed(run, items, threads, window=WINDOW * threads)]
 
 
 def streamed(
@@ -112,45 +112,12 @@ class _Team(Generic[Item, Result]):
     def __init__(self, run: Callable[[Item], Result]) -> None:
         self.run = run
         self.stopped = False  # the results are no longer needed
-        self._closed = False  # no further item is started
-        self._started = 0  # threads
+        self._end = sys.maxsize  # no item from this number on is started: the first that failed
+        self._running = 0  # threads
         self._todo: SimpleQueue[tuple[int, Item] | None] = SimpleQueue()
         self._done: SimpleQueue[int | None] = SimpleQueue()  # the number of a finished item; None for a finished thread
         self._results: dict[int, Result] = {}
         self._errors: dict[int, BaseException] = {}
-
-    def work(self, items: Iterable[Item], threads: int) -> list[Result]:
-        """Run all items."""
-        try:
-            begun = self._put(items, threads)
-        except BaseException:
-            self.stopped = self._closed = True
-            raise
-        finally:
-            self._todo.put(None)
-            self._wait(self._started)
-        if self._errors:
-            raise self._errors[min(self._errors)]
-        return [self._results[number] for number in range(begun)]
-
-    def _put(self, items: Iterable[Item], threads: int) -> int:
-        """Start items, a few more than there are threads for; return how many."""
-        begun = ended = 0
-        for item in items:
-            self._start((begun, item), threads)
-            begun += 1
-            while begun - ended > (1 + AHEAD) * threads and not self._closed:
-                self._done.get()
-                ended += 1
-            if self._closed:
-                break
-        return begun
-
-    def _start(self, item: tuple[int, Item], threads: int) -> None:
-        self._todo.put(item)
-        if self._started < threads:
-            start_new_thread(self._take, ())
-            self._started += 1
 
     def stream(
         self, items: Iterator[Item], threads: int, window: int, patience: float | None = None
@@ -159,54 +126,56 @@ class _Team(Generic[Item, Result]):
         try:
             yield from self._in_order(items, threads, window)
         finally:
-            self.stopped = self._closed = True
+            self.stopped, self._end = True, -1
             self._todo.put(None)
             if not sys.is_finalizing():  # where threads no longer run
-                self._wait(self._started, patience)
+                with suppress(Empty):
+                    self._wait(patience)
 
     def _in_order(self, items: Iterator[Item], threads: int, window: int) -> Generator[Result, None, None]:
         begun = yielded = 0
         open_ended = True
         while True:
-            while open_ended and begun - yielded < window and not self._closed:
+            while open_ended and begun - yielded < window and begun < self._end:
                 for item in items:
                     self._start((begun, item), threads)
                     begun += 1
                     break
                 else:
                     open_ended = False
+                    self._todo.put(None)  # now, not at the end: threads that wait for it would wake up once more
             if yielded == begun:
                 return
             while yielded not in self._results and yielded not in self._errors:
-                self._done.get()
+                self._hear()
             if yielded in self._errors:
                 raise self._errors[yielded]
             yield self._results.pop(yielded)
             yielded += 1
 
-    def _wait(self, threads: int, patience: float | None = None) -> None:
-        try:
-            self._count(threads, patience)
-        except Empty:
-            return
-        except BaseException:
-            self.stopped = self._closed = True
-            raise
+    def _start(self, item: tuple[int, Item], threads: int) -> None:
+        self._todo.put(item)
+        if self._running < threads:
+            start_new_thread(self._take, ())
+            self._running += 1
 
-    def _count(self, threads: int, patience: float | None) -> None:
-        while threads:
-            threads -= self._done.get(timeout=patience) is None
+    def _wait(self, patience: float | None) -> None:
+        while self._running:
+            self._hear(patience)
+
+    def _hear(self, patience: float | None = None) -> None:
+        self._running -= self._done.get(timeout=patience) is None
 
     def _take(self) -> None:
         _HERE.team = self
         while (task := self._todo.get()) is not None:
             number, item = task
-            if not self._closed:
+            if number < self._end:  # an item before one that failed still gets its result: it is waited for
                 try:
                     self._results[number] = self.run(item)
                 except BaseException as error:
-                    self._closed = True
                     self._errors[number] = error
+                    self._end = min(self._end, number)
             self._done.put(number)
         self._todo.put(None)  # for the next thread
         self._done.put(None)

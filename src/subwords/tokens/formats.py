@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from subwords.spec.token_batch import TokenBlock
 from subwords.support.checks import check_choice
-from subwords.support.errors import FormatError, InputError, unreadable
+from subwords.support.errors import FormatError, InputError, readable, unreadable
 from subwords.support.files import atomic_write, check_pointer, is_remote, local_copy
 from subwords.support.names import install_hint
 from subwords.tokens.manifest import Contents
@@ -94,9 +94,8 @@ class _Waiting:
 def _read_parquet(path: Path, dtype: np.dtype[Any] | None) -> TokenFile:
     pyarrow = _pyarrow()
     try:
-        file = pyarrow.parquet.ParquetFile(path, memory_map=True)
-    except OSError as error:
-        raise unreadable(InputError, f"cannot read file {path}: {error.strerror or error}", error, path) from None
+        with readable(path):
+            file = pyarrow.parquet.ParquetFile(path, memory_map=True)
     except (pyarrow.ArrowException, UnicodeDecodeError) as error:  # of the names of columns
         raise FormatError(f"{path}: expected a Parquet file: {error}") from None
     return _ParquetFile(path, file, dtype)
@@ -275,10 +274,13 @@ Header = Callable[[IO[bytes], np.dtype[Any], int], None]
 
 
 @contextmanager
-def _append_flat(path: Path, dtype: np.dtype[Any], sums: Sums, header: Header | None) -> Iterator[Append]:
+def _append_ids(
+    path: Path, dtype: np.dtype[Any], sums: Sums, index: Path, header: Header | None = None
+) -> Iterator[tuple[Append, IO[bytes], Ends]]:
+    """Write ids, and yield what takes them, the file beside them, which is written last, and the ends of documents."""
     with ExitStack() as stack:
-        # The files appear in the opposite order, so where there are offsets, there are the ids.
-        index = stack.enter_context(summed_write(offsets_path(path), sums))
+        # The files appear in the opposite order, so where there is an index, there are the ids.
+        beside = stack.enter_context(summed_write(index, sums))
         stream = stack.enter_context(atomic_write(path) if header else summed_write(path, sums))
         ends = stack.enter_context(spooled_ends(path))
         if header:
@@ -288,19 +290,21 @@ def _append_flat(path: Path, dtype: np.dtype[Any], sums: Sums, header: Header | 
             write_numbers(stream, ids, dtype)
             ends.append(len(ids), stops)
 
-        yield append
+        yield append, beside, ends
         if header:
             stream.seek(0)
             header(stream, dtype, ends.tokens)
-        _write_offsets(index, ends)
 
 
-def _write_offsets(stream: IO[bytes], ends: Ends) -> None:
-    kind = np.dtype("<i8")
-    write_npy_header(stream, kind, ends.documents + 1)
-    write_numbers(stream, np.zeros(1, kind), kind)
-    for batch in ends.batches():
-        write_numbers(stream, batch, kind)
+@contextmanager
+def _append_flat(path: Path, dtype: np.dtype[Any], sums: Sums, header: Header | None) -> Iterator[Append]:
+    with _append_ids(path, dtype, sums, offsets_path(path), header) as (append, index, ends):
+        yield append
+        kind = np.dtype("<i8")
+        write_npy_header(index, kind, ends.documents + 1)
+        write_numbers(index, np.zeros(1, kind), kind)
+        for batch in ends.batches():
+            write_numbers(index, batch, kind)
 
 
 def _file(path: Path, form: str, ids: NDArray[Any]) -> TokenFile:
@@ -347,11 +351,8 @@ def _read_npy(path: Path, dtype: np.dtype[Any] | None) -> TokenFile:
 def npy_blocks(path: Path) -> Iterator[TokenBlock]:
     """Yield the documents of a .npy with its offsets, some megabytes at a time; of a store, from temporary copies."""
     if is_remote(path):
-        try:
-            with local_copy(path) as ids, local_copy(offsets_path(path)) as offsets:
-                yield from _npy_blocks(ids, offsets)
-        except OSError as error:
-            raise unreadable(InputError, f"cannot read file {path}: {error.strerror or error}", error, path) from error
+        with readable(path), local_copy(path) as ids, local_copy(offsets_path(path)) as offsets:
+            yield from _npy_blocks(ids, offsets)
         return
     yield from _npy_blocks(path, offsets_path(path))
 
@@ -494,11 +495,8 @@ def _bounds_of(ends: Ends) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64
 
 def _read_megatron(path: Path, dtype: np.dtype[Any] | None) -> TokenFile:
     index = index_path(path)
-    try:
-        with index.open("rb") as stream:
-            head = stream.read(HEADER.size)
-    except OSError as error:
-        raise unreadable(InputError, f"cannot read file {index}: {error.strerror}", error, index) from None
+    with readable(index), index.open("rb") as stream:
+        head = stream.read(HEADER.size)
     if len(head) < HEADER.size or not head.startswith(MAGIC):
         raise FormatError(f"{index}: expected an index of Megatron, which begins with MMIDIDX")
     _, version, code, sequences, documents = HEADER.unpack(head)
@@ -546,17 +544,10 @@ UNITS = ("T", "kT", "MT", "GT", "TT", "PT")
 
 @contextmanager
 def _append_datatrove(path: Path, dtype: np.dtype[Any], sums: Sums) -> Iterator[Append]:
-    with ExitStack() as stack:
-        # The files appear in the opposite order, so where there is metadata, there is all.
-        metadata = stack.enter_context(atomic_write(_beside(path, "metadata"), "w"))
-        index = stack.enter_context(summed_write(_beside(path, "index"), sums))
-        stream = stack.enter_context(summed_write(path, sums))
-        ends = stack.enter_context(spooled_ends(path))
-
-        def append(ids: NDArray[Any], stops: NDArray[np.int64]) -> None:
-            write_numbers(stream, ids, dtype)
-            ends.append(len(ids), stops)
-
+    with (
+        atomic_write(_beside(path, "metadata"), "w") as metadata,  # appears last: where it is, there is all
+        _append_ids(path, dtype, sums, _beside(path, "index")) as (append, index, ends),
+    ):
         yield append
         for batch in ends.batches():
             write_numbers(index, batch, np.dtype("<u8"))
@@ -581,20 +572,12 @@ def _rounded(count: int) -> str:
 def _read_datatrove(path: Path, dtype: np.dtype[Any] | None) -> TokenFile:
     ends = mapped(_beside(path, "index"), "<u8")
     total = int(ends[-1]) if len(ends) else 0
-    size = _size_of_an_id(path, total) if dtype is None else dtype.itemsize
+    with readable(path):
+        size = dtype.itemsize if dtype else 4 if total and path.stat().st_size == 4 * total else 2
     ids = mapped(path, f"<u{size}")
     if total != len(ids):
         raise FormatError(f"{path}: expected {total} ids, as its index says, found {len(ids)} of {size} bytes")
     return MappedFile(path, "datatrove", ids, len(ends), lambda i: (int(ends[i - 1]) if i else 0, int(ends[i])))
-
-
-def _size_of_an_id(path: Path, total: int) -> int:
-    """Return the bytes of an id, by the size of the file: 2 or 4."""
-    try:
-        size = path.stat().st_size
-    except OSError as error:
-        raise unreadable(InputError, f"cannot read file {path}: {error.strerror}", error, path) from None
-    return 4 if total and size == 4 * total else 2
 
 
 DATATROVE = TokenFormat("datatrove", ".ds", ("uint16", "uint32"), _append_datatrove, _read_datatrove, _datatrove_files)
@@ -679,11 +662,8 @@ def with_marks(form: TokenFormat, contents: Contents) -> TokenFormat:
 
 def format_of(path: Path) -> TokenFormat:
     """Return the format of an existing file, by its content and the files beside it."""
-    try:
-        with path.open("rb") as stream:
-            head = stream.read(32)
-    except OSError as error:
-        raise unreadable(InputError, f"cannot read file {path}: {error.strerror}", error, path) from None
+    with readable(path), path.open("rb") as stream:
+        head = stream.read(32)
     check_pointer(head, path)
     head = head[:8]
     if head.startswith(b"\x93NUMPY"):

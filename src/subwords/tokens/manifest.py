@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from subwords.support.errors import FormatError, InputError, unreadable
+from subwords.support.errors import FormatError, InputError, readable, unreadable
 from subwords.support.files import atomic_write, check_pointer, is_remote
 from subwords.support.report import Report, Table
 
@@ -113,12 +113,11 @@ def write_manifest(path: Path, manifest: Manifest) -> None:
 
 def read_manifest(path: Path) -> Manifest:
     """Return a manifest; FormatError unless it is one."""
-    try:
+    with readable(path):
         data = path.read_bytes()
-        check_pointer(data, path)
+    check_pointer(data, path)
+    try:
         found: Any = json.loads(data)
-    except OSError as error:
-        raise unreadable(InputError, f"cannot read file {path}: {error.strerror}", error, path) from None
     except (ValueError, RecursionError) as error:
         raise FormatError(f"{path}: expected the manifest of token files as JSON: {error}") from None
     try:

@@ -13,7 +13,7 @@ from typing import Any, SupportsIndex, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.support.errors import FormatError, InputError, unreadable
+from subwords.support.errors import FormatError, InputError, readable
 
 # Where document i begins and ends in the ids.
 Bounds = Callable[[int], tuple[int, int]]
@@ -141,10 +141,8 @@ def mapped(path: Path, dtype: Any, *, offset: int = 0, count: int | None = None)
     FormatError if the file is too short or ends within a number; InputError if it cannot be read.
     """
     kind = np.dtype(dtype)
-    try:
+    with readable(path):
         size = path.stat().st_size - offset
-    except OSError as error:
-        raise unreadable(InputError, f"cannot read file {path}: {error.strerror}", error, path) from None
     if count is None:
         if size < 0 or size % kind.itemsize:
             raise FormatError(f"{path}: expected numbers of {kind.itemsize} bytes ({kind}), found {size} bytes")
@@ -155,10 +153,8 @@ def mapped(path: Path, dtype: Any, *, offset: int = 0, count: int | None = None)
         )
     if not count:
         return np.zeros(0, kind)
-    try:
+    with readable(path):
         return np.memmap(path, kind, "r", offset, (count,))
-    except OSError as error:
-        raise unreadable(InputError, f"cannot read file {path}: {error.strerror}", error, path) from None
 
 
 # ---------------------------------------------------------------------------------------------------------------------

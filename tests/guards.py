@@ -213,8 +213,8 @@ def guard_texts(table: Any, *, before: bool) -> Any:
     from llvmlite import binding
 
     from inside import kernels_compile as compiler
-    from inside import kernels_fastpath as fastpath
     from inside import kernels_machine_code as machine_code
+    from inside import kernels_objects as objects
 
     stride = MOST + PAGE
     pages, turn = pages_of(TURNS * stride, before=before), (ctypes.c_int64 * 1)()
@@ -225,16 +225,16 @@ def guard_texts(table: Any, *, before: bool) -> Any:
     def copying(original: int, of_bytes: bool) -> Callable[..., int]:
         def guarded_copy(thing: Int, size_at: Int) -> Int:
             if of_bytes:
-                address, size = fastpath.call_at(original, thing), fastpath.call_at(size_of, thing)
+                address, size = objects.call_at(original, thing), objects.call_at(size_of, thing)
             else:
-                address, size = fastpath.call_at(original, thing, size_at), fastpath.load_at(size_at)
+                address, size = objects.call_at(original, thing, size_at), objects.load_at(size_at)
             if address == 0 or size > MOST:
                 return address
-            k = fastpath.load_at(turn_at)
-            fastpath.store_at(turn_at, (k + 1) % TURNS)
+            k = objects.load_at(turn_at)
+            objects.store_at(turn_at, (k + 1) % TURNS)
             to = first + k * stride + (PAGE if before else MOST - size)
             for i in range(size):
-                fastpath.store_byte_at(to + i, fastpath.byte_at(address + i))
+                objects.store_byte_at(to + i, objects.byte_at(address + i))
             return to
 
         return guarded_copy

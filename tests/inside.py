@@ -213,7 +213,7 @@ MODULES = {
     "kernels_compile": "kernels.compile",
     "corpus_progress": "corpus.progress",
     "kernels_entry": "kernels.entry",
-    "kernels_fastpath": "kernels.fastpath",
+    "kernels_objects": "kernels.objects",
     "kernels_fastpath_decode": "kernels.fastpath_decode",
     "engine_growing": "engine.growing",
     "cli_files": "cli.files",

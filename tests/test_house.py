@@ -311,7 +311,7 @@ BUDGETS = {
     "engine": 8800,
     "formats": 6450,
     "interop": 3450,
-    "kernels": 13850,
+    "kernels": 14250,
     "models": 5300,
     "normalize": 2300,
     "prompts": 350,

@@ -303,7 +303,7 @@ def test_interrupted_call_leaves_nothing_behind(
 
     monkeypatch.setattr(*step, interrupt)
     with pytest.raises(KeyboardInterrupt):
-        used.encode(bytes(random.Random(3).choices(b"abcdefgh" * 9 + b" ", k=300_000)))
+        used.encode(bytes(random.Random(3).choices(b"abcdefgh" * 9 + b" ", k=600_000)))
     monkeypatch.undo()
     for text in (opticks[:2000], opticks[:50_000]):
         ref = fresh(tok).encode(text)

@@ -7,8 +7,8 @@ import sys
 
 import numpy as np
 
-import subwords.kernels.fastpath as fastpath
 import subwords.kernels.jit as jit
+import subwords.kernels.objects as objects
 from guards import guarded_memory
 from subwords.kernels import entry
 from subwords.kernels.jit import Int
@@ -20,10 +20,10 @@ def byte_in(values: U8s, at: Int) -> Int:
 
 
 def byte_of_text(carried: Int, text: Int) -> Int:
-    numbers = fastpath.data_of(fastpath.item(carried, 1))
-    address, _ = fastpath.utf8_of(carried, text, 100, numbers, False, numbers)
-    return fastpath.call_at(
-        fastpath.api_of(carried, entry.INT_NEW), fastpath.byte_at(address + fastpath.load_at(numbers + 8))
+    numbers = objects.data_of(objects.item(carried, 1))
+    address, _ = objects.utf8_of(carried, text, 100, numbers, False, numbers)
+    return objects.call_at(
+        objects.api_of(carried, entry.INT_NEW), objects.byte_at(address + objects.load_at(numbers + 8))
     )
 
 

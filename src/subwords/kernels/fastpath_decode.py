@@ -27,6 +27,9 @@ from subwords.kernels.entry import (
 )
 from subwords.kernels.fastpath import (
     address_kernel,
+)
+from subwords.kernels.jit import I64, Int, helper, inlined
+from subwords.kernels.objects import (
     api_of,
     call_at,
     copy_at,
@@ -39,7 +42,6 @@ from subwords.kernels.fastpath import (
     set_item,
     store_id_at,
 )
-from subwords.kernels.jit import I64, Int, helper, inlined
 from subwords.kernels.text.utf8 import FLAGS, run_after
 
 # Items of what the built-in function carries, after the table of Python's functions. SCRATCH: of FEW ids and SHORT

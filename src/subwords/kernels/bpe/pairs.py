@@ -7,8 +7,9 @@ An entry of both is one uint64, left << 43 | right << 22 | rank; NONE marks a fr
 *Perfect* table, for models that know every byte: each pair has its own place, found without a search or a branch. The
 first bits of a pair's hash choose a pilot, which moves the pairs of these bits to free places. The pilot of a group has
 a sieve: a bit for each of its pairs, by other bits of the hash. Most pairs that are looked up do not merge; the sieve
-sends five of six of these to place 0, which is in the cache. Time of a new word goes to memory: with entries of 32 bits
-that had to be compared with the two symbols, elsewhere, and without the sieve, it took PRICE times as long.
+sends five of six of these to place 0, which is in the cache, since the time of a new word goes to waiting for memory.
+Before, an entry of 32 bits had a rank and a part of the hash, and the two symbols were elsewhere: with this and new
+words side by side (`lanes.py`), a new word of o200k took 473 ns, now 335.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ SPREAD = U64(0x9E3779B97F4A7C15)
 # A pilot: by how much the hash is shifted, and what it is combined with; the sieve of its group is in the bits above.
 TURN, TURN_BITS = U64(15), U64(4)
 PILOT_BITS = 16
-PILOT, MEMBER, MEMBERS = U64((1 << PILOT_BITS) - 1), U64(40), U64(15)  # where a hash has the number of its bit
+PILOT, MEMBER, LAST_MEMBER = U64((1 << PILOT_BITS) - 1), U64(40), U64(15)  # where a hash has the number of its bit
 
 
 class PerfectPairs(NamedTuple):
@@ -85,7 +86,7 @@ def pilot_place(spread, pilot, mask):
 @inlined
 def member_bit(spread):
     """The number of a pair's bit in the pilot of its group."""
-    return U64(PILOT_BITS) + (spread >> MEMBER & MEMBERS)
+    return U64(PILOT_BITS) + (spread >> MEMBER & LAST_MEMBER)
 
 
 @inlined

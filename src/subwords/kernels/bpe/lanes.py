@@ -186,10 +186,12 @@ def merge_known_lanes(merges, n, lanes):
 
 # ---------------------------------------------------------------------------------------------------------------------
 # New words side by side: most of the time of a new word, which is merged as in `merge_known_lanes`, waits for memory.
-# So several are merged in turns, one step of each, and a step fetches what the next one of its word needs.
+# So several are merged in turns, one step of each, and a step fetches what the next one of its word needs. With entries
+# of 64 bits and sieves (`pairs.py`): text of new words only, o200k, 473 -> 335 ns a word; requests 1.0 to 1.1 times.
 #
 # A row has the 16 lanes of a word, its symbols, and what follows; a word that is its own key has at most INLINE bytes.
 
+SIDE_PLACES = U64(1 << 16)  # of a table that is not in the second cache; GPT-2's is: 0.86 to 0.97 of the rate
 ROW_SYMBOLS = 16
 # The symbols that are left, the last merged one, the places of its pairs in the table, and the row of keys plus one, or
 # 0 if the row is free.
@@ -271,7 +273,7 @@ def end_word(table, keys, row):
 @helper
 def segment_side_by_side(model, table, keys, k, stop):
     """Segment and store the short new words among these rows of keys, if the model is complete and there is room."""
-    if model.settings[layout.BPE.complete] == 0:
+    if model.settings[layout.BPE.complete] == 0 or model.merges.mask < SIDE_PLACES:
         return
     merges, rows, found, count = (
         model.merges,

@@ -225,6 +225,7 @@ MODULES = {
     "kernels_stored": "kernels.stored",
     "models_bpe_merges": "models.bpe.merges",
     "models_bpe_model": "models.bpe.model",
+    "models_bpe_segmenter": "models.bpe.segmenter",
     "models_families": "models.families",
     "models_learning": "models.learning",
     "models_segmenter": "models.segmenter",

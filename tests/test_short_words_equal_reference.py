@@ -6,11 +6,12 @@ import random
 from collections.abc import Mapping
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engines import splitter
-from inside import BPE, Vocab, encoder_of
+from inside import BPE, Vocab, encoder_of, models_bpe_segmenter
 from inside import kernels_layout as layout
 from strategies import Pair, model_of
 from subwords.reference import bpe as reference
@@ -66,7 +67,11 @@ def test_new_words_side_by_side(seed: int) -> None:
     pairs = pairs_from(rng, letters, rng.choice([10, 60]), once=rng.random() < 0.5)
     words = [bytes(rng.choices(b"abc", k=rng.randint(1, layout.INLINE + 2))) for _ in range(2 * layout.SIDE_WINDOW)]
     again = rng.choices(words, k=layout.SIDE_WINDOW)  # equal words, new in the same window
-    check(model_of(BYTES, pairs), rng.sample(words + again, len(words + again)), pairs)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(models_bpe_segmenter, "SIDE_PLACES", 0)
+        model = model_of(BYTES, pairs)
+        check(model, rng.sample(words + again, len(words + again)), pairs)
+        assert encoder_of(model, WHOLE).segmenter.arrays.settings[layout.BPE.side] == 1
 
 
 @EXAMPLES

@@ -121,7 +121,8 @@ class CountTable(NamedTuple):
 
 # Fields of `settings`. seed is that of a hash table.
 MODEL = row("unk seed")
-BPE = row("fuse_unk drop_unknown complete tied links parted marks first_result width", 2)
+# side: whether new words are segmented side by side.
+BPE = row("fuse_unk drop_unknown complete tied links parted marks first_result side width", 2)
 WORDPIECE = row("most_chars after width", 2)  # after: the slot of AFTER
 UNIGRAM = row("running width", 2)
 

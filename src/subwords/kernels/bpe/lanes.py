@@ -191,7 +191,6 @@ def merge_known_lanes(merges, n, lanes):
 #
 # A row has the 16 lanes of a word, its symbols, and what follows; a word that is its own key has at most INLINE bytes.
 
-SIDE_PLACES = U64(1 << 16)  # of a table that is not in the second cache; GPT-2's is: 0.86 to 0.97 of the rate
 ROW_SYMBOLS = 16
 # The symbols that are left, the last merged one, the places of its pairs in the table, and the row of keys plus one, or
 # 0 if the row is free.
@@ -272,8 +271,8 @@ def end_word(table, keys, row):
 
 @helper
 def segment_side_by_side(model, table, keys, k, stop):
-    """Segment and store the short new words among these rows of keys, if the model is complete and there is room."""
-    if model.settings[layout.BPE.complete] == 0 or model.merges.mask < SIDE_PLACES:
+    """Segment and store the short new words among these rows of keys, if the model is for it and there is room."""
+    if model.settings[layout.BPE.side] == 0:
         return
     merges, rows, found, count = (
         model.merges,

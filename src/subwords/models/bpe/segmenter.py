@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 
 
 NONE: NDArray[np.int64] = np.zeros(0, np.int64)
+# Of a table of merges that is not in the second cache. GPT-2's is: side by side, its requests had 0.86 to 0.97 of the
+# rate.
+SIDE_PLACES = 1 << 16
 
 
 class BPESegmenter(Segmenter):
@@ -154,6 +157,7 @@ class BPESegmenter(Segmenter):
     def _arrays(self, tables: MergeTables, of_bytes: NDArray[np.int64] = NONE) -> BPEModel:
         model, settings = self.model, self._settings.copy()  # two threads may be here at first, with a seed each
         settings[[layout.MODEL.seed, layout.BPE.first_result]] = tables.seed, tables.first_result
+        settings[layout.BPE.side] = len(tables.pilots) > 1 and len(tables.pairs) > SIDE_PLACES
         alphabet, forms = self._alphabet()
         return BPEModel(
             alphabet=alphabet,

@@ -129,9 +129,15 @@ class Traced(str):
         """Return the text with all occurrences of a string replaced."""
         if old not in self:
             return self
-        if len(old) == len(new) == 1:
-            return Traced.at(str.replace(self, old, new), self.places, self.place)
-        return cast("Traced", _rewritten(self, _matches_of(old, self), new))
+        if not old:
+            return cast("Traced", _rewritten(self, _between(self), new))
+        # As many copies of the places of its first character as `new` has characters, and none of the others.
+        at = np.array([match.start() for match in re.finditer(re.escape(old), self)], np.int64)
+        places, copies = self.places.copy(), np.ones(len(self), np.int64)
+        places[at, 1] = places[at + len(old) - 1, 1]
+        copies[(at[:, None] + np.arange(len(old))).ravel()] = 0
+        copies[at] = len(new)
+        return Traced.at(str.replace(self, old, new), np.repeat(places, copies, axis=0), self.place)
 
     def place_of(self, start: int, stop: int) -> Place:
         """Return the place of a part; of an empty one, that of the character before it."""
@@ -152,20 +158,12 @@ def _rewritten(token: str, matches: Iterable[Match], content: str) -> str:
     return join_texts([*parts, token[:0]])
 
 
-def _matches_of(pattern: str, text: str) -> Iterator[Match]:
-    """Yield the parts of a text: occurrences of `pattern`, found as in `str.replace`, and the text between them."""
-    done = 0
-    if not pattern:
-        for done in range(len(text)):
-            yield done, done, True
-            yield done, done + 1, False
-        done = len(text)
-        yield done, done, True
-    while pattern and (at := text.find(pattern, done)) >= 0:
-        yield done, at, False
-        yield at, at + len(pattern), True
-        done = at + len(pattern)
-    yield done, len(text), False
+def _between(text: str) -> Iterator[Match]:
+    """Yield the empty matches around characters, and these."""
+    for at in range(len(text)):
+        yield at, at, True
+        yield at, at + 1, False
+    yield len(text), len(text), True
 
 
 def like(text: str, token: str) -> str:

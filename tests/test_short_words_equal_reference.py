@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engines import splitter
-from inside import BPE, Vocab, encoder_of, models_bpe_segmenter
+from inside import BPE, Vocab, encoder_of, engine_encoder, models_bpe_segmenter
 from inside import kernels_layout as layout
 from strategies import Pair, model_of
 from subwords.reference import bpe as reference
@@ -72,6 +72,15 @@ def test_new_words_side_by_side(seed: int) -> None:
         model = model_of(BYTES, pairs)
         check(model, rng.sample(words + again, len(words + again)), pairs)
         assert encoder_of(model, WHOLE).segmenter.arrays.settings[layout.BPE.side] == 1
+
+
+def test_new_words_side_by_side_in_tables_that_are_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(5)
+    monkeypatch.setattr(models_bpe_segmenter, "SIDE_PLACES", 0)
+    monkeypatch.setattr(engine_encoder, "MOST_SLOTS", 1 << 10)
+    monkeypatch.setattr(engine_encoder, "MOST_ARENA", 1 << 12)
+    pairs = pairs_from(rng, [b"a", b"b", b"c"], 40, once=True)
+    check(model_of(BYTES, pairs), [bytes(rng.choices(b"abc", k=rng.randint(1, 24))) for _ in range(3000)], pairs)
 
 
 @EXAMPLES

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+import subwords
 from inside import Spare, in_threads, zeros
 from inside import support_memory as arrays
 
@@ -57,6 +58,26 @@ def test_memory_is_in_use_while_anything_shows_it(view: str) -> None:
     assert spare.empty(1 << 18, np.uint32).ctypes.data != address
     del shown
     assert address in {each.ctypes.data for each in [spare.empty(1 << 18, np.uint32) for _ in range(2)]}
+
+
+def test_ids_of_one_text_do_not_keep_the_memory_of_a_larger_result() -> None:
+    tok = subwords.load("demo")
+    large = tok.encode_to_numpy("the cat sat on the mat. " * 600_000)
+    del large
+    kept = tok.encode_to_numpy("the cat sat on the mat. " * 20_000)
+    while isinstance(kept.base, np.ndarray):
+        kept = kept.base
+    assert kept.nbytes < 1 << 22
+
+
+def test_too_little_memory_is_a_memory_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise OSError(12, "Cannot allocate memory")
+
+    monkeypatch.setattr(arrays.mmap, "mmap", refused)
+    for make in (lambda: zeros(1 << 20, np.uint8), lambda: Spare().empty(1 << 20, np.uint8)):
+        with pytest.raises(MemoryError):
+            make()
 
 
 def test_threads_never_get_the_same_memory() -> None:

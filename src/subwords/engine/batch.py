@@ -232,7 +232,8 @@ def _run(encoder: Encoder, state: EncoderState, task: _Task) -> IdsAndOffsets:
         out = _encode_rest(encoder, state, plan, task, offsets[1 + numbers[FIELDS.next] - first :], out)
         check_stopped()
     written, numbers[FIELDS.after] = numbers[FIELDS.filled], 0
-    return out[:written] if written > len(out) // 2 or size <= 2 * PART else out[:written].copy(), offsets
+    # Lent memory may be much larger than was asked for: a result should not keep it.
+    return out[:written] if written > len(out) // 2 or len(out) <= 4 * PART else out[:written].copy(), offsets
 
 
 def _encode_rest(

@@ -114,11 +114,11 @@ def _call_at(typingctx, address, *arguments):
 
 
 def _load_at(kind):
-    return lambda b, at: b.zext(b.load(b.inttoptr(at, kind.as_pointer())), WORD)
+    return lambda b, at: b.zext(b.load(b.inttoptr(at, kind.as_pointer()), align=1), WORD)
 
 
 def _store_at(kind):
-    return lambda b, at, value: b.store(b.trunc(value, kind), b.inttoptr(at, kind.as_pointer()))
+    return lambda b, at, value: b.store(b.trunc(value, kind), b.inttoptr(at, kind.as_pointer()), align=1)
 
 
 def _copy_at(b, target, source):

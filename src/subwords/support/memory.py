@@ -39,9 +39,11 @@ def zeros(count: int, dtype: Any, *, random: bool = False) -> NDArray[Any]:
 
 def _pages(size: int, *, huge: bool) -> mmap.mmap:
     # MAP_PRIVATE, because shared memory gets no huge pages: -15 % encoding speed without them.
-    pages = mmap.mmap(
-        -1, size, **({"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {})
-    )
+    private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
+    try:
+        pages = mmap.mmap(-1, size, **private)
+    except OSError as error:
+        raise MemoryError(f"no memory for {size:,} bytes") from error
     if huge and hasattr(mmap, "MADV_HUGEPAGE"):
         pages.madvise(mmap.MADV_HUGEPAGE)
     return pages

@@ -261,7 +261,7 @@ def _function(place: str) -> tuple[ast.FunctionDef, dict[str, str]]:
 def parameters_of(place: str, like: str = "") -> list[Option]:
     """Return the parameters of a function below this package, such as "study.growth.sweep".
 
-    like: a function whose docstring says what the parameters mean of which this one says nothing.
+    like: another function, whose docstring explains the parameters that this one leaves out.
     """
     function, aliases = _function(place)
     parts, meanings = function.args, {**_TEXTS}

@@ -211,9 +211,8 @@ def _run(encoder: Encoder, state: EncoderState, task: _Task) -> IdsAndOffsets:
     numbers, offsets = plan.numbers, np.zeros(last - first + 1, np.int64)
     if size > 2 * PART:
         out = np.empty(1 << 16, np.uint32)
-    elif (
-        len(places.lengths) == 1
-    ):  # one id a byte at most; of many texts, parts would hold this memory: 0.7 of the rate
+    elif len(places.lengths) == 1:
+        # One id a byte at most. With many texts, each part would hold such memory: 0.7 of the rate.
         out = SPARE.empty(size + (1 << 12), np.uint32)
     else:
         out = np.empty(size // BYTES_PER_ID + (1 << 12), np.uint32)

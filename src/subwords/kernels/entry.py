@@ -166,14 +166,14 @@ API = 0  # the item of what every built-in function carries: the table below
 _FUNCTIONS = (
     *("Py_IncRef", "Py_DecRef", "PyErr_Clear", "PyList_New", "PyList_SetItem", "PyList_GetItem", "PyList_Size"),
     *("PyLong_FromLongLong", "PyLong_AsLongLong", "PyUnicode_GetLength", "PyUnicode_AsUTF8AndSize"),
-    *("PyUnicode_AsUTF8String", "PyUnicode_DecodeUTF8", "PyBytes_AsString", "PyBytes_Size", "PyList_Append"),
+    *("PyUnicode_DecodeUTF8", "PyBytes_AsString", "PyBytes_Size", "PyList_Append"),
     *("PyGC_Disable", "PyGC_Enable", "PyBytes_FromStringAndSize", "PyObject_Vectorcall"),
 )
 TAKE, RELEASE, CLEAR, LIST_NEW, LIST_SET, LIST_GET, LIST_SIZE = range(7)
-INT_NEW, INT_VALUE, STR_LENGTH, STR_UTF8, STR_ENCODED, STR_NEW, BYTES_DATA, BYTES_SIZE, LIST_APPEND = range(7, 16)
-GC_OFF, GC_ON, BYTES_NEW, CALL = range(16, 20)
+INT_NEW, INT_VALUE, STR_LENGTH, STR_UTF8, STR_NEW, BYTES_DATA, BYTES_SIZE, LIST_APPEND = range(7, 15)
+GC_OFF, GC_ON, BYTES_NEW, CALL = range(15, 19)
 # After the functions: None, True, False and types; then how strings are laid out, see `_str_layout`.
-NONE, YES, NO, STR_TYPE, BYTES_TYPE, INT_TYPE, LIST_TYPE, ASCII_PLACE, ASCII_BIT, KIND_SHIFT, STR_DATA = range(20, 31)
+NONE, YES, NO, STR_TYPE, BYTES_TYPE, INT_TYPE, LIST_TYPE, ASCII_PLACE, ASCII_BIT, KIND_SHIFT, STR_DATA = range(19, 30)
 COMPACT = 8  # beside the bytes of a character: the characters follow the head of the string
 
 

@@ -31,7 +31,7 @@ Token = TypeVar("Token", bytes, str)
 Words: TypeAlias = list[tuple[list[Token], int]]  # the tokens of each word, and how often it occurs
 Pair = tuple[bytes, bytes]
 Scores: TypeAlias = Mapping[tuple[Token, Token], int | Fraction | Decimal]
-# Called with the words, the vocabulary, and the scores of all pairs of which one was chosen: None as training begins.
+# Called with the words, the vocabulary and None before training; then for each merge, with the scores of all pairs.
 Watch: TypeAlias = Callable[[Words[Token], list[Token], Scores[Token], tuple[Token, Token] | None], object]
 
 GPT2_PATTERN = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from types import FrameType
 
 import pytest
 
@@ -210,6 +211,39 @@ def test_nobody_is_stopped_outside() -> None:
 def test_number_of_threads_that_cannot_be_used_is_refused(threads: object) -> None:
     with pytest.raises(InputError, match="expected threads to be a positive integer up to 1024, or None"):
         thread_count(threads)  # type: ignore[arg-type]
+
+
+def test_an_interrupt_after_any_call_ends_the_threads() -> None:
+    """An interrupt that comes when a call of C returns loses its result: a message from a queue, a thread's number."""
+    codes = {method.__code__ for method in vars(_Team).values() if hasattr(method, "__code__")}
+    interrupts = []
+
+    def rounds() -> None:
+        interrupted, left = True, 0
+
+        def at_call(frame: FrameType, event: str, function: object) -> None:
+            nonlocal left
+            left -= event == "c_return" and frame.f_code in codes
+            if left == 0:
+                raise KeyboardInterrupt
+
+        while interrupted:
+            interrupted, left = False, len(interrupts) + 1
+            sys.setprofile(at_call)
+            try:
+                in_threads(lambda n: time.sleep(0.0003), range(8), 2)
+            except KeyboardInterrupt:
+                interrupted = True
+            finally:
+                sys.setprofile(None)
+            interrupts.append(interrupted)
+        interrupts.append(True)
+
+    worker = threading.Thread(target=rounds, daemon=True)
+    worker.start()
+    worker.join(60)
+    assert interrupts[-2:] == [False, True]
+    assert len(interrupts) > 40
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="needs sys.monitoring")

@@ -113,9 +113,11 @@ class _Team(Generic[Item, Result]):
         self.run = run
         self.stopped = False  # the results are no longer needed
         self._end = sys.maxsize  # no item from this number on is started: the first that failed
-        self._running = 0  # threads
+        self._begun: list[int] = []  # threads
+        self._ended: list[None] = []  # as many as have ended
         self._todo: SimpleQueue[tuple[int, Item] | None] = SimpleQueue()
-        self._done: SimpleQueue[int | None] = SimpleQueue()  # the number of a finished item; None for a finished thread
+        # Says that there is something new: an interrupt may take the message from the queue and lose it.
+        self._news: SimpleQueue[None] = SimpleQueue()
         self._results: dict[int, Result] = {}
         self._errors: dict[int, BaseException] = {}
 
@@ -147,7 +149,7 @@ class _Team(Generic[Item, Result]):
             if yielded == begun:
                 return
             while yielded not in self._results and yielded not in self._errors:
-                self._hear()
+                self._news.get()
             if yielded in self._errors:
                 raise self._errors[yielded]
             yield self._results.pop(yielded)
@@ -155,16 +157,13 @@ class _Team(Generic[Item, Result]):
 
     def _start(self, item: tuple[int, Item], threads: int) -> None:
         self._todo.put(item)
-        if self._running < threads:
-            start_new_thread(self._take, ())
-            self._running += 1
+        if len(self._begun) < threads:
+            # One call, so that no interrupt comes between the start of a thread and its count.
+            self._begun.extend(map(start_new_thread, (self._take,), ((),)))
 
     def _wait(self, patience: float | None) -> None:
-        while self._running:
-            self._hear(patience)
-
-    def _hear(self, patience: float | None = None) -> None:
-        self._running -= self._done.get(timeout=patience) is None
+        while len(self._ended) < len(self._begun):
+            self._news.get(timeout=patience)
 
     def _take(self) -> None:
         _HERE.team = self
@@ -176,6 +175,7 @@ class _Team(Generic[Item, Result]):
                 except BaseException as error:
                     self._errors[number] = error
                     self._end = min(self._end, number)
-            self._done.put(number)
+            self._news.put(None)
         self._todo.put(None)  # for the next thread
-        self._done.put(None)
+        self._ended.append(None)
+        self._news.put(None)

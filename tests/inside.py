@@ -35,7 +35,7 @@ NAMES = {
     "engine.decode.joined": "joined_of",
     "engine.decode.stream": "DecodeStream",
     "engine.documents": "LEAST_BLOCK MOST_BLOCK TABLES threads_within",
-    "engine.encoder": "CUT Encoder neighbours_of safe_cuts word_ids",
+    "engine.encoder": "CUT Encoder EncoderState neighbours_of safe_cuts word_ids",
     "engine.engine": "Engine plain_spaces",
     "engine.fast_path": "FastPath",
     "engine.healing": "Healing",

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import subwords
-from inside import MODE, engine_batch, engine_of, kernels_entry
+from inside import MODE, EncoderState, engine_batch, engine_of, kernels_entry
 from subwords import InputError
 
 pytestmark = pytest.mark.skipif(MODE != "compiled", reason="no fast path")
@@ -58,7 +58,7 @@ def test_anything_else_uses_the_general_path(tok: subwords.Tokenizer) -> None:
     class Text(str):
         __slots__ = ()
 
-    for other in (None, 5, ["low"], Text("low"), "\ud800", "a" * 5000, "é" * 3000):
+    for other in (None, 5, ["low"], Text("low"), "\ud800", "a" * 250_001, "é" * 125_001):
         assert quick(other) is None
     assert tok.encode(Text("low")) == tok.encode(b"low") == tok.encode("low")
     with pytest.raises(TypeError):
@@ -235,6 +235,116 @@ def test_a_free_threaded_python_takes_the_general_path(tok: subwords.Tokenizer) 
     done = subprocess.run([sys.executable, "-c", program], input=pickle.dumps((tok, TEXT)), stdout=subprocess.PIPE)
     ids = tok.encode(TEXT)
     assert done.stdout.decode().strip() == f"False {ids} {[ids]} True"
+
+
+def long_text(seed: int) -> str:
+    rng = random.Random(seed)
+    return " ".join(f"{rng.choice(TEXT.split())}{rng.randrange(90_000)}" for _ in range(20_000))[:249_000]
+
+
+def test_a_long_text_lets_other_threads_run(tok: subwords.Tokenizer) -> None:
+    text, lock, ran = long_text(1), threading.Lock(), list[int]()
+    usual, ids = sys.getswitchinterval(), tok.encode(text)
+    lock.acquire()
+
+    def wait() -> None:
+        with lock:
+            ran.append(1)
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    sys.setswitchinterval(300)  # nobody is asked for the GIL: it is released, or the thread never runs
+    try:
+        lock.release()
+        for _ in range(10_000):
+            assert len(tok.encode_to_numpy(text)) == len(ids)
+            if ran:
+                break
+    finally:
+        sys.setswitchinterval(usual)
+    thread.join()
+    assert ran
+
+
+def test_long_texts_in_threads_have_the_same_ids(tok: subwords.Tokenizer) -> None:
+    texts = [long_text(seed) for seed in range(4)]
+    expected = [tok.encode(text.encode()) for text in texts]
+    wrong = []
+
+    def run(which: int) -> None:
+        for _ in range(20):
+            wrong.extend([which] * (tok.encode(texts[which]) != expected[which] or tok.count_tokens(TEXT) > 99))
+
+    threads = [threading.Thread(target=run, args=(which,)) for which in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+@pytest.mark.parametrize("algorithm", ["bpe", "unigram"])
+def test_room_is_made_where_a_text_needs_it(algorithm: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, make_room = list[int](), EncoderState.make_room
+
+    def noted(state: Any, status: int) -> bool:
+        made.append(status)
+        return make_room(state, status)
+
+    size = 280 if algorithm == "bpe" else 40
+    tok = subwords.train([TEXT, "é 文字"] * 9, vocab_size=size, algorithm=algorithm)
+    texts = [long_text(5)[:9000], long_text(5), "x" * 9000, " ".join(f"{'lowest' * 9}{n:09}" for n in range(3000))]
+    expected = [tok.encode_batch([text.encode(), "low"])[0].tolist() for text in texts]
+    monkeypatch.setattr(EncoderState, "make_room", noted)
+    for text, ids in zip(texts, expected, strict=True):
+        for form in ("encode", "array", "count_ids", "rows"):
+            fresh = pickle.loads(pickle.dumps(tok))
+            fresh.encode("low")
+            found = getattr(engine_of(fresh).fast_paths["text"], form)([text] if form == "rows" else text)
+            if form == "rows":
+                found = [*found[0]] if len(text) < 60_000 else ids
+            assert (found == len(ids)) if form == "count_ids" else ([*found] == ids)
+    assert {*made} == ({2, 3} if algorithm == "bpe" else {2, 3, 4})
+
+
+@pytest.mark.parametrize("size", [9_000, 249_000])
+def test_an_interrupt_while_room_is_made_reaches_the_caller(
+    tok: subwords.Tokenizer, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    def interrupted(state: Any, status: int) -> bool:
+        raise KeyboardInterrupt
+
+    text = long_text(6)[:size]
+    for call in (tok.encode, tok.count_tokens, tok.encode_to_numpy, lambda text: tok.encode_batch([text, "low"])):
+        fresh = pickle.loads(pickle.dumps(tok))
+        fresh.encode(TEXT)
+        with monkeypatch.context() as patch:
+            patch.setattr(EncoderState, "make_room", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                getattr(fresh, call.__name__, lambda text, fresh=fresh: fresh.encode_batch([text, "low"]))(text)
+        assert fresh.encode(text) == tok.encode(text)
+        assert fresh.encode(TEXT) == tok.encode(TEXT)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks are a POSIX thing")
+def test_a_child_that_is_forked_while_a_long_text_is_encoded(tok: subwords.Tokenizer) -> None:
+    program = (
+        "import os, pickle, sys, threading; tok, text, ids = pickle.loads(sys.stdin.buffer.read())\n"
+        "tok.encode('low'); stop = []\n"
+        "def run():\n    while not stop: tok.encode(text)\n"
+        "thread = threading.Thread(target=run); thread.start()\n"
+        "codes = []\n"
+        "for _ in range(30):\n"
+        "    if not (child := os.fork()): os._exit(tok.encode('low' + text) != ids or len(tok.encode('low')) > 3)\n"
+        "    codes.append(os.waitpid(child, 0)[1])\n"
+        "stop.append(1); thread.join(); print({*codes})"
+    )
+    text = long_text(7)
+    given = pickle.dumps((tok, text, tok.encode("low" + text)))
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program], input=given, capture_output=True, timeout=300
+    )
+    assert (done.stdout.decode().strip(), done.stderr) == ("{0}", b"")
 
 
 def test_functions_of_few_sets_of_special_tokens_are_kept() -> None:

@@ -115,7 +115,7 @@ def test_a_process_that_finds_one_imports_no_engine(data: Path, name: str) -> No
     first, again = run(path, *texts), run(path, *texts)
     assert first == [ids, ["numpy", "subwords.engine.engine"]] or first == again
     assert again[0] == ids and "subwords.engine.engine" not in again[1]
-    if shipped_address(entry_kernel("fast_encode")):
+    if shipped_address(entry_kernel("fast_text")):
         assert again[1] == []
 
 

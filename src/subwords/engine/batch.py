@@ -17,7 +17,7 @@ from subwords.engine.encoder import LARGE_TEXT, SPARE, EncoderState
 from subwords.engine.fast_path import text_of_words
 from subwords.kernels import layout
 from subwords.kernels.named import encode_texts
-from subwords.kernels.plan_layout import BUFFER, CUT_TEXT, FIELDS, CallPlan
+from subwords.kernels.plan_layout import CUT_TEXT, FIELDS, MANY, CallPlan
 from subwords.split.routes import NO_OFFSETS, WordChunk, gains_by_cuts
 from subwords.support.arrow import (
     NUMBERS,
@@ -202,7 +202,7 @@ def _run(encoder: Encoder, state: EncoderState, task: _Task) -> IdsAndOffsets:
     size = int(places.lengths[first] if alone else places.lengths[first:last].sum())
     if size > LARGE_TEXT:
         state.expect(size)
-    in_buffer = not alone or size < BUFFER  # the kernel would refuse a longer text: asking it takes 6 us
+    in_buffer = not alone or size < MANY  # what a longer text gains by the kernel, it loses as it is copied
     if in_buffer:  # in a longer text, each part of it decides
         cuts = encoder.segmenter.has_cuts and gains_by_cuts(_sampled(task))
     if cuts or size > (CUT_TEXT if alone else PART):

@@ -112,7 +112,7 @@ def _encoding(engine: Engine, framing: Framing, text: str, special: str, ids: ND
 
 def _ids_of(engine: Engine, text: str, special: str) -> NDArray[np.uint32] | None:
     """Return the ids of a short text that the fast path refused; None if they cost as much as the spans do."""
-    if engine.fast_paths[special].works and len(text) <= layout.SHORT_TEXT:
+    if engine.fast_paths[special].works and len(text) <= layout.LONG_TEXT:
         with suppress(InputError):
             return engine.encode(text, special)  # makes room for the words that the fast path refuses
     return None

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.engine.fast_path import FastPath, has_fast_path, new_plan, new_slot
+from subwords.engine.fast_path import LONGEST_SCRATCH, FastPath, has_fast_path, new_plan, new_slot
 from subwords.kernels import layout
 from subwords.kernels.layout import SafeCuts, WordTable
-from subwords.kernels.plan_layout import BUFFER, CUT_TEXT, FIELDS, MOST_AROUND, NEVER, CallPlan
+from subwords.kernels.plan_layout import BUFFER, CUT_TEXT, FIELDS, MOST_AROUND, NEVER, WORD_ENDS, CallPlan
 from subwords.models.families import encoder_of
 from subwords.models.segmenter import Segmenter, TextError, TokenWords, UnknownSymbolError, WordSource, tokens_of_ids
 from subwords.spec.model import Model
@@ -59,6 +59,7 @@ class EncoderState:
         self.counters[layout.COUNTER.begin] = 1
         self.scratch: Any = None
         self.out = np.empty(BUFFER + MOST_AROUND + layout.OUT_PADDING, np.uint32)
+        self.word_ends = np.empty(WORD_ENDS, np.uint32)
         self.none = np.zeros(0, np.int64)
         self.chars = np.zeros(0, np.uint64)
         self.plans: dict[bool, CallPlan] = {}  # without and with cuts
@@ -102,6 +103,8 @@ class EncoderState:
     def set_workspace(self) -> None:
         """Bundle the arrays for the kernel; call it after any of them was replaced."""
         self.workspace = self.segmenter.workspace(self.table, self.scratch, self.counters)
+        for plan in self.plans.values():
+            plan.numbers[FIELDS.workspace] = id(self.workspace)
 
     def expect(self, size: int) -> None:
         """Make room for the words of a text of this many bytes: doubling step by step costs 8 % of a first pass.
@@ -120,6 +123,16 @@ class EncoderState:
         self.fits = length
         self.scratch = self.segmenter.scratch(length, self.scratch)
         self.set_workspace()
+
+    def make_room(self, status: int) -> bool:
+        """Provide what a kernel returned for: whether it can go on."""
+        if status == layout.NEED_SLOTS:
+            self.grow_slots()
+        elif status == layout.NEED_ARENA:
+            self.grow_arena(int(self.counters[layout.COUNTER.needed]))
+        elif status == layout.NEED_SCRATCH:
+            self.fit_word(max(int(self.counters[layout.COUNTER.needed]) * 3 // 2, LONG_WORD))
+        return status in (layout.NEED_SLOTS, layout.NEED_ARENA, layout.NEED_SCRATCH)
 
     def grow_slots(self) -> None:
         """Double the table, or let the tokens enter it, or empty it if it has its maximum size."""
@@ -230,7 +243,7 @@ def lost_words(segmenter: Segmenter, vocab: Vocab, ids: NDArray[np.int64]) -> ND
     return lost
 
 
-LONGEST_SCRATCH = 1 << 16  # bytes of a word; buffers for a longer word are freed after the text
+LONG_WORD = 1 << 12  # bytes of a word for which there is room from the first word on that was too long
 POOL = 64  # states kept for reuse
 LARGE_TEXT = 1 << 20  # bytes for which the table is sized ahead
 CREWS = 2  # groups of states for such texts that are kept
@@ -365,7 +378,7 @@ class Encoder:
         state, slot = EncoderState(self.segmenter), new_slot(len(self.segmenter.model.vocab))
         call = self.splitter.fast_path(state.buffers, begins=begins)
         assert call is not None, "only made for an encoder with a fast path"
-        plan = new_plan(state, call, prefixed=False, marked=self.marked)
+        plan = state.plans[False] = new_plan(state, call, prefixed=False, marked=self.marked)
         plan.numbers[FIELDS.wide] = NEVER  # nothing would make a plan with cuts
         plan.numbers[FIELDS.out], plan.numbers[FIELDS.workspace] = id(state.out), id(state.workspace)
         slot.put((plan, state))
@@ -491,13 +504,7 @@ class Encoder:
                 out = self._larger(
                     out, int(counters[layout.COUNTER.written]), int(counters[layout.COUNTER.needed]), expansion
                 )
-            elif status == layout.NEED_SLOTS:
-                state.grow_slots()
-            elif status == layout.NEED_ARENA:
-                state.grow_arena(int(counters[layout.COUNTER.needed]))
-            elif status == layout.NEED_SCRATCH:
-                state.fit_word(int(counters[layout.COUNTER.needed]) * 3 // 2)
-            else:
+            elif not state.make_room(status):
                 raise self._unknown(chunk, words, int(counters[layout.COUNTER.unknown_at]))
             texts, written = len(text_ends), int(counters[layout.COUNTER.written])
             status = -self._kernel(text, base, ends, words, text_ends, texts, out, written, state.workspace)

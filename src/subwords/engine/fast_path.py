@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from subwords.kernels import layout
 from subwords.kernels.layout import Normalized
+from subwords.kernels.named import fast_rows, fast_text
 from subwords.kernels.plan_layout import (
     BUFFER,
     FIELDS,
@@ -24,12 +25,13 @@ from subwords.kernels.plan_layout import (
     NEVER,
     PLAN_FIELDS,
     SPARE,
+    WORD_ENDS,
     CallPlan,
     StagePlan,
     stage_row,
 )
 from subwords.spec.token_batch import list_functions
-from subwords.split.routes import CHUNK_TEXTS, CHUNK_WORDS, SplitBuffers, SplitCall, StageCall
+from subwords.split.routes import CHUNK_TEXTS, SplitBuffers, SplitCall, StageCall
 from subwords.support.errors import InputError
 
 if TYPE_CHECKING:
@@ -51,8 +53,17 @@ class Cuts(Protocol):
 Around: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]  # the ids before and after those of a text
 Pieces: TypeAlias = Callable[[object], "list[int] | None"]
 NOTHING_AROUND: Around = ((), ())
+LONGEST_SCRATCH = 1 << 16  # bytes of a word; buffers for a longer word are freed after the text
 FEW_IDS = 256  # that are as fast made anew
 MOST_POLICIES = 64  # sets of special tokens whose functions are kept
+
+
+def make_room(state: EncoderState, plan: CallPlan) -> bool:
+    """Provide what the encoding kernel of a call stopped for: whether it can go on."""
+    status = plan.numbers[FIELDS.status]
+    if status == layout.NEED_SCRATCH and state.counters[layout.COUNTER.needed] > LONGEST_SCRATCH:
+        return False
+    return state.make_room(status)
 
 
 class FastPath:
@@ -73,8 +84,7 @@ class FastPath:
         if slot is None or sum(map(len, around)) > MOST_AROUND:
             self._slot = None
         else:
-            before, after = around
-            self._arrays = string_table(strings), np.array([len(before), len(after), *before, *after], np.int64)
+            self._strings = string_table(strings)
 
     @property
     def works(self) -> bool:
@@ -84,40 +94,33 @@ class FastPath:
     @cached_property
     def encode(self) -> Callable[[object], list[int] | None]:
         """The ids of a text as a list."""
-        from subwords.kernels.named import fast_encode
-
-        return self._function(fast_encode)
+        return self._function(fast_text, layout.AS_LIST)
 
     @cached_property
     def count_ids(self) -> Callable[[object], int | None]:
         """How many these are."""
-        from subwords.kernels.named import count_text
-
-        return self._function(count_text)
+        return self._function(fast_text, layout.AS_NUMBER)
 
     @cached_property
     def array(self) -> Callable[[object], NDArray[np.uint32] | None]:
         """The ids of a text as an array."""
-        from subwords.kernels.named import fast_array
-
-        return self._function(fast_array)
+        return self._function(fast_text, layout.AS_ARRAY)
 
     @cached_property
     def rows(self) -> Callable[[object], list[NDArray[Any]] | None]:
         """The ids of a list of texts and their offsets, as in `TokenBatch`; without ids around them."""
-        from subwords.kernels.named import fast_rows
-
         return self._function(fast_rows)
 
-    def _function(self, kernel: Kernel) -> Callable[[object], Any]:
+    def _function(self, kernel: Kernel, form: int = layout.AS_ARRAY) -> Callable[[object], Any]:
         if self._slot is None:
             return _nothing
         from subwords.kernels.entry import api, built_in
 
-        held, ints = self._slot.held, self._slot.ints
+        held, ints, (before, after) = self._slot.held, self._slot.ints, self._around
+        arrays = self._strings, np.array([len(before), len(after), form, *before, *after], np.int64), ints.array
         kinds = map(np.dtype, (np.uint32, np.int64))
         # The last item is there for its end, which is that of the last function.
-        return built_in(kernel, (api(), held, *self._arrays, ints.array, np.empty, *kinds, ints))
+        return built_in(kernel, (api(), held, *arrays, make_room, np.empty, *kinds, ints))
 
     def listed(self, ids: NDArray[np.uint32]) -> list[int]:
         """Return ids as a list of ints that are made once: 5 ns an id instead of 15."""
@@ -277,7 +280,8 @@ def new_plan(state: EncoderState, call: SplitCall, *, prefixed: bool, marked: bo
     from subwords.kernels.entry import address_of
 
     drops, fields = call.drops is not None, np.zeros(PLAN_FIELDS, np.int64)
-    for field, kernel in ((FIELDS.split, call.kernel), (FIELDS.keep, call.keep)):
+    kernels = (FIELDS.split, call.kernel), (FIELDS.keep, call.keep), (FIELDS.ascii_split, call.ascii_kernel)
+    for field, kernel in kernels:
         fields[field] = 0 if kernel is None else address_of(kernel)
     fields[FIELDS.encode] = address_of(state.segmenter.kernel)
     fields[FIELDS.wide] = 0 if state.segmenter.has_cuts else NEVER
@@ -291,11 +295,12 @@ def new_plan(state: EncoderState, call: SplitCall, *, prefixed: bool, marked: bo
         bounds=np.zeros(CHUNK_TEXTS + 1, np.int64),
         tables=call.tables[0],
         tail=call.tables[-1],
-        word_ends=state.buffers.ends,
+        ascii_tables=call.ascii_tables or None,
+        word_ends=state.word_ends,
         text_ends=state.buffers.text_ends,
         drops=call.drops,
         kept_text=np.empty(BUFFER * (1 + call.widens) + layout.LANES if drops else 0, np.uint8),
-        kept_ends=np.empty(CHUNK_WORDS + 1 if drops else 0, np.uint32),
+        kept_ends=np.empty(WORD_ENDS if drops else 0, np.uint32),
         stages=tuple(map(_stage_plan, call.stages)),
         counters=state.counters,
         numbers=memoryview(fields.data),

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 WORDS, FILLED, EMPTY, KERNEL = range(4)
 DEMO = os.path.join(os.path.dirname(os.path.dirname(__file__)), "demo.json")
 HEADER = SIZES + 16  # bytes of an array that is made up; the last eight are its size
-LANES = 64  # bytes after an array that kernels may read (`layout.LANES`: to import that file takes 4 ms)
+# As in `layout`, which takes 4 ms to import: bytes after an array that kernels may read, and forms of results.
+LANES, AS_LIST, AS_NUMBER = 64, 0, 1
 HEAD_SUM = len(MAGIC) + 8  # bytes: MAGIC, and the checksum of all that follows it
 HEAD = HEAD_SUM + 16  # bytes: these, how many numbers follow, and the place of the spec
 LONG_WORD = 1 << 9  # bytes of a word for which a kept file has buffers
@@ -64,10 +65,15 @@ class Kept:
         for at, kind, what in zip(*[iter(places)] * 3, strict=True):
             words[at] = codes[what] if kind == KERNEL else bases[kind] + what
         self._stored = view[spec_at:].toreadonly()
-        nothing = (ctypes.c_int64 * 2)()  # no strings to look for here, no ids around those of a text, no ints kept
-        carried = api(), [_slot(bases[WORDS] + plan)], nothing, nothing, nothing, (data, blank)
-        self.encode: Callable[[object], list[int] | None] = built_in(entry_kernel("fast_encode"), carried)
-        self.count_ids: Callable[[object], int | None] = built_in(entry_kernel("count_text"), carried)
+        nothing = (ctypes.c_int64 * 3)()  # no strings to look for here, no ids around those of a text, no ints kept
+        slot, kernel = [_slot(bases[WORDS] + plan)], entry_kernel("fast_text")
+
+        def function(form: int) -> Callable[[object], Any]:
+            around = (ctypes.c_int64 * 3)(0, 0, form)
+            return built_in(kernel, (api(), slot, nothing, around, nothing, None, (data, blank)))
+
+        self.encode: Callable[[object], list[int] | None] = function(AS_LIST)
+        self.count_ids: Callable[[object], int | None] = function(AS_NUMBER)
         if strings or pattern:
             self.encode, self.count_ids = (_unless(call, strings, pattern) for call in (self.encode, self.count_ids))
 
@@ -227,6 +233,7 @@ def write_kept(name: str, engine: Engine, spec: TokenizerSpec) -> None:
     state.arena[int(state.counters[layout.COUNTER.bytes_used]) :] = 0
     image = _Image(_arrays((encoder.plan(other), other.workspace)), own)
     at = {FIELDS.split: call.kernel, FIELDS.keep: call.keep, FIELDS.encode: encoder.segmenter.kernel}
+    at[FIELDS.ascii_split] = call.ascii_kernel
     at |= {stage_row(number).start: stage.kernel for number, stage in enumerate(call.stages)}
     inner = {field: (KERNEL, image.kernel(kernel.name)) for field, kernel in at.items() if kernel is not None}
     inner[FIELDS.workspace] = WORDS, image.add(state.workspace)

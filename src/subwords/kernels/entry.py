@@ -168,12 +168,13 @@ _FUNCTIONS = (
     *("PyLong_FromLongLong", "PyLong_AsLongLong", "PyUnicode_GetLength", "PyUnicode_AsUTF8AndSize"),
     *("PyUnicode_DecodeUTF8", "PyBytes_AsString", "PyBytes_Size", "PyList_Append"),
     *("PyGC_Disable", "PyGC_Enable", "PyBytes_FromStringAndSize", "PyObject_Vectorcall"),
+    *("PyEval_SaveThread", "PyEval_RestoreThread"),
 )
 TAKE, RELEASE, CLEAR, LIST_NEW, LIST_SET, LIST_GET, LIST_SIZE = range(7)
 INT_NEW, INT_VALUE, STR_LENGTH, STR_UTF8, STR_NEW, BYTES_DATA, BYTES_SIZE, LIST_APPEND = range(7, 15)
-GC_OFF, GC_ON, BYTES_NEW, CALL = range(15, 19)
+GC_OFF, GC_ON, BYTES_NEW, CALL, GIL_OFF, GIL_ON = range(15, 21)
 # After the functions: None, True, False and types; then how strings are laid out, see `_str_layout`.
-NONE, YES, NO, STR_TYPE, BYTES_TYPE, INT_TYPE, LIST_TYPE, ASCII_PLACE, ASCII_BIT, KIND_SHIFT, STR_DATA = range(19, 30)
+NONE, YES, NO, STR_TYPE, BYTES_TYPE, INT_TYPE, LIST_TYPE, ASCII_PLACE, ASCII_BIT, KIND_SHIFT, STR_DATA = range(21, 32)
 COMPACT = 8  # beside the bytes of a character: the characters follow the head of the string
 
 

@@ -5,8 +5,9 @@ its 8 microseconds on the way. The functions here are called by the interpreter 
 objects, call functions of Python's limited C API by address (`API`), and call other kernels, which are C functions too.
 
 What holds everywhere here:
-- The GIL is held: no other thread runs Python code, except while a function of the API runs Python code. Only making a
-  list may do that (the garbage collector, before Python 3.12), so a plan is `busy` meanwhile.
+- The GIL is held: no other thread runs Python code, except while a function of the API runs Python code. Making a list
+  may do that (the garbage collector, before Python 3.12), so a plan is `busy` meanwhile. For a long text the GIL
+  is released; the plan is then `away`, not in its slot: a child that another thread forks must not find it.
 - A result is a new reference, or 0 after an exception was set. None: the call had no effect; use the general path.
 - Every path gives back what it took.
 
@@ -26,6 +27,8 @@ from subwords.kernels.entry import (
     DATA,
     GC_OFF,
     GC_ON,
+    GIL_OFF,
+    GIL_ON,
     INT_NEW,
     LIST_APPEND,
     LIST_ITEMS,
@@ -43,7 +46,7 @@ from subwords.kernels.entry import (
     Kernel,
     available,
 )
-from subwords.kernels.jit import I64, Int, declare, helper, inlined, spliced
+from subwords.kernels.jit import I64, U64, Int, declare, helper, inlined, popcount, spliced
 from subwords.kernels.objects import (
     SLACK,
     api_of,
@@ -76,6 +79,7 @@ from subwords.kernels.plan_layout import (
     FIRST_STAGE,
     HEADER,
     LEAST_CUT,
+    MANY,
     MOST_TEXTS,
     NEVER,
     PLAN,
@@ -118,9 +122,19 @@ def every_address_kernel() -> list[Kernel]:
 # leaves it there and sets `busy`: to take it out and to put it back, with all references, took 10 ns of 250.
 SLOT = API + 1
 CUT_SAMPLE = 128  # places of a text
+DROPPED = 2  # as `away`: the plan is not put back
+ASCII_BITS = 0x8080808080808080 - (1 << 64)  # the bits of eight bytes that no ASCII has
 # What else these carry: arrays of NumPy or ctypes, then numpy.empty and types. STRINGS: texts with one need the general
-# path. AROUND: how many ids come before and after, and these. KNOWN: for how many ids ints are kept, and where, or 0.
-STRINGS, AROUND, KNOWN, NEW_ARRAY, OF_IDS, OF_OFFSETS = range(SLOT + 1, SLOT + 7)
+# path. AROUND: how many ids come before and after, the form of the result, and these ids. KNOWN: for how many ids ints
+# are kept, and where, or 0. PROVIDE: the function of a plan's owner and the plan that makes room where the encoding
+# kernel stopped, or None.
+STRINGS, AROUND, KNOWN, PROVIDE, NEW_ARRAY, OF_IDS, OF_OFFSETS = range(SLOT + 1, SLOT + 8)
+
+
+@inlined
+def size_of(array):
+    """The number of elements of an array."""
+    return load_at(load_at(array + SIZES))
 
 
 @inlined
@@ -150,7 +164,7 @@ def point_to(fields, array, address, size):
 
 @helper
 def gather_texts(plan, fields):
-    """Copy the next texts into the buffer, with their bounds; how many."""
+    """Copy the next texts into the buffer, with their bounds; how many: those of MANY bytes, or a longer one."""
     to, bounds, i, filled = data_of(item(plan, PLAN.buffer)), data_of(item(plan, PLAN.bounds)), I64(0), I64(0)
     first = get(fields, FIELDS.next)
     addresses, lengths = get(fields, FIELDS.addresses) + 8 * first, get(fields, FIELDS.lengths) + 8 * first
@@ -158,7 +172,7 @@ def gather_texts(plan, fields):
     store_at(bounds, 0)
     while i < texts:
         size = load_at(lengths + 8 * i)
-        if filled + size + 1 > BUFFER:
+        if filled + size + 1 > (MANY if i > 0 else I64(BUFFER)):
             break
         if size > 0 and get(fields, FIELDS.prefixed) != 0:
             store_byte_at(to + filled, 32)
@@ -197,6 +211,16 @@ def normalize(plan, fields, address, texts, spare):
     return address, bounds, True
 
 
+@helper
+def mostly_ascii(address, size):
+    """Whether at most an eighth of the bytes at an address are not ASCII."""
+    k, found = I64(0), I64(0)
+    while k + 8 <= size:
+        found += popcount(U64(load_at(address + k) & ASCII_BITS))
+        k += 8
+    return found <= size // 8
+
+
 @spliced
 def split(plan, fields, address, bounds, texts, spare):
     """Split texts, and drop words: whether all went well; TEXT_ARRAY is then the text that the words are of."""
@@ -211,9 +235,13 @@ def split(plan, fields, address, bounds, texts, spare):
         point_to(fields, TEXT_ARRAY, data_of(text), size + layout.LANES)
         set_field(fields, FIELDS.words, count)
         return True
-    if get(fields, FIELDS.two_tables) != 0:
+    done = I64(-1)
+    if get(fields, FIELDS.ascii_split) != 0 and mostly_ascii(address, load_at(bounds + 8 * texts)):
+        two = item(plan, PLAN.ascii_tables)
+        done = call_at(get(fields, FIELDS.ascii_split), array, ends, zero, item(two, 0), item(two, 1), words, marks)
+    if done != texts and get(fields, FIELDS.two_tables) != 0:
         done = call_at(get(fields, FIELDS.split), array, ends, zero, tables, item(plan, PLAN.tail), words, marks)
-    else:
+    elif done != texts:
         done = call_at(get(fields, FIELDS.split), array, ends, zero, tables, words, marks)
     if done != texts:
         return False
@@ -236,6 +264,20 @@ def mark_ends(fields, marks, texts):
             store_at(marks + 8 * k, load_at(marks + 8 * k) | load_at(after + 8 * k) << layout.FOLLOWED)
 
 
+@helper
+def encode_words_at(plan, fields, texts, filled):
+    """Append the ids of the words of texts to the `filled` ones in `out`: whether all went well."""
+    ends, zero = item(plan, PLAN.kept_ends if get(fields, FIELDS.keep) != 0 else PLAN.word_ends), I64(0)
+    array, marks, words = fields + 8 * TEXT_ARRAY, fields + 8 * ENDS_ARRAY, get(fields, FIELDS.words)
+    out, workspace = get(fields, FIELDS.out), get(fields, FIELDS.workspace)
+    count = call_at(get(fields, FIELDS.encode), array, zero, ends, words, marks, texts, out, filled, workspace)
+    if count < 0:
+        set_field(fields, FIELDS.status, -count)
+        return False
+    set_field(fields, FIELDS.filled, count)
+    return True
+
+
 @spliced
 def encode_at(plan, fields, address, texts, spare):
     """Append the ids of the texts at an address, with the bounds of the plan: whether all went well."""
@@ -244,16 +286,8 @@ def encode_at(plan, fields, address, texts, spare):
         spare = I64(SPARE)
     if not well or not split(plan, fields, address, bounds, texts, spare):
         return False
-    ends, zero = item(plan, PLAN.kept_ends if get(fields, FIELDS.keep) != 0 else PLAN.word_ends), I64(0)
-    array, marks, words = fields + 8 * TEXT_ARRAY, fields + 8 * ENDS_ARRAY, get(fields, FIELDS.words)
-    mark_ends(fields, data_of(marks), texts)
-    out, count, workspace = get(fields, FIELDS.out), get(fields, FIELDS.filled), get(fields, FIELDS.workspace)
-    count = call_at(get(fields, FIELDS.encode), array, zero, ends, words, marks, texts, out, count, workspace)
-    if count < 0:
-        set_field(fields, FIELDS.status, -count)
-        return False
-    set_field(fields, FIELDS.filled, count)
-    return True
+    mark_ends(fields, data_of(fields + 8 * ENDS_ARRAY), texts)
+    return encode_words_at(plan, fields, texts, get(fields, FIELDS.filled))
 
 
 @address_kernel
@@ -329,16 +363,10 @@ def fields_of(plan):
 
 
 @inlined
-def fields_held(held):
-    """The address of the fields of the plan that was in a slot."""
-    return fields_of(item(held, 0))
-
-
-@inlined
 def held_in(carried):
     """What is in the slot; 0 if nothing is, or if a call uses it."""
     held = load_at(load_at(item(carried, SLOT) + LIST_ITEMS))
-    if held == api_of(carried, NONE) or get(fields_held(held), FIELDS.busy) != 0:
+    if held == api_of(carried, NONE) or get(fields_of(item(held, 0)), FIELDS.busy) != 0:
         return I64(0)
     return held
 
@@ -357,9 +385,9 @@ def begin_again(plan):
 def put_ids(carried, fields, first, last):
     """Append ids of AROUND to those in `out`: whether there was room."""
     out, count, added = get(fields, FIELDS.out), get(fields, FIELDS.filled), last - first
-    if count + added > load_at(load_at(out + SIZES)):
+    if count + added > size_of(out):
         return False
-    source, to = data_of(item(carried, AROUND)) + 8 * (2 + first), data_of(out) + 4 * count
+    source, to = data_of(item(carried, AROUND)) + 8 * (3 + first), data_of(out) + 4 * count
     for k in range(added):
         store_id_at(to + 4 * k, load_at(source + 8 * k))
     set_field(fields, FIELDS.filled, count + added)
@@ -367,12 +395,17 @@ def put_ids(carried, fields, first, last):
 
 
 @helper
-def gains_at(address, size):
-    """Whether many of CUT_SAMPLE places have safe cuts: see `split.routes.gains_by_cuts`. No id depends on it."""
+def gains_at(address, size, masks):
+    """Whether many of CUT_SAMPLE places have safe cuts: see `split.routes.gains_by_cuts`. No id depends on it.
+
+    masks: Burmese and Khmer count too, for which masks take 1.3 to 1.6 times as long; without cuts, the machine of
+    o200k takes 0.8 times as long.
+    """
     found, step = I64(0), (size - 1) // CUT_SAMPLE
     for k in range(CUT_SAMPLE):
         first, second = byte_at(address + step * k), byte_at(address + step * k + 1)
-        found += I64((first >= 0xE3 and first <= 0xED) or (first == 0xE0 and second >= 0xB8))
+        burmese = masks and first == 0xE1 and (second < 0x83 or second >> 1 == 0x4F)
+        found += I64((first >= 0xE3 and first <= 0xED) or (first == 0xE0 and second >= 0xB8) or burmese)
     return found > CUT_SAMPLE // 64
 
 
@@ -380,7 +413,9 @@ def gains_at(address, size):
 def plan_for(plan, address, size):
     """The plan for a text that is not ASCII; 0: use the general path, which makes the table of safe cuts."""
     fields = fields_of(plan)
-    if size < LEAST_CUT or get(fields, FIELDS.wide) == NEVER or not gains_at(address, size):
+    if size < LEAST_CUT or get(fields, FIELDS.wide) == NEVER:
+        return plan
+    if not gains_at(address, size, get(fields, FIELDS.two_tables) != 0):
         return plan
     if get(fields, FIELDS.cut_plan) != 0:
         return get(fields, FIELDS.cut_plan)
@@ -388,13 +423,82 @@ def plan_for(plan, address, size):
     return plan if get(fields, FIELDS.wide) < CUT_TEXT else I64(0)
 
 
+@inlined
+def take_away(carried, plan):
+    """Take the plan out of its slot, whose reference to it the call has from now on."""
+    set_item(item(carried, SLOT), 0, nothing(carried))
+    set_field(fields_of(plan), FIELDS.away, 1)
+
+
+@helper
+def give_back(carried, held):
+    """Let other calls use the plan of this one; if it was away and another has its place, it is dropped."""
+    fields, slot = fields_of(item(held, 0)), item(carried, SLOT)
+    set_field(fields, FIELDS.busy, 0)
+    if get(fields, FIELDS.away) != 0:
+        keeps = get(fields, FIELDS.away) != DROPPED
+        set_field(fields, FIELDS.away, 0)
+        if keeps and load_at(load_at(slot + LIST_ITEMS)) == api_of(carried, NONE):
+            call_at(api_of(carried, LIST_SET), slot, 0, held)
+        else:
+            call_at(api_of(carried, RELEASE), held)
+    return I64(0)
+
+
+@helper
+def go_on(carried, held, plan, texts):
+    """Let Python make room as often as the encoding kernel stops, and go on: 1; 0: it is not for that; -1: it raised.
+
+    What raised may have left the plan inconsistent: it is dropped. To begin again on the general path instead took
+    0.5 ms of a text of 200 KB.
+    """
+    fields, first, well = fields_of(plan), item(held, 0), False
+    if get(fields, FIELDS.status) == 0 or item(carried, PROVIDE) == api_of(carried, NONE):
+        return I64(0)
+    while not well:
+        set_field(fields, FIELDS.argument, item(held, 1))
+        set_field(fields, FIELDS.argument_type, plan)
+        arguments = fields + 8 * FIELDS.argument
+        made = call_at(api_of(carried, CALL), item(carried, PROVIDE), arguments, I64(2), I64(0))
+        if made == 0:
+            if get(fields_of(first), FIELDS.away) == 0:
+                take_away(carried, first)
+            set_field(fields_of(first), FIELDS.away, DROPPED)
+            return I64(-1)
+        call_at(api_of(carried, RELEASE), made)
+        if made != api_of(carried, YES):
+            return I64(0)
+        written = load_at(data_of(item(plan, PLAN.counters)) + 8 * layout.COUNTER.written)
+        thread = call_at(api_of(carried, GIL_OFF)) if get(fields_of(first), FIELDS.away) != 0 else I64(0)
+        well = encode_words_at(plan, fields, texts, written)
+        if thread != 0:
+            call_at(api_of(carried, GIL_ON), thread)
+    return I64(1)
+
+
 @spliced
-def encode_one(carried, plan, text):
-    """Write the ids of a text, and those around them, to the plan's `out`: their number; -1: use the general path."""
+def encode_here(carried, held, plan, address, texts, spare):
+    """Append the ids of texts as `encode_at` does, without the GIL if the plan is away: as `go_on` returns."""
+    fields = fields_of(plan)
+    set_field(fields, FIELDS.status, 0)
+    thread = call_at(api_of(carried, GIL_OFF)) if get(fields_of(item(held, 0)), FIELDS.away) != 0 else I64(0)
+    well = I64(encode_at(plan, fields, address, texts, spare))
+    if thread != 0:
+        call_at(api_of(carried, GIL_ON), thread)
+    return go_on(carried, held, plan, texts) if well == 0 else well
+
+
+@spliced
+def encode_one(carried, held, text):
+    """Write the ids of a text, and those around them, to the plan's `out`: their number.
+
+    -1: use the general path; -2: an exception was raised.
+    """
+    plan = item(held, 0)
     fields, count, around = fields_of(plan), I64(-1), data_of(item(carried, AROUND))
     marked, size_at = get(fields, FIELDS.marked) != 0, fields + 8 * FIELDS.size
     prefix, buffer = I64(get(fields, FIELDS.prefixed) != 0), data_of(item(plan, PLAN.buffer))  # of both plans
-    address, owner = utf8_of(carried, text, layout.SHORT_TEXT, size_at, not marked, buffer + prefix)
+    address, owner = utf8_of(carried, text, layout.LONG_TEXT, size_at, not marked, buffer + prefix)
     size, written = load_at(size_at), address == buffer + prefix
     chosen = plan_for(plan, address, size) if written or owner != 0 else plan
     fields = fields_of(chosen if chosen != 0 else plan)
@@ -418,9 +522,13 @@ def encode_one(carried, plan, text):
         set_field(fields, FIELDS.filled, 0)
         if before > 0:
             put_ids(carried, fields, I64(0), before)
-        well = encode_at(chosen, fields, address, I64(1), spare)
-        if well and (after == 0 or put_ids(carried, fields, before, before + after)):
+        if size > layout.SHORT_TEXT:
+            take_away(carried, plan)
+        well = encode_here(carried, held, chosen, address, I64(1), spare)
+        if well > 0 and (after == 0 or put_ids(carried, fields, before, before + after)):
             count = get(fields, FIELDS.filled)
+        elif well < 0:
+            count = I64(-2)
     if owner != 0:
         call_at(api_of(carried, RELEASE), owner)
     if count < 0:
@@ -428,32 +536,13 @@ def encode_one(carried, plan, text):
     return count
 
 
-@address_kernel
-def fast_encode(carried: Int, text: Int) -> Int:
-    """The list of a text's ids; None if it needs the general path."""
-    held = held_in(carried)
-    if held == 0:
-        return nothing(carried)
-    fields = fields_held(held)
-    set_field(fields, FIELDS.busy, 1)
-    count = encode_one(carried, item(held, 0), text)
-    ints, out = data_of(item(carried, KNOWN)), data_of(get(fields, FIELDS.out))
-    made = nothing(carried) if count < 0 else new_list(carried, ints, out, count)
-    set_field(fields, FIELDS.busy, 0)
-    return made
+@inlined
+def refused(carried, count):
+    """What a function returns for a number that `encode_one` gives in place of one of ids."""
+    return nothing(carried) if count == -1 else I64(0)
 
 
-@address_kernel
-def count_text(carried: Int, text: Int) -> Int:
-    """The number of a text's ids; None if it needs the general path."""
-    held = held_in(carried)
-    if held == 0:
-        return nothing(carried)
-    count = encode_one(carried, item(held, 0), text)  # which runs no Python code: nothing sees the plan in use
-    return nothing(carried) if count < 0 else call_at(api_of(carried, INT_NEW), count)
-
-
-# ------------------------------------------------------------------ arrays
+# ------------------------------------------------------------------ results
 
 
 @helper
@@ -480,16 +569,23 @@ def array_of_ids(carried, fields, count):
 
 
 @address_kernel
-def fast_array(carried: Int, text: Int) -> Int:
-    """The array of a text's ids; None if it needs the general path."""
+def fast_text(carried: Int, text: Int) -> Int:
+    """The ids of a text as what AROUND says, a list, an array or their number; None if it needs the general path."""
     held = held_in(carried)
     if held == 0:
         return nothing(carried)
-    fields = fields_held(held)
+    fields, form = fields_of(item(held, 0)), load_at(data_of(item(carried, AROUND)) + 16)
     set_field(fields, FIELDS.busy, 1)
-    count = encode_one(carried, item(held, 0), text)
-    made = nothing(carried) if count < 0 else array_of_ids(carried, fields, count)
-    set_field(fields, FIELDS.busy, 0)
+    count = encode_one(carried, held, text)
+    if count < 0:
+        made = refused(carried, count)
+    elif form == layout.AS_LIST:
+        made = new_list(carried, data_of(item(carried, KNOWN)), data_of(get(fields, FIELDS.out)), count)
+    elif form == layout.AS_ARRAY:
+        made = array_of_ids(carried, fields, count)
+    else:
+        made = call_at(api_of(carried, INT_NEW), count)
+    give_back(carried, held)
     return made
 
 
@@ -503,7 +599,7 @@ def gather_list(carried, plan, fields, texts, n):
     items, prefixed, marked = load_at(texts + LIST_ITEMS), get(fields, FIELDS.prefixed), get(fields, FIELDS.marked)
     for i in range(n):
         text, place = load_at(items + 8 * i), to + filled + I64(prefixed != 0)
-        address, _ = utf8_of(carried, text, BUFFER - 1 - filled, fields + 8 * FIELDS.size, False, place)
+        address, _ = utf8_of(carried, text, MANY - 1 - filled, fields + 8 * FIELDS.size, False, place)
         size = get(fields, FIELDS.size)
         if address == 0 or is_refused(carried, address, size):
             return False
@@ -548,7 +644,7 @@ def fast_rows(carried: Int, texts: Int) -> Int:
     held = held_in(carried)
     if held == 0 or load_at(texts + TYPE) != api_of(carried, LIST_TYPE):
         return nothing(carried)
-    n, plan, fields = call_at(api_of(carried, LIST_SIZE), texts), item(held, 0), fields_held(held)
+    n, plan, fields = call_at(api_of(carried, LIST_SIZE), texts), item(held, 0), fields_of(item(held, 0))
     if n == 0 or n > MOST_TEXTS:
         return nothing(carried)
     set_field(fields, FIELDS.busy, 1)
@@ -556,13 +652,16 @@ def fast_rows(carried: Int, texts: Int) -> Int:
     if well and get(fields, FIELDS.size) > 0:
         chosen = plan_for(plan, buffer, load_at(data_of(item(plan, PLAN.bounds)) + 8 * n))
         well = chosen != 0
-    set_field(fields_of(chosen if well else plan), FIELDS.filled, 0)
-    if well and encode_at(chosen, fields_of(chosen), buffer, n, I64(SPARE)):
+    done = I64(0)
+    if well:
+        set_field(fields_of(chosen), FIELDS.filled, 0)
+        done = encode_here(carried, held, chosen, buffer, n, I64(SPARE))
+    if done > 0:
         made = new_rows(carried, chosen, fields_of(chosen), n)
     else:
         begin_again(plan)
-        made = nothing(carried)
-    set_field(fields, FIELDS.busy, 0)
+        made = refused(carried, done - 1)
+    give_back(carried, held)
     return made
 
 
@@ -605,7 +704,7 @@ def read_texts(carried: Int, request: Int) -> Int:
     texts, owners, numbers = item(request, TEXTS), item(request, OWNERS), data_of(item(request, 0))
     n, refuses, i = load_at(numbers), load_at(numbers + 8 * REFUSES) != 0, load_at(numbers + 8 * READ)
     addresses, lengths, room = data_of(item(request, ADDRESSES)), data_of(item(request, LENGTHS)), item(request, ROOM)
-    to, left = data_of(room), load_at(load_at(room + SIZES)) - SLACK
+    to, left = data_of(room), size_of(room) - SLACK
     store_at(numbers + 8 * NEEDED, 0)
     while i < n:
         text, size_at, owner = item(texts, i), lengths + 8 * i, I64(0)
@@ -649,7 +748,7 @@ def make_lists(carried: Int, request: Int) -> Int:
     """
     ids, offsets, part = data_of(item(request, IDS)), data_of(item(request, OFFSETS)), data_of(item(request, PART))
     first, last, ints = load_at(part), load_at(part + 8), data_of(item(request, INTS))
-    count, inside = load_at(load_at(item(request, IDS) + SIZES)), True
+    count, inside = size_of(item(request, IDS)), True
     collects = call_at(api_of(carried, GC_OFF)) & 1
     lists = call_at(api_of(carried, LIST_NEW), last - first)
     i = first
@@ -671,7 +770,7 @@ def make_lists(carried: Int, request: Int) -> Int:
 @address_kernel
 def release_ints(carried: Int, ints: Int) -> Int:
     """Release the ints of an array of addresses, which the caller drops then."""
-    data, n = data_of(ints), load_at(load_at(ints + SIZES))
+    data, n = data_of(ints), size_of(ints)
     for k in range(n):
         if load_at(data + 8 * k) != 0:
             call_at(api_of(carried, RELEASE), load_at(data + 8 * k))

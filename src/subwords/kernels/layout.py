@@ -43,9 +43,10 @@ LANES = 64  # bytes that are processed at once; the padding that block loads and
 CODE_POINTS = 0x110000
 INVALID = CODE_POINTS  # the row of a table by code point for a byte that is not UTF-8
 MISSING = -1  # in place of an id
-# Bytes of a text that a built-in function encodes as a whole, holding the GIL, for 0.1 to 2 ms; below BUFFER of
-# plan_layout.py, for which the buffers have room. With 4 KB, a prompt of 12 KB took 2.5 times as long.
-SHORT_TEXT = 50_000
+# Bytes of a text that a built-in function encodes as a whole; below BUFFER of plan_layout.py, for which its memory has
+# room. Up to SHORT_TEXT it holds the GIL, for 0.1 to 2 ms. The general path took 0.1 ms longer for a text of 50 KB.
+SHORT_TEXT, LONG_TEXT = 50_000, 250_000
+AS_LIST, AS_NUMBER, AS_ARRAY = range(3)  # its result: the ids, or how many they are
 # A word end is 32 bits wide. With RUN set, the word is a run of characters of three bytes, each encoded alone.
 RUN = 1 << 31
 PLACE = RUN - 1  # the other bits: where the word ends

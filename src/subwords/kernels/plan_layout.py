@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-BUFFER = 60000  # bytes of texts at once: all their words have room
+BUFFER = 750_000  # bytes of a text, three times `layout.LONG_TEXT`, as NFD of Korean is: all its words have room
+MANY = 60_000  # bytes of several texts at once, which stay in a core's cache
+WORD_ENDS = BUFFER + 3 * 64  # those of a text, and what kernels that split ask for beyond
 SPARE = 128  # bytes after them that may be read
 MOST_TEXTS = 1024  # at once
 MOST_STAGES = 8  # of a normalizer
@@ -22,6 +24,7 @@ class CallPlan(NamedTuple):
     bounds: Any  # where they begin and end in it
     tables: Any  # what the split kernel takes: classes or a transducer
     tail: Any  # and a second table, if it takes two
+    ascii_tables: Any  # the two tables of the kernel for text that is mostly ASCII, or None
     word_ends: Any
     text_ends: Any  # the number of words, then of ids, up to the end of each text
     drops: Any  # what the kernel that drops words takes, and writes
@@ -52,6 +55,7 @@ class Fields(NamedTuple):
 
     split: int  # kernels; 0 if the next one splits too
     keep: int  # the one that drops words, or 0
+    ascii_split: int  # the one that is tried first for text that is mostly ASCII, or 0
     encode: int
     two_tables: int  # whether the split kernel takes two tables
     prefixed: int  # whether a space is put before a text
@@ -73,11 +77,12 @@ class Fields(NamedTuple):
     wide: int  # bytes of the texts that gained by cuts, without `cut_plan`; or NEVER
     cut_plan: int  # the address of a plan for such texts, of the same state, or 0
     busy: int  # whether a call uses the plan while it is in its slot
+    away: int  # whether a call has taken it out of its slot
     argument: int  # two arguments of a call of Python
     argument_type: int
 
 
-PLAN, STAGE, FIELDS = CallPlan(*range(13)), StagePlan(*range(4)), Fields(*range(25))
+PLAN, STAGE, FIELDS = CallPlan(*range(14)), StagePlan(*range(4)), Fields(*range(27))
 # Arrays made up: a header, and then its length.
 HEADER = 6
 TEXT_ARRAY, BOUNDS_ARRAY, ENDS_ARRAY = range(len(FIELDS), len(FIELDS) + 3 * HEADER, HEADER)

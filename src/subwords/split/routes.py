@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 
 from subwords.kernels import layout
 from subwords.kernels.layout import Kinds, SafeCuts, Transducer, WordChanges
-from subwords.kernels.named import split_cl100k, split_cl100k_many, split_gpt2, split_gpt2_many, split_o200k
+from subwords.kernels.named import (
+    split_cl100k,
+    split_cl100k_many,
+    split_gpt2,
+    split_gpt2_many,
+    split_o200k,
+    split_o200k_many,
+)
 from subwords.kernels.stored import stored
 from subwords.spec.splitter import NAMED, Rule
 from subwords.spec.unicode import UNICODE_VERSION, cased_classes, gpt2_classes
@@ -50,6 +57,8 @@ class SplitCall(NamedTuple):
     widens: int = 0  # bytes that `keep` adds to a word, at most
     stages: tuple[StageCall, ...] = ()  # of the normalizer, before
     marked: bool = False  # a text with U+2581 may need more
+    ascii_kernel: Kernel | None = None  # tried first for text that is mostly ASCII, with two tables
+    ascii_tables: tuple[object, ...] = ()
 
 
 class StageCall(NamedTuple):
@@ -426,8 +435,9 @@ class CasedRoute(MaskRoute):
         return self._by_machine._one(text, start, stop, buffers)
 
     def fast_path(self, buffers: SplitBuffers, *, cuts: bool = False) -> SplitCall | None:
-        """Return the call of the machine."""
-        return self._by_machine.fast_path(buffers, cuts=cuts)
+        """Return the call of the machine, and that of the masks for ASCII."""
+        call = self._by_machine.fast_path(buffers, cuts=cuts)
+        return call and call._replace(ascii_kernel=split_o200k_many, ascii_tables=(self._table, buffers.tail))
 
     def _many(self, text: Bytes, bounds: Offsets, first: int, buffers: SplitBuffers) -> int:
         if bounds[first + 1] - bounds[first] >= len(buffers.ends):  # the machine says so too, but must be loaded

@@ -381,6 +381,8 @@ def scan_texts(scan, text, bounds, first, classes, tail, ends, text_ends):
         ):
             break
         more = scan(p, start, stop, c, t, e, count, len(ends))
+        if start < stop and (more == count or I64(e[more - 1]) != stop - start):
+            break  # at a place that needs more
         for k in range(count, more if i > first else count):  # the first text begins there: nothing to add
             e[k] += start - b[first]
         count = more

@@ -504,3 +504,9 @@ def split_o200k(text: U8s, start: Int, stop: Int, classes: U8s, tail: U8s, ends:
     Same words as the machine of the rule; none from a place on that needs more.
     """
     return scan_o200k(pointer(text), start, stop, pointer(classes), pointer(tail), pointer(ends), 0, len(ends) - 1)
+
+
+@kernel
+def split_o200k_many(text: U8s, bounds: I64s, first: Int, classes: U8s, tail: U8s, ends: U32s, text_ends: I64s) -> Int:
+    """Write the word ends of whole texts, up to one with a place that needs more; see `split_gpt2_many`."""
+    return scan_texts(scan_o200k, text, bounds, first, classes, tail, ends, text_ends)

@@ -433,7 +433,7 @@ def _kept_bytes() -> tuple[bytes, bytes]:
     tok = tokenizer(0)
     with _own_cache():
         write_kept("kept", engine_of(tok), tok.spec)
-    return (scratch() / stored.FOLDER / "kept").read_bytes(), stored.packed((tok.spec, "digest"))
+    return (scratch() / stored.FOLDER / "kept").read_bytes(), bytes(stored.summed(stored.packed((tok.spec, "digest"))))
 
 
 def kept_of(data: bytes) -> None:

@@ -39,7 +39,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(store, "cache_root", lambda: str(found))
     monkeypatch.setenv(store.SWITCH, "on")
     assert stored("spec", b"", lambda: "kept") == "kept"
-    (found / store.FOLDER / NAME).write_bytes(store.packed(bytes(5000)))
+    (found / store.FOLDER / NAME).write_bytes(store.summed(store.packed(bytes(5000))))
     (found / store.FOLDER / NAME).chmod(0o600)
     os.utime(found / store.FOLDER / NAME, (1, 1))
     return found
@@ -168,7 +168,7 @@ def test_what_can_be_no_folder_is_left_aside(monkeypatch: pytest.MonkeyPatch, tm
 def test_a_folder_that_is_exchanged_after_the_look_is_not_used(root: Path, tmp_path: Path) -> None:
     theirs = tmp_path / "theirs"
     theirs.mkdir()
-    (theirs / NAME).write_bytes(store.packed("planted"))
+    (theirs / NAME).write_bytes(store.summed(store.packed("planted")))
     with store.Folder(str(root), store.FOLDER) as folder:
         (root / store.FOLDER).rename(tmp_path / "mine")
         (root / store.FOLDER).symlink_to(theirs)
@@ -307,7 +307,7 @@ class Scene:
         return folder
 
     def plant(self, file: Path, owner: int, mode: int = 0o600) -> None:
-        file.write_bytes(store.packed("planted"))
+        file.write_bytes(store.summed(store.packed("planted")))
         os.chown(file, owner, owner)
         file.chmod(mode)
 

@@ -192,23 +192,21 @@ NO_SLOTS = np.zeros(0, np.uint64)
 
 def first_words(segmenter: Segmenter) -> NDArray[np.uint64]:
     """Return the slots that `keep_first_words` has written for a tokenizer, or none."""
-    from subwords.engine.kept import HEAD_SUM, mapped_table
-    from subwords.kernels.stored import padded, unpacked
+    from subwords.kernels.stored import mapped_table, unpacked
 
     if "first_words" not in vars(segmenter):
         found: Any = NO_SLOTS
         with suppress(Exception):  # whatever damaged content raises
             if (name := segmenter.words_name) is not None and (data := mapped_table(name)) is not None:
-                found = unpacked(memoryview(data).toreadonly()[padded(HEAD_SUM) :])
+                found = unpacked(memoryview(data).toreadonly())
         vars(segmenter)["first_words"] = found
     return vars(segmenter)["first_words"]  # type: ignore[no-any-return]
 
 
 def keep_first_words(encoder: Encoder) -> None:
     """Write a slot for each token that is a word of one id, the first ones of a vocabulary, if they are not there."""
-    from subwords.engine.kept import HEAD_SUM, summed
     from subwords.kernels.named import add_tokens
-    from subwords.kernels.stored import packed, padded, write_table
+    from subwords.kernels.stored import packed, summed, write_table
 
     segmenter, vocab = encoder.segmenter, encoder.segmenter.model.vocab
     if (name := segmenter.words_name) is None or len(first_words(segmenter)):
@@ -226,7 +224,7 @@ def keep_first_words(encoder: Encoder) -> None:
     add_tokens(words.data, words.ends, words.ids, state.table, np.empty(layout.KEYS, np.uint64), state.counters)
     rows = state.slots.reshape(-1, layout.SLOT.width)
     content = packed(rows[rows[:, layout.SLOT.key_high] != 0].ravel())
-    write_table(name, summed(bytearray(padded(HEAD_SUM)) + content))
+    write_table(name, summed(content))
     vars(segmenter).pop("first_words", None)  # another thread may have done so
 
 

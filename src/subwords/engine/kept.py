@@ -18,7 +18,7 @@ import mmap
 import os
 
 from subwords.kernels.entry import DATA, HEADS, SIZES, address_of, api, available, built_in, entry_kernel
-from subwords.kernels.stored import MAGIC, SWITCH, padded, table_name, tables, write_table
+from subwords.kernels.stored import HEAD_SUM, SWITCH, mapped_table, padded, summed, table_name, write_table
 from subwords.support.errors import SubwordsError
 
 TYPE_CHECKING = False  # `typing` takes longer to import than this module
@@ -38,7 +38,6 @@ DEMO = os.path.join(os.path.dirname(os.path.dirname(__file__)), "demo.json")
 HEADER = SIZES + 16  # bytes of an array that is made up; the last eight are its size
 # As in `layout`, which takes 4 ms to import: bytes after an array that kernels may read, and forms of results.
 LANES, AS_LIST, AS_NUMBER = 64, 0, 1
-HEAD_SUM = len(MAGIC) + 8  # bytes: MAGIC, and the checksum of all that follows it
 HEAD = HEAD_SUM + 16  # bytes: these, how many numbers follow, and the place of the spec
 LONG_WORD = 1 << 9  # bytes of a word for which a kept file has buffers
 LARGEST = 1 << 26  # bytes of the files of a tokenizer
@@ -172,38 +171,6 @@ def read_kept(name: str) -> Kept | None:
         return None
 
 
-def mapped_table(name: str) -> mmap.mmap | None:
-    """Return a table with a `checksum`, mapped and copied on write; None as `read_kept`. Raises OSError, ValueError."""
-    with tables() as folder:
-        opened = folder.open(name)
-        if opened is None:
-            return None
-        with opened as file:
-            data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
-        if data[:HEAD_SUM] != MAGIC + checksum(data, HEAD_SUM).to_bytes(8, "little"):
-            return None
-        folder.used(name)
-    return data
-
-
-def checksum(content: bytearray | mmap.mmap, start: int) -> int:
-    """Return the sum of the size and of the whole words after `start`.
-
-    See `sum_words`, which reads 23 MB in 0.5 ms (CRC-32: 6 ms). The size: zeros at the end may be cut off.
-    """
-    # By its address: what binds a kernel for arrays imports NumPy.
-    call = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.py_object, ctypes.c_int64)(address_of(entry_kernel("sum_words")))
-    total: int = call((ctypes.c_uint32 * 0).from_buffer(content, start), (len(content) - start) // 4)
-    return (total + len(content)) % (1 << 64)
-
-
-def summed(content: bytearray) -> bytearray:
-    """Return the content of a file for `mapped_table`: MAGIC and a checksum replace the first HEAD_SUM bytes."""
-    content += bytes(-len(content) % 4)
-    content[:HEAD_SUM] = MAGIC + checksum(content, HEAD_SUM).to_bytes(8, "little")
-    return content
-
-
 # ------------------------------------------------------------------ making one
 
 
@@ -272,7 +239,7 @@ class _Image:
             self._found[id(thing)] = self._tuple(thing) if isinstance(thing, tuple) else self._array(thing, inner)
         return self._found[id(thing)]
 
-    def packed(self, plan: int, strings: list[str], pattern: str, spec: bytes) -> bytearray:
+    def packed(self, plan: int, strings: list[str], pattern: str, spec: bytearray) -> bytearray:
         """Return the content of a kept file."""
         from array import array
 
@@ -281,7 +248,11 @@ class _Image:
         listed = [plan, self._empty, size, len(self._kernels), len(texts), *map(len, texts), *self._places]
         described = array("q", listed).tobytes() + b"".join(texts)
         first = padded(HEAD + len(described))
-        parts = [described, bytes(first - HEAD - len(described)), array("q", self._words).tobytes()]
+        parts: list[bytes | bytearray] = [
+            described,
+            bytes(first - HEAD - len(described)),
+            array("q", self._words).tobytes(),
+        ]
         parts += [bytes(padded(size) - size), *self._data, spec]
         content = array("q", (len(listed), first + padded(size) + self._size)).tobytes() + b"".join(parts)
         return summed(bytearray(HEAD_SUM) + content)

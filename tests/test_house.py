@@ -310,7 +310,7 @@ BUDGETS = {
     "corpus": 3850,
     "engine": 8800,
     "formats": 6450,
-    "interop": 3450,
+    "interop": 3400,
     "kernels": 14250,
     "models": 5300,
     "normalize": 2300,

@@ -172,7 +172,8 @@ def bench(
         raise CorpusError("expected text in the source to measure with; all lines are empty")
     long = text.encode()[:LONG].decode(errors="ignore")
     packages, without, different = _packages(path, ours, against), dict[str, str](), list[str]()
-    compared = [*_compared(lines), ComparedText(long, "long text")]
+    compared = [ComparedText(line, f"text {number}") for number, line in enumerate(lines)]
+    compared.append(ComparedText(long, "long text"))
     measured = dict[str, Original]()
     for package in packages:
         try:
@@ -203,7 +204,7 @@ def bench(
         ids=ids,
         threads=threads,
         rounds=rounds,
-        machine=f"{platform.system()}, {_processor()}, {os.cpu_count()} processors",
+        machine=f"{platform.system()}, {platform.processor() or processor_kind()}, {os.cpu_count()} processors",
         python=f"{platform.python_implementation()} {platform.python_version()}",
         date=time.strftime("%Y-%m-%d", time.gmtime()),
         rows=tuple(_rows(seconds, names, amounts)),
@@ -233,10 +234,6 @@ def _text(source: Source, reading: Reading, size: int) -> str:
     return "\n".join(parts) + "\n"
 
 
-def _compared(lines: Sequence[str]) -> Iterator[ComparedText]:
-    return (ComparedText(line, f"text {number}") for number, line in enumerate(lines))
-
-
 def _packages(path: Path, ours: Tokenizer, against: Sequence[str] | None) -> list[str]:
     known = libraries_of(path, ours)
     if against is None:
@@ -255,10 +252,6 @@ def _installed(package: str) -> bool:
     except InputError:
         return False
     return True
-
-
-def _processor() -> str:
-    return platform.processor() or processor_kind()
 
 
 # ---------------------------------------------------------------------------------------------------------------------

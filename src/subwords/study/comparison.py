@@ -164,7 +164,8 @@ def compare(
     if len(given) < 2:
         raise InputError(f"expected two or more tokenizers to compare, not {len(given)}")
     toks = [tokenizer_of(one, f"tokenizers[{k}]") for k, one in enumerate(given)]
-    labels = [_label(k, one) for k, one in enumerate(given)] if names is None else _listed(names)
+    own = [f"{k + 1}" if isinstance(one, Tokenizer) else str(one) for k, one in enumerate(given)]
+    labels = own if names is None else _listed(names)
     for label in labels:
         check_string("a name", label)
     if len(labels) != len(toks):
@@ -190,11 +191,6 @@ def _listed(names: object) -> list[str]:
     if isinstance(names, str):
         raise InputError(f"expected names as a list of str, not the str {names!r:.60}")
     return as_list(names, "names")  # type: ignore[arg-type]  # it refuses what is not iterable
-
-
-def _label(place: int, tokenizer: object) -> str:
-    """Return the name of a tokenizer in tables: the path or name that was given, else its number."""
-    return f"{place + 1}" if isinstance(tokenizer, Tokenizer) else str(tokenizer)
 
 
 def _disagreements(

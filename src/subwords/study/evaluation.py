@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -756,18 +756,9 @@ def uses_of(
     found = []
     for k, tok in enumerate(tokenizers):
         one = evaluation_of(tok, sums, k, SETTINGS)
-        found.append(
-            Use(
-                tokens=one.tokens,
-                bytes=one.bytes,
-                bytes_per_token=one.bytes_per_token,
-                unknown=one.unknown,
-                used=one.used,
-                interval=one.intervals.get("bytes_per_token"),
-                tokens_per_word=one.tokens_per_word,
-                groups=one.groups if len(one.groups) > 1 else (),
-            )
-        )
+        values: dict[str, Any] = {each.name: getattr(one, each.name, None) for each in fields(Use)}
+        values |= {"interval": one.intervals.get("bytes_per_token"), "groups": one.groups * (len(one.groups) > 1)}
+        found.append(Use(**values))
     return found
 
 

@@ -145,10 +145,7 @@ def _loaded(tok: Tokenizer, copy: Path, bare: bool) -> Tokenizer:
     """Load what was written, with what its format leaves out."""
     if not bare:
         return load(copy)
-    from subwords.formats.read import read_tokenizer
-
-    special = {token.content: token.id for token in tok.added_tokens}
-    return Tokenizer(read_tokenizer(copy, splitter=tok.spec.splitter, special_ids=special))
+    return load(copy, splitter=tok.splitter, special_ids={token.content: token.id for token in tok.added_tokens})
 
 
 def _compared(

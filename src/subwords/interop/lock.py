@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from subwords import __version__
 from subwords.formats.json_node import parse_json
 from subwords.models.families import family_of
-from subwords.support.errors import FormatError, InputError, unreadable
+from subwords.support.errors import FormatError, InputError, readable
 from subwords.support.files import atomic_write, place_of
 from subwords.support.report import Report, Table
 from subwords.support.value import digest_of
@@ -185,10 +185,8 @@ def _details(before: Lock, after: Lock) -> list[str]:
 
 
 def _read_lock(file: Path) -> Lock:
-    try:
+    with readable(file, FormatError, f"cannot read {file}"):
         data = file.read_bytes()
-    except OSError as error:
-        raise unreadable(FormatError, f"cannot read {file}: {error.strerror or error}", error) from None
     top = parse_json(data, str(file))
     if (kind := top["format"]).value != LOCK_VERSION or isinstance(kind.value, bool):
         raise kind.wrong(f"format {LOCK_VERSION} of a lock file")

@@ -133,7 +133,6 @@ def _ranges(counts: NDArray[np.int64]) -> NDArray[np.int64]:
 # Ids of equal bytes.
 
 REASONS = ("equal", "several", "role", "no token", "special", "control", "unused")
-FOUND = 3  # the first so many have an id
 MAP_COLUMNS = ("ids of a", "count", "example")
 MEANINGS = {
     "equal": "one id with the same bytes",

@@ -17,6 +17,7 @@ from subwords.corpus.reading import Reading, reading_of
 from subwords.interop.verify import ComparedText, Differences, compare_ids, opened_texts, probes, side_of
 from subwords.models.bpe.model import BPE
 from subwords.models.families import family_of, need
+from subwords.spec.added_token import FLAGS
 from subwords.spec.template import Slot
 from subwords.study.findings import Finding, Findings, by_severity
 from subwords.support.errors import SubwordsError
@@ -213,9 +214,6 @@ def _moved_runs(moved: dict[int, int], old: list[bytes]) -> Iterator[Finding]:
                 f"{moved[last]} instead of {first} to {last}"
             )
         yield Finding("moved-tokens", message, tuple(run), tuple(token_text(old[index]) for index in run))
-
-
-FLAGS = ("special", "single_word", "lstrip", "rstrip", "normalized")
 
 
 def _added_token_findings(pair: _Pair) -> Iterator[Finding]:

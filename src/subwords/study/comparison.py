@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from subwords.corpus.reading import Reading, reading_of
-from subwords.study.evaluation import Evaluation, evaluate_settings, evaluation_of, notes_of, ratio_name, sums_of
+from subwords.study.evaluation import Evaluation, Settings, evaluation_of, notes_of, ratio_name, sums_of
 from subwords.study.statistics import Interval, Resampled
 from subwords.support.checks import as_list, check_integer, check_string
 from subwords.support.errors import InputError
@@ -173,7 +173,7 @@ def compare(
     check_integer("limit", limit, 0, MOST_WORDS)
     if any(isinstance(one, Iterator) for one in (source.values() if isinstance(source, Mapping) else [source])):
         raise InputError("expected a corpus that can be read twice, not an iterator: pass a list or files")
-    settings = evaluate_settings(order, confidence, resamples, seed, parallel, reference)
+    settings = Settings(order, confidence, resamples, seed, parallel, reference)
     sums = sums_of(toks, source, by, reading_of(reading), threads, progress)
     found = [evaluation_of(tok, sums, k, settings) for k, tok in enumerate(toks)]
     resampled = Resampled([*sums.tokens], resamples=resamples, seed=seed)

@@ -153,7 +153,7 @@ def _by_id(found: Callable[[ModelPieces, int], Any], told: str) -> Any:
     return method
 
 
-def _is_of(kind: str) -> Any:
+def _is_of(kind: str, told: str) -> Any:
     type_of = getattr(PieceType, kind)
     return _by_id(
         lambda pieces, index: pieces.types[index] == type_of,
@@ -397,10 +397,10 @@ class SentencePieceShape:
     get_score: OfIds[float] = _by_id(
         lambda pieces, index: pieces.scores[index], "Return the score of an id, or of each id of a list."
     )
-    is_unknown: OfIds[bool] = _is_of("UNKNOWN")
-    is_control: OfIds[bool] = _is_of("CONTROL")
-    is_unused: OfIds[bool] = _is_of("UNUSED")
-    is_byte: OfIds[bool] = _is_of("BYTE")
+    is_unknown: OfIds[bool] = _is_of("UNKNOWN", "the unknown piece")
+    is_control: OfIds[bool] = _is_of("CONTROL", "a control piece")
+    is_unused: OfIds[bool] = _is_of("UNUSED", "an unused piece")
+    is_byte: OfIds[bool] = _is_of("BYTE", "a byte piece")
 
     def unk_id(self) -> int:
         """Return the id of the unknown piece, -1 if there is none."""

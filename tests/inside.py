@@ -144,7 +144,7 @@ NAMES = {
     "study.obstacles": "WhyNot",
     "study.conversations": "ChatProcess answer differences example",
     "study.page": """
-        HEADERS MOST_BYTES MOST_CHARACTERS MetricTable PageApi PageServer PanelFinding Panels TokenizerFile
+        HEADERS MOST_BYTES MOST_CHARACTERS PageApi PageServer Panels TokenizerFile
         disagreements page_files panels
     """,
     "study.segments": "Added Known Lattice Matching Merging Stretch Unknown",

@@ -20,7 +20,7 @@ import pytest
 
 import subwords
 from chatting import USUAL, chatting, said
-from inside import MetricTable, PageApi, PageServer, PanelFinding, Panels, TokenizerFile, panels
+from inside import PageApi, PageServer, Panels, TokenizerFile, panels
 from subwords import Tokenizer
 
 pytest.importorskip("selenium", reason="the group `browser` is not installed")
@@ -523,10 +523,16 @@ def test_another_site_cannot_frame_or_read_the_page(
 
 def test_panels_that_exist_are_shown(browser: webdriver.Chrome, folder: Path) -> None:
     some = Panels(
-        audit=lambda tok: [PanelFinding("error", "unreachable", f"<b>1 of {tok.vocab_size}</b>", (3,), "why <i>")],
-        evaluate=lambda toks, text: MetricTable(
-            (("characters", tuple(len(text) for _ in toks)), ("mean", (1, 0.5)), ("none", (None, "x")))
-        ),
+        audit=lambda tok: [
+            {
+                "severity": "error",
+                "kind": "unreachable",
+                "message": f"<b>1 of {tok.vocab_size}</b>",
+                "ids": [3],
+                "meaning": "why <i>",
+            }
+        ],
+        evaluate=lambda toks, text: [["characters", *(len(text) for _ in toks)], ["mean", 1, 0.5], ["none", None, "x"]],
         before=lambda trace, start, stop: [f"<i>{trace.text[start:stop]}"],
     )
     files = [TokenizerFile(str(folder / f"{name}.json")) for name in ("bpe", "unigram")]

@@ -16,10 +16,8 @@ import subwords
 from inside import (
     HEADERS,
     MOST_BYTES,
-    MetricTable,
     PageApi,
     PageServer,
-    PanelFinding,
     Panels,
     TokenizerFile,
     page_files,
@@ -250,8 +248,8 @@ def test_the_answer_has_the_ids_of_encode(server: PageServer) -> None:
 def test_panels_that_exist_are_called(tmp_path: Path) -> None:
     subwords.train(TEXTS, vocab_size=270).save(tmp_path / "tok.json")
     panels = Panels(
-        audit=lambda tok: [PanelFinding("error", "unreachable", f"1 of {tok.vocab_size}", (3,))],
-        evaluate=lambda toks, text: MetricTable((("characters", tuple(len(text) for _ in toks)),)),
+        audit=lambda tok: [{"severity": "error", "message": f"1 of {tok.vocab_size}", "ids": [3]}],
+        evaluate=lambda toks, text: [["characters", *(len(text) for _ in toks)]],
         before=lambda trace, start, stop: [f"of {trace.text[start:stop]!r}"],
     )
     api = PageApi([TokenizerFile(str(tmp_path / "tok.json"))], panels=panels)
@@ -270,7 +268,7 @@ def test_panels_that_are_absent_say_so(server: PageServer) -> None:
 
 
 def test_a_defect_is_an_answer_too(tmp_path: Path) -> None:
-    def fails(_: object) -> list[PanelFinding]:
+    def fails(_: object) -> list[dict[str, object]]:
         raise ZeroDivisionError("here")
 
     subwords.train(TEXTS, vocab_size=270).save(tmp_path / "tok.json")

@@ -17,6 +17,7 @@ from subwords.spec.padding import Padding
 from subwords.spec.template import Inserted, Template
 from subwords.spec.tokenizer import TokenizerSpec
 from subwords.support.errors import InputError
+from subwords.support.render import token_text
 from subwords.support.report import Report, Table, plain
 from subwords.support.value import read_only
 from subwords.tokenizer import Tokenizer
@@ -57,10 +58,11 @@ class Adapted(Report):
         """Return the tokens that are gone, with the ids of their text now, and those that are new or left out."""
         old, new = self.old.model.vocab, self.tokenizer.model.vocab
         rows: list[tuple[object, ...]] = [
-            ("removed", _shown(old[index]), index, " ".join(map(str, ids))) for index, ids in self.becomes.items()
+            ("removed", repr(token_text(old[index])), index, " ".join(map(str, ids)))
+            for index, ids in self.becomes.items()
         ]
-        rows += [("added", _shown(new[index]), None, str(index)) for index in self.added]
-        rows += [("left out", _shown(token), None, "") for token in self.left_out]
+        rows += [("added", repr(token_text(new[index])), None, str(index)) for index in self.added]
+        rows += [("left out", repr(token_text(token)), None, "") for token in self.left_out]
         return [Table(("change", "token", "old id", "new ids"), rows, "Changes of a vocabulary", "tab:adapted")]
 
     def notes(self) -> list[str]:
@@ -98,10 +100,6 @@ class Adapted(Report):
     def unreachable(self) -> tuple[int, ...]:
         """The new ids that no text yields, of those that the model should make: usually those of the old tokenizer."""
         return tuple(unreachable_ids(self.tokenizer.spec).tolist())
-
-
-def _shown(token: bytes) -> str:
-    return repr(token.decode("utf-8", "backslashreplace"))
 
 
 # ---------------------------------------------------------------------------------------------------------------------

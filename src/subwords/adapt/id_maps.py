@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -34,21 +33,9 @@ from subwords.tokenizer import Tokenizer, TokenizerLike, tokenizer_of
 VERSION = 1
 LARGEST = 2**31 - 1
 SLACK = 1e-6  # of the sum of weights, which other programs may write with fewer digits
-_FINGERPRINT = re.compile(r"[0-9a-f]{64}")
 
 
-class EmbeddingMap(NamedTuple):
-    """The content of the file; entry i has ids[offsets[i]:offsets[i + 1]], and as many weights."""
-
-    old_size: int
-    old_fingerprint: str
-    new_fingerprint: str
-    offsets: NDArray[np.int64]
-    ids: NDArray[np.int64]
-    weights: NDArray[np.float64]
-
-
-def write_embedding_map(found: EmbeddingMap, path: str | PathLike[str]) -> None:
+def write_embedding_map(found: IdMap, path: str | PathLike[str]) -> None:
     """Write the file, atomically; InputError if it cannot be written."""
     bounds, ids, weights = found.offsets.tolist(), found.ids.tolist(), found.weights.tolist()
     same = "[[%d], [1.0]]"
@@ -64,7 +51,7 @@ def write_embedding_map(found: EmbeddingMap, path: str | PathLike[str]) -> None:
         file.write(f'{head}, "entries": {body}}}\n')
 
 
-def read_embedding_map(path: str | PathLike[str]) -> EmbeddingMap:
+def read_embedding_map(path: str | PathLike[str]) -> IdMap:
     """Read the file; FormatError with the place for one that cannot be read or that breaks a rule of the format."""
     file = place_of(path, local=True)
     with readable(file, FormatError):
@@ -75,7 +62,7 @@ def read_embedding_map(path: str | PathLike[str]) -> EmbeddingMap:
     if version.value != VERSION or isinstance(version.value, bool):
         raise version.wrong(f"version {VERSION} of an embedding map")
     old_size, new_size = (top[name]["size"].integer(LARGEST) for name in ("old", "new"))
-    old, new = (_fingerprint(top[name]["fingerprint"]) for name in ("old", "new"))
+    old, new = (top[name]["fingerprint"].digest() for name in ("old", "new"))
     entries = top["entries"]
     if len(entries.array()) != new_size:
         raise entries.wrong(f"{new_size} entries, one for each new id", f"{len(entries.array())}")
@@ -86,13 +73,7 @@ def read_embedding_map(path: str | PathLike[str]) -> EmbeddingMap:
         weights += parts
         offsets.append(len(ids))
     arrays = np.array(offsets, np.int64), np.array(ids, np.int64), np.array(weights, np.float64)
-    return EmbeddingMap(old_size, old, new, *arrays)
-
-
-def _fingerprint(node: Node) -> str:
-    if not _FINGERPRINT.fullmatch(node.string()):
-        raise node.wrong("a SHA-256 in hexadecimal")
-    return node.string()
+    return IdMap(old_size, old, new, *arrays)
 
 
 def _entry(entries: Node, number: int, row: object, size: int) -> tuple[list[int], list[float]]:
@@ -237,13 +218,12 @@ class IdMap(Value):
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write embedding_map.json, atomically; docs/adapting.md has its format. InputError if it cannot be written."""
-        found = self.old_size, self.old_fingerprint, self.new_fingerprint, *self.as_arrays()
-        write_embedding_map(EmbeddingMap(*found), path)
+        write_embedding_map(self, path)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> IdMap:
         """Read what `save` wrote; FormatError for other versions, ids out of range and weights without the sum 1."""
-        return cls(*read_embedding_map(path))
+        return read_embedding_map(path)
 
     def __repr__(self) -> str:
         return f"IdMap({self.old_size} ids to {len(self)}, {len(self.changed)} changed)"

@@ -15,6 +15,7 @@ from subwords.models.bpe.model import BPE
 from subwords.models.bpe.plain import merged
 from subwords.models.families import family_of, need
 from subwords.models.wordpiece.model import WordPiece
+from subwords.spec.added_token import FLAGS
 from subwords.spec.model import Model
 from subwords.spec.tokenizer import TokenizerSpec
 from subwords.spec.vocab import Vocab
@@ -154,6 +155,5 @@ def _with_added(spec: TokenizerSpec, other: TokenizerSpec) -> tuple[TokenizerSpe
         if spec.index_of(token.content) is not None:
             left_out.append(token.content.encode())
             continue
-        names = ("special", "single_word", "lstrip", "rstrip", "normalized")
-        spec = spec.with_tokens([token.content], {name: getattr(token, name) for name in names})
+        spec = spec.with_tokens([token.content], {name: getattr(token, name) for name in FLAGS})
     return spec, left_out

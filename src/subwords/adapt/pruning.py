@@ -27,6 +27,7 @@ from subwords.spec.tokenizer import TokenizerSpec
 from subwords.spec.unicode import property_members
 from subwords.support.checks import check_flag, check_integer, check_strings
 from subwords.support.errors import InputError
+from subwords.support.render import token_text
 from subwords.tokenizer import Tokenizer, TokenizerLike, tokenizer_of
 
 if TYPE_CHECKING:
@@ -36,11 +37,6 @@ if TYPE_CHECKING:
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Removing tokens from a vocabulary: which must stay, which are the parts of a token, which replace it.
-
-
-def quote_token(token: bytes) -> str:
-    """Return a token for messages."""
-    return repr(token.decode("utf-8", "backslashreplace"))
 
 
 SPECIAL, ADDED = "a special token", "an added token"  # why tokens stay that are not named
@@ -183,14 +179,14 @@ def unneeded(removal: Removal, wanted: Sequence[int]) -> list[int]:
     going = {*wanted}
     for index in wanted:
         if reason := _held_by(removal, index):
-            raise InputError(f"cannot prune {quote_token(removal.tokens[index])} (id {index}): it is {reason}")
+            raise InputError(f"cannot prune {token_text(removal.tokens[index])!r} (id {index}): it is {reason}")
     for index in removal.removable:
         if index not in going:
             for part in removal.needs(index):
                 if part in going:
                     raise InputError(
-                        f"cannot prune {quote_token(removal.tokens[part])} (id {part}): "
-                        f"{quote_token(removal.tokens[index])} (id {index}) is made of it; prune that too"
+                        f"cannot prune {token_text(removal.tokens[part])!r} (id {part}): "
+                        f"{token_text(removal.tokens[index])!r} (id {index}) is made of it; prune that too"
                     )
     return sorted(going)
 
@@ -479,7 +475,7 @@ class WordPieceRemoval(Removal):
         for index in self._ids.values():
             if self._prefix and self.tokens[index].startswith(self._prefix) and (lost := self._lost(index)):
                 raise InputError(
-                    f"pruning could make words with {quote_token(self.tokens[index])} unknown, for lack of the piece "
+                    f"pruning could make words with {token_text(self.tokens[index])!r} unknown, for lack of the piece "
                     f"{lost!r}; allow_unknown=True prunes anyway"
                 )
 

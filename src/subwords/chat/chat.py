@@ -452,7 +452,8 @@ class _Renderer:
         """Return a conversation."""
         options = self._plain
         if isinstance(row, Mapping):
-            _check_keys(row)
+            if unknown := sorted(map(str, row.keys() - _ROW)):
+                raise InputError(f"expected the keys messages, tools and documents, not {unknown[0]!r:.60}")
             if row.get("tools") is not None or row.get("documents") is not None:
                 own = {key: row[key] for key in row.keys() - {"messages"}}
                 options = self._chatter.options(**{**self._given, **own})
@@ -468,11 +469,6 @@ def _encoded(chatter: Chatter, made: Sequence[_Rendered], threads: int | None) -
     bounds = found.offsets.tolist()
     masks = [masked(each.ranges, spans[bounds[k] : bounds[k + 1]]) for k, each in enumerate(made)]
     return ChatBatch(batch_of(found.ids, found.offsets), np.concatenate([np.zeros(0, np.bool_), *masks]))
-
-
-def _check_keys(row: Mapping[Any, Any]) -> None:
-    if unknown := sorted(map(str, row.keys() - _ROW)):
-        raise InputError(f"expected the keys messages, tools and documents, not {unknown[0]!r:.60}")
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from subwords.cli.console import (
 )
 from subwords.cli.files import find_token
 from subwords.cli.options import Adapter, Call, command_of, corpora, sources
-from subwords.support.errors import FormatError, InputError, unreadable
+from subwords.support.errors import FormatError, readable
 
 if TYPE_CHECKING:
     from subwords.adapt.adapted import Adapted
@@ -47,9 +47,8 @@ def tokens_of(tok: Tokenizer, given: Sequence[str], file: Path | None) -> list[i
     names = list(given)
     if file is not None:
         try:
-            names += [line for line in file.read_text("utf-8").split("\n") if line]
-        except OSError as error:
-            raise unreadable(InputError, f"cannot read {file}: {error.strerror or error}", error) from None
+            with readable(file, failed=f"cannot read {file}"):
+                names += [line for line in file.read_text("utf-8").split("\n") if line]
         except UnicodeDecodeError as error:
             raise FormatError(f"{file}: expected tokens in UTF-8; byte {error.start} is not UTF-8") from None
     if not names and file is None:

@@ -11,7 +11,8 @@ import re
 import shlex
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from collections import UserDict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from importlib import import_module
@@ -290,35 +291,22 @@ class Plain(click.Command):
     context_class = HelpContext
 
 
-class FromFiles(MutableMapping[str, click.Command]):
+class FromFiles(UserDict[str, click.Command]):
     """Commands by name, each imported from its file when it is first read: `--version` needs none of them.
 
     files: the names of the commands of each file of this folder.
     """
 
     def __init__(self, files: Mapping[str, str]) -> None:
-        self._found: dict[str, click.Command | str] = {
-            name: file for file, names in files.items() for name in names.split()
-        }
+        super().__init__()
+        self.data: dict[str, Any] = {name: file for file, names in files.items() for name in names.split()}
 
     def __getitem__(self, name: str) -> click.Command:
-        found = self._found[name]
+        found: Any = self.data[name]
         if isinstance(found, str):
             self[name] = found = getattr(import_module(f"{__package__}.{found}"), name.replace("-", "_"))
             found.context_class = HelpContext
-        return found
-
-    def __setitem__(self, name: str, command: click.Command) -> None:
-        self._found[name] = command
-
-    def __delitem__(self, name: str) -> None:
-        del self._found[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._found)
-
-    def __len__(self) -> int:
-        return len(self._found)
+        return found  # type: ignore[no-any-return]
 
 
 class Group(click.Group):

@@ -131,10 +131,8 @@ def _text(file: str, text: str | None) -> str | bytes:
     if text is not None and file != "-":
         raise click.UsageError("--text cannot be combined with FILE")
     check_file([file], "text", "--text")
-    return _read_text(file) if text is None else text
-
-
-def _read_text(file: str) -> bytes:
+    if text is not None:
+        return text
     from subwords.corpus.files import open_text
 
     with open_text(*input_of(file, "text", "--text")) as stream:
@@ -231,7 +229,8 @@ def show(
     with PageServer(api, port=port) as server:
         # The tables of the tokenizers take a second: they are made while the browser starts.
         Thread(target=api.encode, args=({"text": start},), daemon=True).start()
-        _announce(server.address)
+        address = server.address
+        click.echo(json.dumps({"url": address}) if wants_json() else f"{address}  (Ctrl-C ends it)")
         if not no_browser:
             import webbrowser
 
@@ -240,10 +239,6 @@ def show(
             server.serve_forever(poll_interval=0.1)
         except KeyboardInterrupt:
             return  # the usual end, not a failure
-
-
-def _announce(address: str) -> None:
-    click.echo(json.dumps({"url": address}) if wants_json() else f"{address}  (Ctrl-C ends it)")
 
 
 def _start(path: object) -> tuple[str, bool]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import Any
 
 from subwords.support.errors import FormatError
 
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 _LONGEST_SHOWN = 60
 DEEPEST = 100  # sequences within each other
 
@@ -102,6 +104,12 @@ class Node:
         """Return the value, which must be a string of one character."""
         if len(self.string()) != 1:
             raise self.wrong("one character")
+        return self.string()
+
+    def digest(self) -> str:
+        """Return the value, which must be a SHA-256 in hexadecimal."""
+        if not _DIGEST.fullmatch(self.string()):
+            raise self.wrong("a SHA-256 in hexadecimal")
         return self.string()
 
     def choice(self, choices: Sequence[str]) -> str:

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from itertools import chain
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from subwords.corpus.progress import progress as show_progress
 from subwords.corpus.reading import Reading, reading_of
-from subwords.corpus.source import Source, source_size
+from subwords.corpus.source import Source
 from subwords.formats.write import target_of, write_file
 from subwords.interop.verify import (
     ComparedText,
     Difference,
     Differences,
     compare_ids,
-    comparison_texts,
+    opened_texts,
     probes,
     side_of,
 )
@@ -114,7 +113,7 @@ def convert(
         copy = f"{folder}/copy/" if is_folder else str(Path(folder, path.name))
         write_file(tok.spec, copy)
         again = _loaded(tok, Path(copy), bare)
-        found = _compared(tok, again, _Corpus(source, how, progress), allow_different)
+        found = _compared(tok, again, opened_texts(source, how, progress), allow_different)
     if found.difference is not None and not allow_different:
         raise FormatError(
             f"{path}: nothing was written, because ids would change: {found.difference}; "
@@ -146,33 +145,18 @@ def _loaded(tok: Tokenizer, copy: Path, bare: bool) -> Tokenizer:
     """Load what was written, with what its format leaves out."""
     if not bare:
         return load(copy)
-    from subwords.formats.read import read_tokenizer
-
-    special = {token.content: token.id for token in tok.added_tokens}
-    return Tokenizer(read_tokenizer(copy, splitter=tok.spec.splitter, special_ids=special))
+    return load(copy, splitter=tok.splitter, special_ids={token.content: token.id for token in tok.added_tokens})
 
 
-class _Corpus(NamedTuple):
-    source: Source | None
-    reading: Reading
-    progress: bool | None
-
-    @contextmanager
-    def texts(self) -> Iterator[Iterator[ComparedText]]:
-        if self.source is None:
-            yield iter(())
-            return
-        with show_progress(source_size(self.source), "comparing", enabled=self.progress) as bar:
-            yield comparison_texts(self.source, self.reading, on_bytes=bar.advance)
-
-
-def _compared(tok: Tokenizer, again: Tokenizer, corpus: _Corpus, whole: bool) -> Differences:
+def _compared(
+    tok: Tokenizer, again: Tokenizer, corpus: AbstractContextManager[Iterator[ComparedText]], whole: bool
+) -> Differences:
     """Compare the probes both ways to read special tokens, and the corpus with special tokens found."""
-    probed = [ComparedText(text, f"probe ({name})") for name, text in probes(tok.special_tokens)]
+    probed = probes(tok.special_tokens)
     plain = compare_ids(probed, side_of(tok, "the source", "text"), side_of(again, "the new file", "text"), whole=whole)
     if plain.difference is not None and not whole:
         return plain
-    with corpus.texts() as texts:
+    with corpus as texts:
         sides = side_of(tok, "the source", "allow"), side_of(again, "the new file", "allow")
         return plain + compare_ids(chain(probed, texts), *sides, whole=whole)
 
@@ -182,7 +166,7 @@ def _lost(tok: Tokenizer, again: Tokenizer) -> list[str]:
     lost = [name for name in _PARTS if getattr(tok.spec, name) != getattr(again.spec, name)]
     if tok.spec.foreign.chat_templates != again.spec.foreign.chat_templates:
         lost.append("additional_chat_templates")
-    rows = [tok.encode(text) for _, text in probes(())]
+    rows = [tok.encode(one.text) for one in probes(())]
     if tok.decode_batch(rows) != again.decode_batch(rows):
         lost.append("decoder")
     return [*lost, "roles"] if tok.roles != again.roles else lost

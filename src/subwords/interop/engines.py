@@ -15,7 +15,7 @@ from hashlib import sha256
 from typing import Any
 
 from subwords.formats.hf.tokenizer_json import read_tokenizer_json
-from subwords.interop.verify import ComparedText, Side, compare_ids, probes, side_of
+from subwords.interop.verify import Side, compare_ids, probes, side_of
 from subwords.spec.template import Slot, Template
 from subwords.support.errors import FormatError, SubwordsWarning, checked_reason
 from subwords.tokenizer import Tokenizer, load
@@ -195,10 +195,7 @@ def _of_files(tokenizer: Any, name: str) -> Tokenizer:
 def compare_with(original: Any, engine: ComparedEngine, encode: Callable[..., Any], *, fast: bool) -> None:
     """Compare with the original on hard texts; FormatError with the first difference."""
     name = _name(original)
-    texts = [
-        ComparedText(text, f"probe ({label})")
-        for label, text in probes([token.content for token in engine.tok.spec.added_tokens])
-    ]
+    texts = probes([token.content for token in engine.tok.spec.added_tokens])
     only = [each.text for each in texts]
     with _undisturbed(original):
         for template in (False, True) if fast else (False,):

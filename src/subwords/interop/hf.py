@@ -18,7 +18,7 @@ from subwords.engine.encoding import Encoding
 from subwords.formats.hf import folder
 from subwords.formats.write import json_of, write_file
 from subwords.interop.verify import needed
-from subwords.spec.added_token import AddedToken
+from subwords.spec.added_token import FLAGS, AddedToken
 from subwords.spec.padding import Padding, Truncation
 from subwords.support.checks import as_items
 from subwords.support.errors import InputError, TooLargeError, WrongTypeError
@@ -155,7 +155,6 @@ class HFEncoding:
 
 
 MOST_QUICK = 1 << 12  # characters of a text whose ids come first, and all else when it is asked for
-_FLAGS = ("single_word", "lstrip", "rstrip", "normalized")
 
 
 class HFShape:
@@ -316,7 +315,7 @@ class HFShape:
         waiting: dict[str, dict[str, bool]] = {}
         for token in tokens:
             plain = isinstance(token, str)
-            flags = {name: False if plain else bool(getattr(token, name, False)) for name in _FLAGS}
+            flags = {name: False if plain else bool(getattr(token, name, False)) for name in FLAGS[1:]}
             flags["special"] = special or (not plain and bool(getattr(token, "special", False)))
             flags["normalized"] = not special if plain else flags["normalized"]
             content = token if plain else token.content

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from os import PathLike
@@ -12,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from subwords import __version__
-from subwords.formats.json_node import Node, parse_json
+from subwords.formats.json_node import parse_json
 from subwords.models.families import family_of
-from subwords.support.errors import FormatError, InputError, unreadable
+from subwords.support.errors import FormatError, InputError, readable
 from subwords.support.files import atomic_write, place_of
 from subwords.support.report import Report, Table
 from subwords.support.value import digest_of
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 LOCK_VERSION = 1
 LARGEST = 2**31 - 1
 NAME = "tokenizer.lock"
-_DIGEST = re.compile(r"[0-9a-f]{64}")
 _OF_MODEL = {"vocab": "vocabulary", "merges": "merges", "ranks": "merges", "scores": "scores"}
 
 
@@ -187,10 +185,8 @@ def _details(before: Lock, after: Lock) -> list[str]:
 
 
 def _read_lock(file: Path) -> Lock:
-    try:
+    with readable(file, FormatError, f"cannot read {file}"):
         data = file.read_bytes()
-    except OSError as error:
-        raise unreadable(FormatError, f"cannot read {file}: {error.strerror or error}", error) from None
     top = parse_json(data, str(file))
     if (kind := top["format"]).value != LOCK_VERSION or isinstance(kind.value, bool):
         raise kind.wrong(f"format {LOCK_VERSION} of a lock file")
@@ -198,15 +194,9 @@ def _read_lock(file: Path) -> Lock:
     return Lock(
         None if top["tokenizer"].value is None else top["tokenizer"].string(),
         top["version"].string(),
-        _digest(top["digest"]),
-        {name: None if parts[name].value is None else _digest(parts[name]) for name in parts.object()},
+        top["digest"].digest(),
+        {name: None if parts[name].value is None else parts[name].digest() for name in parts.object()},
         top["family"].string(),
         top["vocabulary"].integer(LARGEST),
         {content: special[content].integer(LARGEST) for content in special.object()},
     )
-
-
-def _digest(node: Node) -> str:
-    if not _DIGEST.fullmatch(node.string()):
-        raise node.wrong("a SHA-256 in hexadecimal")
-    return node.string()

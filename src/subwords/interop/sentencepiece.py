@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar, overload
+from typing import Any, Protocol, TypeAlias, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,14 +42,6 @@ class ModelPieces:
     unk_id: int
     roles: dict[str, int]
 
-    def name(self, index: int) -> str:
-        """Return the piece of an id."""
-        return self.names[index]
-
-    def is_kind(self, index: int, kind: str) -> bool:
-        """Whether an id has the type of this name."""
-        return bool(self.types[index] == getattr(PieceType, kind))
-
 
 def model_pieces(spec: TokenizerSpec) -> ModelPieces:
     """Return the pieces of a tokenizer; FormatError if a .model file cannot hold it.
@@ -79,11 +71,95 @@ def model_pieces(spec: TokenizerSpec) -> ModelPieces:
     return ModelPieces(data, spec_of(message), names, types, scores, ids, unk_id, roles)
 
 
-T = TypeVar("T")
 Text: TypeAlias = "str | bytes"
 Texts: TypeAlias = "list[str] | list[bytes] | list[str | bytes]"
 Index: TypeAlias = "int | np.integer[Any]"
 Indexes: TypeAlias = "list[int] | tuple[int, ...] | NDArray[np.integer[Any]]"
+
+R = TypeVar("R")  # of one text or id
+
+
+class OfTexts(Protocol[R]):
+    """A method with a result for a text, or a list of them for a list of texts. options: those of `encode`."""
+
+    @overload
+    def __call__(self, input: Text, **options: Any) -> R: ...
+    @overload
+    def __call__(self, input: Texts, **options: Any) -> list[R]: ...
+
+
+class SampleOfTexts(Protocol[R]):
+    """`OfTexts`, drawn at random."""
+
+    @overload
+    def __call__(self, input: Text, nbest_size: int = -1, alpha: float = 0.1, **options: Any) -> R: ...
+    @overload
+    def __call__(self, input: Texts, nbest_size: int = -1, alpha: float = 0.1, **options: Any) -> list[R]: ...
+
+
+class BestOfTexts(Protocol[R]):
+    """`OfTexts`, of which the best ones are listed."""
+
+    @overload
+    def __call__(self, input: Text, nbest_size: int = 1, **options: Any) -> list[R]: ...
+    @overload
+    def __call__(self, input: Texts, nbest_size: int = 1, **options: Any) -> list[list[R]]: ...
+
+
+class OfIds(Protocol[R]):
+    """A method with a result for an id, or a list of them for a list of ids."""
+
+    @overload
+    def __call__(self, id: Index) -> R: ...
+    @overload
+    def __call__(self, id: Indexes) -> list[R]: ...
+
+
+def _encoding(kind: Any, more: str = "") -> Any:
+    def method(self: SentencePieceShape, input: Text | Texts, **options: Any) -> Any:
+        return self.encode(input, return_type=kind, **options)
+
+    method.__doc__ = f"Return `encode` with out_type={getattr(kind, '__name__', repr(kind))}{more}."
+    return method
+
+
+def _sampling(kind: Any, what: str, more: str = "") -> Any:
+    def method(
+        self: SentencePieceShape, input: Text | Texts, nbest_size: int = -1, alpha: float = 0.1, **options: Any
+    ) -> Any:
+        options |= {"enable_sampling": True, "nbest_size": nbest_size, "alpha": alpha}
+        return self.encode(input, return_type=kind, **options)
+
+    method.__doc__ = f"Return the {what} of a segmentation drawn at random; Unigram only{more}."
+    return method
+
+
+def _listing(kind: Any, more: str = "") -> Any:
+    def method(self: SentencePieceShape, input: Text | Texts, nbest_size: int = 1, **options: Any) -> Any:
+        return self.nbest_encode(input, nbest_size=nbest_size, return_type=kind, **options)
+
+    method.__doc__ = f"Return `nbest_encode` with out_type={getattr(kind, '__name__', repr(kind))}{more}."
+    return method
+
+
+def _by_id(found: Callable[[ModelPieces, int], Any], told: str) -> Any:
+    def method(self: SentencePieceShape, id: Any) -> Any:
+        checked, pieces = self._checked, self._pieces
+        if isinstance(id, list | tuple | np.ndarray):
+            return [found(pieces, checked(index)) for index in id]
+        return found(pieces, checked(id))
+
+    method.__doc__ = told
+    return method
+
+
+def _is_of(kind: str, told: str) -> Any:
+    type_of = getattr(PieceType, kind)
+    return _by_id(
+        lambda pieces, index: pieces.types[index] == type_of,
+        f"Whether an id, or each id of a list, is of the type {kind}.",
+    )
+
 
 _TYPES = (int, str, bytes, "numpy", "offset_mapping")
 
@@ -148,104 +224,29 @@ class SentencePieceShape:
             sampled = [self._sampled(text, nbest_size, alpha) for text in texts]
             rows = [self._as(kind, framed(row, int), emit_unk_piece) for row in sampled]
         elif kind in (str, bytes) and not emit_unk_piece:
-            rows = [_encoded(kind, framed(self._shown(text), self._pieces.name)) for text in texts]
+            rows = [_encoded(kind, framed(self._tok.tokenize(text), self._pieces.names.__getitem__)) for text in texts]
         else:
             _check_int("num_threads", num_threads)
             threads = num_threads if num_threads > 0 else None
-            ids = self._tok.encode_batch(texts, threads=threads).to_lists() if len(texts) > 1 else self._ids(texts)
+            ids = (
+                self._tok.encode_batch(texts, threads=threads).to_lists()
+                if len(texts) > 1
+                else [self._tok.encode(text) for text in texts]
+            )
             rows = [self._as(kind, framed(row, int), True) for row in ids]
         return rows if isinstance(input, list) else rows[0]
 
-    @overload
-    def encode_as_ids(self, input: Text, **options: Any) -> list[int]: ...
-
-    @overload
-    def encode_as_ids(self, input: Texts, **options: Any) -> list[list[int]]: ...
-
-    def encode_as_ids(self, input: Text | Texts, **options: Any) -> Any:
-        """Return `encode` with out_type=int."""
-        return self.encode(input, return_type=int, **options)
-
-    @overload
-    def encode_as_pieces(self, input: Text, **options: Any) -> list[str]: ...
-
-    @overload
-    def encode_as_pieces(self, input: Texts, **options: Any) -> list[list[str]]: ...
-
-    def encode_as_pieces(self, input: Text | Texts, **options: Any) -> Any:
-        """Return `encode` with out_type=str."""
-        return self.encode(input, return_type=str, **options)
-
-    @overload
-    def encode_as_numpy(self, input: Text, **options: Any) -> NDArray[np.int32]: ...
-
-    @overload
-    def encode_as_numpy(self, input: Texts, **options: Any) -> list[NDArray[np.int32]]: ...
-
-    def encode_as_numpy(self, input: Text | Texts, **options: Any) -> Any:
-        """Return `encode` with out_type="numpy": int32 arrays, which are read-only."""
-        return self.encode(input, return_type="numpy", **options)
-
-    @overload
-    def encode_as_offset_mapping(self, input: Text, **options: Any) -> dict[str, Any]: ...
-
-    @overload
-    def encode_as_offset_mapping(self, input: Texts, **options: Any) -> list[dict[str, Any]]: ...
-
-    def encode_as_offset_mapping(self, input: Text | Texts, **options: Any) -> Any:
-        """Return `encode` with out_type="offset_mapping": ids, pieces and character offsets."""
-        return self.encode(input, return_type="offset_mapping", **options)
-
-    @overload
-    def sample_encode_as_ids(
-        self, input: Text, nbest_size: int = -1, alpha: float = 0.1, **options: Any
-    ) -> list[int]: ...
-
-    @overload
-    def sample_encode_as_ids(
-        self, input: Texts, nbest_size: int = -1, alpha: float = 0.1, **options: Any
-    ) -> list[list[int]]: ...
-
-    def sample_encode_as_ids(
-        self, input: Text | Texts, nbest_size: int = -1, alpha: float = 0.1, **options: Any
-    ) -> Any:
-        """Return the ids of a segmentation drawn at random; Unigram only."""
-        options |= {"enable_sampling": True, "nbest_size": nbest_size, "alpha": alpha}
-        return self.encode(input, return_type=int, **options)
-
-    @overload
-    def sample_encode_as_pieces(
-        self, input: Text, nbest_size: int = -1, alpha: float = 0.1, **options: Any
-    ) -> list[str]: ...
-
-    @overload
-    def sample_encode_as_pieces(
-        self, input: Texts, nbest_size: int = -1, alpha: float = 0.1, **options: Any
-    ) -> list[list[str]]: ...
-
-    def sample_encode_as_pieces(
-        self, input: Text | Texts, nbest_size: int = -1, alpha: float = 0.1, **options: Any
-    ) -> Any:
-        """Return the pieces of a segmentation drawn at random; Unigram only; see `nbest_encode` for unknown ones."""
-        options |= {"enable_sampling": True, "nbest_size": nbest_size, "alpha": alpha}
-        return self.encode(input, return_type=str, **options)
-
-    @overload
-    def sample_encode_as_numpy(
-        self, input: Text, nbest_size: int = -1, alpha: float = 0.1, **options: Any
-    ) -> NDArray[np.int32]: ...
-
-    @overload
-    def sample_encode_as_numpy(
-        self, input: Texts, nbest_size: int = -1, alpha: float = 0.1, **options: Any
-    ) -> list[NDArray[np.int32]]: ...
-
-    def sample_encode_as_numpy(
-        self, input: Text | Texts, nbest_size: int = -1, alpha: float = 0.1, **options: Any
-    ) -> Any:
-        """Return `sample_encode_as_ids` as read-only int32 arrays."""
-        options |= {"enable_sampling": True, "nbest_size": nbest_size, "alpha": alpha}
-        return self.encode(input, return_type="numpy", **options)
+    encode_as_ids: OfTexts[list[int]] = _encoding(int)
+    encode_as_pieces: OfTexts[list[str]] = _encoding(str)
+    encode_as_numpy: OfTexts[NDArray[np.int32]] = _encoding("numpy", ": int32 arrays, which are read-only")
+    encode_as_offset_mapping: OfTexts[dict[str, Any]] = _encoding(
+        "offset_mapping", ": ids, pieces and character offsets"
+    )
+    sample_encode_as_ids: SampleOfTexts[list[int]] = _sampling(int, "ids")
+    sample_encode_as_pieces: SampleOfTexts[list[str]] = _sampling(
+        str, "pieces", "; see `nbest_encode` for unknown ones"
+    )
+    sample_encode_as_numpy: SampleOfTexts[NDArray[np.int32]] = _sampling("numpy", "ids, read-only int32 arrays,")
 
     def nbest_encode(
         self,
@@ -275,37 +276,9 @@ class SentencePieceShape:
         rows = ([*before, *(row[::-1] if reverse else row), *after] for row, _ in found)
         return [self._as(kind, row, emit_unk_piece) for row in rows]
 
-    @overload
-    def nbest_encode_as_ids(self, input: Text, nbest_size: int = 1, **options: Any) -> list[list[int]]: ...
-
-    @overload
-    def nbest_encode_as_ids(self, input: Texts, nbest_size: int = 1, **options: Any) -> list[list[list[int]]]: ...
-
-    def nbest_encode_as_ids(self, input: Text | Texts, nbest_size: int = 1, **options: Any) -> Any:
-        """Return `nbest_encode` with out_type=int."""
-        return self.nbest_encode(input, nbest_size=nbest_size, return_type=int, **options)
-
-    @overload
-    def nbest_encode_as_pieces(self, input: Text, nbest_size: int = 1, **options: Any) -> list[list[str]]: ...
-
-    @overload
-    def nbest_encode_as_pieces(self, input: Texts, nbest_size: int = 1, **options: Any) -> list[list[list[str]]]: ...
-
-    def nbest_encode_as_pieces(self, input: Text | Texts, nbest_size: int = 1, **options: Any) -> Any:
-        """Return `nbest_encode` with out_type=str."""
-        return self.nbest_encode(input, nbest_size=nbest_size, return_type=str, **options)
-
-    @overload
-    def nbest_encode_as_numpy(self, input: Text, nbest_size: int = 1, **options: Any) -> list[NDArray[np.int32]]: ...
-
-    @overload
-    def nbest_encode_as_numpy(
-        self, input: Texts, nbest_size: int = 1, **options: Any
-    ) -> list[list[NDArray[np.int32]]]: ...
-
-    def nbest_encode_as_numpy(self, input: Text | Texts, nbest_size: int = 1, **options: Any) -> Any:
-        """Return `nbest_encode` with out_type="numpy": read-only int32 arrays."""
-        return self.nbest_encode(input, nbest_size=nbest_size, return_type="numpy", **options)
+    nbest_encode_as_ids: BestOfTexts[list[int]] = _listing(int)
+    nbest_encode_as_pieces: BestOfTexts[list[str]] = _listing(str)
+    nbest_encode_as_numpy: BestOfTexts[NDArray[np.int32]] = _listing("numpy", ": read-only int32 arrays")
 
     @overload
     def normalize(self, input: Text) -> str: ...
@@ -320,12 +293,6 @@ class SentencePieceShape:
         text = _text_argument(input)
         return self._tok.normalizer.normalize(text) if self._tok.normalizer else text
 
-    def _ids(self, texts: Sequence[str]) -> list[list[int]]:
-        return [self._tok.encode(text) for text in texts]
-
-    def _shown(self, text: str) -> list[str]:
-        return self._tok.tokenize(text)
-
     def _sampled(self, text: str, nbest: int, alpha: float) -> list[int]:
         self._check_unigram("sampling")
         return self._tok.sample(text, temperature=1 / alpha if alpha else math.inf, nbest=nbest, seed=self._rng)
@@ -333,14 +300,14 @@ class SentencePieceShape:
     def _mapping(self, text: str) -> dict[str, Any]:
         found = self._tok(text)
         offsets = [(start, stop) for start, stop in found.spans.tolist()]
-        return {"ids": found.ids.tolist(), "pieces": self._shown(text), "offsets": offsets}
+        return {"ids": found.ids.tolist(), "pieces": self._tok.tokenize(text), "offsets": offsets}
 
     def _as(self, kind: Any, ids: list[int], emit_unk: bool) -> Any:
         if kind is int:
             return ids
         if kind in (str, bytes) and not emit_unk and self.unk_id() in ids:
             raise InputError("unknown characters in sampled or n-best pieces: emit_unk_piece=True shows them")
-        return _read_only(ids) if kind == "numpy" else _encoded(kind, [*map(self._pieces.name, ids)])
+        return _read_only(ids) if kind == "numpy" else _encoded(kind, [self._pieces.names[index] for index in ids])
 
     def _ends(self, add_bos: bool, add_eos: bool) -> tuple[int, int]:
         """Return the ids to add, -1 for none; ValueError if the model lacks one."""
@@ -423,65 +390,17 @@ class SentencePieceShape:
         text = piece if isinstance(piece, str) else piece.decode("utf-8", "replace")
         return self._pieces.ids.get(text, self._pieces.unk_id)
 
-    @overload
-    def id_to_piece(self, id: Index) -> str: ...
-
-    @overload
-    def id_to_piece(self, id: Indexes) -> list[str]: ...
-
-    def id_to_piece(self, id: Any) -> Any:
-        """Return the piece of an id, or of each id of a list; IndexError for an id that does not exist."""
-        return self._each(id, self._pieces.name)
-
-    @overload
-    def get_score(self, id: Index) -> float: ...
-
-    @overload
-    def get_score(self, id: Indexes) -> list[float]: ...
-
-    def get_score(self, id: Any) -> Any:
-        """Return the score of an id, or of each id of a list."""
-        return self._each(id, self._pieces.scores.__getitem__)
-
-    @overload
-    def is_unknown(self, id: Index) -> bool: ...
-
-    @overload
-    def is_unknown(self, id: Indexes) -> list[bool]: ...
-
-    def is_unknown(self, id: Any) -> Any:
-        """Whether an id, or each id of a list, is the unknown piece."""
-        return self._each(id, lambda index: self._pieces.is_kind(index, "UNKNOWN"))
-
-    @overload
-    def is_control(self, id: Index) -> bool: ...
-
-    @overload
-    def is_control(self, id: Indexes) -> list[bool]: ...
-
-    def is_control(self, id: Any) -> Any:
-        """Whether an id, or each id of a list, is a control piece."""
-        return self._each(id, lambda index: self._pieces.is_kind(index, "CONTROL"))
-
-    @overload
-    def is_unused(self, id: Index) -> bool: ...
-
-    @overload
-    def is_unused(self, id: Indexes) -> list[bool]: ...
-
-    def is_unused(self, id: Any) -> Any:
-        """Whether an id, or each id of a list, is an unused piece."""
-        return self._each(id, lambda index: self._pieces.is_kind(index, "UNUSED"))
-
-    @overload
-    def is_byte(self, id: Index) -> bool: ...
-
-    @overload
-    def is_byte(self, id: Indexes) -> list[bool]: ...
-
-    def is_byte(self, id: Any) -> Any:
-        """Whether an id, or each id of a list, is a byte piece."""
-        return self._each(id, lambda index: self._pieces.is_kind(index, "BYTE"))
+    id_to_piece: OfIds[str] = _by_id(
+        lambda pieces, index: pieces.names[index],
+        "Return the piece of an id, or of each id of a list; IndexError for an id that does not exist.",
+    )
+    get_score: OfIds[float] = _by_id(
+        lambda pieces, index: pieces.scores[index], "Return the score of an id, or of each id of a list."
+    )
+    is_unknown: OfIds[bool] = _is_of("UNKNOWN", "the unknown piece")
+    is_control: OfIds[bool] = _is_of("CONTROL", "a control piece")
+    is_unused: OfIds[bool] = _is_of("UNUSED", "an unused piece")
+    is_byte: OfIds[bool] = _is_of("BYTE", "a byte piece")
 
     def unk_id(self) -> int:
         """Return the id of the unknown piece, -1 if there is none."""
@@ -514,11 +433,6 @@ class SentencePieceShape:
 
     def __getitem__(self, piece: Any) -> Any:
         return self.piece_to_id(piece)
-
-    def _each(self, ids: Any, found: Callable[[int], T]) -> T | list[T]:
-        if isinstance(ids, list | tuple | np.ndarray):
-            return [found(self._checked(index)) for index in ids]
-        return found(self._checked(ids))
 
     def _checked(self, index: Any) -> int:
         if isinstance(index, str | bytes) or not hasattr(index, "__index__"):
@@ -558,6 +472,11 @@ class SentencePieceShape:
     IsControl = is_control
     IsUnused = is_unused
     IsByte = is_byte
+
+
+for _name, _value in vars(SentencePieceShape).items():
+    if getattr(_value, "__name__", "") == "method":  # pickles of bound methods name them
+        _value.__name__, _value.__qualname__ = _name, f"{SentencePieceShape.__name__}.{_name}"
 
 
 def _text_argument(text: object) -> str:

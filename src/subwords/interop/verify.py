@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import version
@@ -154,6 +155,16 @@ def comparison_texts(
     return chain.from_iterable(_of_text(text, i) for i, text in enumerate(texts))
 
 
+@contextmanager
+def opened_texts(source: Source | None, reading: Reading, progress: bool | None) -> Iterator[Iterator[ComparedText]]:
+    """Yield the texts of a source to compare, none for None; a line shows how much of it was read."""
+    if source is None:
+        yield iter(())
+        return
+    with show_progress(source_size(source), "comparing", enabled=progress) as bar:
+        yield comparison_texts(source, reading, on_bytes=bar.advance)
+
+
 def _of_files(
     files: Iterable[Source], reading: Reading, on_bytes: Callable[[int], object] | None
 ) -> Iterator[ComparedText]:
@@ -191,7 +202,8 @@ def compare_ids(texts: Iterable[ComparedText], ours: Side, theirs: Side, *, whol
     done = tokens = different = 0
     first: Difference | None = None
     for batch in _batches(texts):
-        rows = _encoded_rows(batch, ours), _encoded_rows(batch, theirs)
+        whole_texts = [text.text for text in batch]
+        rows = _encoded_rows(whole_texts, ours), _encoded_rows(whole_texts, theirs)
         for text, mine, other in zip(batch, *rows, strict=True):
             done += 1
             if mine == other:
@@ -219,20 +231,12 @@ def _batches(texts: Iterable[ComparedText]) -> Iterator[list[ComparedText]]:
 _Row: TypeAlias = "list[int] | str"  # the ids of a text, or the reason of the failure
 
 
-def _encoded_rows(batch: Sequence[ComparedText], side: Side) -> list[_Row]:
-    texts = [text.text for text in batch]
+def _encoded_rows(texts: list[str], side: Side) -> list[_Row]:
     try:
         return [list(row) for row in side.encode(texts)]
     except BaseException as error:
-        checked_reason(error)
-    return [_row(text, side) for text in texts]
-
-
-def _row(text: str, side: Side) -> _Row:
-    try:
-        return list(side.encode([text])[0])
-    except BaseException as error:
-        return checked_reason(error)
+        reason = checked_reason(error)
+    return [reason] if len(texts) == 1 else [row for text in texts for row in _encoded_rows([text], side)]
 
 
 def _difference(text: ComparedText, mine: _Row, other: _Row, ours: Side, theirs: Side) -> Difference:
@@ -516,17 +520,18 @@ PROBES: tuple[tuple[str, str], ...] = tuple(_TRICKY.items())
 _MOST_SPECIAL = 64
 
 
-def probes(special_tokens: Iterable[str]) -> list[tuple[str, str]]:
-    """Return names and texts: the fixed ones, and those that spell up to 64 of these special tokens out.
+def probes(special_tokens: Iterable[str]) -> list[ComparedText]:
+    """Return texts with their names: the fixed ones, and those that spell up to 64 of these special tokens out.
 
-    >>> probes(["<s>"])[-1]
-    ("spelled '<s>'", 'a<s>b <s> <s><s>, <S>\\n<s>')
+    >>> found = probes(["<s>"])[-1]
+    >>> found.place, found.text
+    ("probe (spelled '<s>')", 'a<s>b <s> <s><s>, <S>\\n<s>')
     """
     found = [*PROBES]
     for token in list(special_tokens)[:_MOST_SPECIAL]:
         other = token.swapcase()
         found.append((f"spelled {token!r:.40}", f"a{token}b {token} {token}{token}, {other}\n{token}"))
-    return found
+    return [ComparedText(text, f"probe ({name})") for name, text in found]
 
 
 @dataclass(frozen=True)
@@ -593,19 +598,9 @@ def verify(
     given = tokenizer if other is None else other
     ours = tokenizer_of(given, splitter=splitter, special_ids=special_ids).with_(padding=None, truncation=None)
     original = open_original(path, ours, threads=thread_count(None))
-    total = None if source is None else source_size(source)
-    # The texts of an iterable have no size in advance.
-    with show_progress(total, "comparing", enabled=progress if source is not None else False) as bar:
-        corpus: Iterable[ComparedText] = ()
-        if source is not None:
-            corpus = comparison_texts(source, how, on_bytes=bar.advance)
-        found = compare_ids(chain(_probes(ours), corpus), *sides_of(ours, original))
+    with opened_texts(source, how, progress) as corpus:
+        found = compare_ids(chain(probes(ours.special_tokens), corpus), *sides_of(ours, original))
     return Verification(original.library, original.special, found.texts, found.tokens, found.difference)
-
-
-def _probes(tok: Tokenizer) -> Iterator[ComparedText]:
-    for name, text in probes(tok.special_tokens):
-        yield ComparedText(text, f"probe ({name})")
 
 
 def sides_of(tok: Tokenizer, original: Original) -> tuple[Side, Side]:

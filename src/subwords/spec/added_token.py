@@ -9,6 +9,8 @@ from typing import TypeAlias
 from subwords.support.checks import check_token, encode_text, exact
 from subwords.support.errors import InputError
 
+FLAGS = ("special", "single_word", "lstrip", "rstrip", "normalized")
+
 
 @dataclass(frozen=True, slots=True)
 class AddedToken:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -69,7 +69,7 @@ class Alignment(Report):
     def tables(self) -> list[Table]:
         """Return the chunks: their bytes, text, and ids."""
         rows = [
-            (f"{start} to {stop}", token_text(chunk.text), *map(_listed, chunk[1:]))
+            (f"{start} to {stop}", token_text(chunk.text), *(" ".join(map(str, ids)) for ids in chunk[1:]))
             for (start, stop), chunk in zip(self.spans[:MOST_SHOWN].tolist(), self, strict=False)
         ]
         return [Table(CHUNK_COLUMNS, rows, "Aligned tokens", "tab:alignment")]
@@ -77,10 +77,6 @@ class Alignment(Report):
     def notes(self) -> list[str]:
         """Return how many chunks the table leaves out."""
         return [f"and {len(self) - MOST_SHOWN} more chunks"] if len(self) > MOST_SHOWN else []
-
-
-def _listed(ids: Iterable[int]) -> str:
-    return " ".join(map(str, ids))
 
 
 def align(tokenizer: TokenizerLike, other: TokenizerLike, text: Input, *, special: SpecialPolicy = "text") -> Alignment:
@@ -137,7 +133,6 @@ def _ranges(counts: NDArray[np.int64]) -> NDArray[np.int64]:
 # Ids of equal bytes.
 
 REASONS = ("equal", "several", "role", "no token", "special", "control", "unused")
-FOUND = 3  # the first so many have an id
 MAP_COLUMNS = ("ids of a", "count", "example")
 MEANINGS = {
     "equal": "one id with the same bytes",

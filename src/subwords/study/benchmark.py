@@ -10,11 +10,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import sha256
 from importlib.metadata import version
 from os import PathLike
 from statistics import median
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from subwords.corpus.progress import progress as show_progress
 from subwords.corpus.reading import Reading, reading_of
@@ -172,7 +173,8 @@ def bench(
         raise CorpusError("expected text in the source to measure with; all lines are empty")
     long = text.encode()[:LONG].decode(errors="ignore")
     packages, without, different = _packages(path, ours, against), dict[str, str](), list[str]()
-    compared = [*_compared(lines), ComparedText(long, "long text")]
+    compared = [ComparedText(line, f"text {number}") for number, line in enumerate(lines)]
+    compared.append(ComparedText(long, "long text"))
     measured = dict[str, Original]()
     for package in packages:
         try:
@@ -203,7 +205,7 @@ def bench(
         ids=ids,
         threads=threads,
         rounds=rounds,
-        machine=f"{platform.system()}, {_processor()}, {os.cpu_count()} processors",
+        machine=f"{platform.system()}, {platform.processor() or processor_kind()}, {os.cpu_count()} processors",
         python=f"{platform.python_implementation()} {platform.python_version()}",
         date=time.strftime("%Y-%m-%d", time.gmtime()),
         rows=tuple(_rows(seconds, names, amounts)),
@@ -233,10 +235,6 @@ def _text(source: Source, reading: Reading, size: int) -> str:
     return "\n".join(parts) + "\n"
 
 
-def _compared(lines: Sequence[str]) -> Iterator[ComparedText]:
-    return (ComparedText(line, f"text {number}") for number, line in enumerate(lines))
-
-
 def _packages(path: Path, ours: Tokenizer, against: Sequence[str] | None) -> list[str]:
     known = libraries_of(path, ours)
     if against is None:
@@ -255,10 +253,6 @@ def _installed(package: str) -> bool:
     except InputError:
         return False
     return True
-
-
-def _processor() -> str:
-    return platform.processor() or processor_kind()
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -343,27 +337,22 @@ def _run(job: Answer) -> Answer:
     return found
 
 
-class Calls(NamedTuple):
-    """The calls of a tokenizer that are measured, under the names of `Original`."""
-
-    encode: Callable[[list[str]], Sequence[Sequence[int]]]
-    encode_one: Callable[[str], Sequence[int]]
-    decode: Callable[[list[list[int]]], list[str]]
-    decode_one: Callable[[list[int]], str]
-
-
-def own_calls(tok: Tokenizer, job: Answer) -> Calls:
-    """Return those of this package."""
+def own_calls(tok: Tokenizer, job: Answer) -> Original:
+    """Return a tokenizer of this package as one of another library."""
     special, template, threads = job["special"], job["template"], job["threads"]
-    return Calls(
-        lambda texts: tok.encode_batch(texts, special=special, template=template, threads=threads).to_lists(),
-        lambda text: tok.encode(text, special=special, template=template),
-        tok.decode_batch,
-        tok.decode,
+    return Original(
+        OURS,
+        special,
+        template,
+        encode=lambda texts: tok.encode_batch(texts, special=special, template=template, threads=threads).to_lists(),
+        token=lambda index: tok.id_to_token(index) or "",
+        encode_one=lambda text: tok.encode(text, special=special, template=template),
+        decode=tok.decode_batch,
+        decode_one=tok.decode,
     )
 
 
-def timed_answer(job: Answer, new: Callable[[], Calls | Original], loaded: float, started: float) -> str:
+def timed_answer(job: Answer, new: Callable[[], Original], loaded: float, started: float) -> str:
     """Return the seconds of each task in this process, and a digest of the decoded texts, as JSON.
 
     new: opens the tokenizer again. loaded, started: seconds until the tokenizer was loaded, and until the first ids.
@@ -373,24 +362,20 @@ def timed_answer(job: Answer, new: Callable[[], Calls | Original], loaded: float
     names = iter(TASKS)
     seconds = {next(names): started, next(names): loaded}
 
-    def measure(first: Callable[[], object] | None, again: Callable[[], object]) -> None:
-        if first is not None:
-            seconds[next(names)] = _timed(first)
-        seconds[next(names)] = _repeated(again)
-
     for run in (
         lambda calls: [*map(calls.encode_one, few)],
         lambda calls: calls.encode(lines),
         lambda calls: calls.encode_one(long),
     ):
-        calls = new()
-        measure(lambda run=run, calls=calls: run(calls), lambda run=run, calls=calls: run(calls))  # type: ignore[misc]
+        first = partial(run, new())
+        seconds[next(names)] = _timed(first)
+        seconds[next(names)] = _repeated(first)
     calls = new()
     rows = [[*row] for row in calls.encode(lines)]
     some = rows[:: _step(lines)]
     texts = calls.decode(rows)
-    measure(None, lambda: [*map(calls.decode_one, some)])
-    measure(None, lambda: calls.decode(rows))
+    seconds[next(names)] = _repeated(lambda: [*map(calls.decode_one, some)])
+    seconds[next(names)] = _repeated(lambda: calls.decode(rows))
     return json.dumps({"seconds": seconds, "texts": sha256("\n".join(texts).encode()).hexdigest()})
 
 

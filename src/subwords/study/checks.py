@@ -220,7 +220,7 @@ def check_reach(subject: Subject) -> Iterator[Finding]:
         if text_or_none(subject.tokens[index]) is not None
     ]
     plain = tok.with_(normalizer=None) if tok.normalizer is not None else tok
-    texts = {index: _text_of(subject, index) for index in ids}
+    texts = {index: subject.model.without_marks(subject.tokens[index]).decode("utf-8", "replace") for index in ids}
     lost = _lost(plain, texts, subject)
     for index in lost:
         message = _why_split(subject, plain, index, texts[index])
@@ -282,11 +282,6 @@ def _why_split(subject: Subject, plain: Tokenizer, index: int, text: str) -> str
         return f"{token} is taken by the added token {added[0].id} {added[0].content!r}"
     got = " ".join(subject.quoted(one) for one in ids[:6])
     return f"{token}: its text gives {got}"
-
-
-def _text_of(subject: Subject, index: int) -> str:
-    """Return the text that a token stands for, without the marks of its model."""
-    return subject.model.without_marks(subject.tokens[index]).decode("utf-8", "replace")
 
 
 def _lost(tok: Tokenizer, texts: dict[int, str], subject: Subject) -> list[int]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from subwords.corpus.reading import Reading, reading_of
-from subwords.study.evaluation import Evaluation, evaluate_settings, evaluation_of, notes_of, ratio_name, sums_of
+from subwords.study.evaluation import Evaluation, Settings, evaluation_of, notes_of, ratio_name, sums_of
 from subwords.study.statistics import Interval, Resampled
 from subwords.support.checks import as_list, check_integer, check_string
 from subwords.support.errors import InputError
@@ -164,7 +164,8 @@ def compare(
     if len(given) < 2:
         raise InputError(f"expected two or more tokenizers to compare, not {len(given)}")
     toks = [tokenizer_of(one, f"tokenizers[{k}]") for k, one in enumerate(given)]
-    labels = [_label(k, one) for k, one in enumerate(given)] if names is None else _listed(names)
+    own = [f"{k + 1}" if isinstance(one, Tokenizer) else str(one) for k, one in enumerate(given)]
+    labels = own if names is None else _listed(names)
     for label in labels:
         check_string("a name", label)
     if len(labels) != len(toks):
@@ -172,7 +173,7 @@ def compare(
     check_integer("limit", limit, 0, MOST_WORDS)
     if any(isinstance(one, Iterator) for one in (source.values() if isinstance(source, Mapping) else [source])):
         raise InputError("expected a corpus that can be read twice, not an iterator: pass a list or files")
-    settings = evaluate_settings(order, confidence, resamples, seed, parallel, reference)
+    settings = Settings(order, confidence, resamples, seed, parallel, reference)
     sums = sums_of(toks, source, by, reading_of(reading), threads, progress)
     found = [evaluation_of(tok, sums, k, settings) for k, tok in enumerate(toks)]
     resampled = Resampled([*sums.tokens], resamples=resamples, seed=seed)
@@ -190,11 +191,6 @@ def _listed(names: object) -> list[str]:
     if isinstance(names, str):
         raise InputError(f"expected names as a list of str, not the str {names!r:.60}")
     return as_list(names, "names")  # type: ignore[arg-type]  # it refuses what is not iterable
-
-
-def _label(place: int, tokenizer: object) -> str:
-    """Return the name of a tokenizer in tables: the path or name that was given, else its number."""
-    return f"{place + 1}" if isinstance(tokenizer, Tokenizer) else str(tokenizer)
 
 
 def _disagreements(

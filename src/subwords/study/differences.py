@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from subwords.adapt.words import parts_of_tokens
-from subwords.corpus.progress import progress as progress_line
 from subwords.corpus.reading import Reading, reading_of
-from subwords.corpus.source import source_size
-from subwords.interop.verify import ComparedText, Differences, compare_ids, comparison_texts, probes, side_of
+from subwords.interop.verify import ComparedText, Differences, compare_ids, opened_texts, probes, side_of
 from subwords.models.bpe.model import BPE
 from subwords.models.families import family_of, need
+from subwords.spec.added_token import FLAGS
 from subwords.spec.template import Slot
 from subwords.study.findings import Finding, Findings, by_severity
 from subwords.support.errors import SubwordsError
@@ -111,8 +110,8 @@ def diff(
         found += _spec_findings(_Pair(a, b, spelled))
     texts = Differences(0, 0, None, 0)
     if source is not None:
-        with progress_line(source_size(source), "comparing", enabled=progress) as bar:
-            texts = _compared(a, b, comparison_texts(source, how, on_bytes=bar.advance))
+        with opened_texts(source, how, progress) as corpus:
+            texts = _compared(a, b, corpus)
         if texts.difference is not None:
             found.append(_shown("other-ids", texts, "the source"))
     return Diff(by_severity(found), texts.texts, texts.different, chat, spelled)
@@ -215,9 +214,6 @@ def _moved_runs(moved: dict[int, int], old: list[bytes]) -> Iterator[Finding]:
                 f"{moved[last]} instead of {first} to {last}"
             )
         yield Finding("moved-tokens", message, tuple(run), tuple(token_text(old[index]) for index in run))
-
-
-FLAGS = ("special", "single_word", "lstrip", "rstrip", "normalized")
 
 
 def _added_token_findings(pair: _Pair) -> Iterator[Finding]:
@@ -423,13 +419,13 @@ def _described(template: Template | None) -> str:
 def _decoded_otherwise(pair: _Pair) -> Finding | None:
     """Return the first ids of a probe, with tokens that both have, that the two decode to other texts."""
     same = [before == after and bool(before) for before, after in zip(pair.old, pair.new, strict=False)]
-    for name, text in probes(()):
+    for probe in probes(()):
         with suppress(SubwordsError):
-            ids = [index for index in pair.a.encode(text) if index < len(same) and same[index]]
+            ids = [index for index in pair.a.encode(probe.text) if index < len(same) and same[index]]
             before, after = (tok.decode(ids) for tok in pair.tokenizers)
             if before != after:
-                message = f"the ids of probe ({name}) give {after!r:.60} instead of {before!r:.60}"
-                return Finding("other-text", message, tuple(ids), (), text)
+                message = f"the ids of {probe.place} give {after!r:.60} instead of {before!r:.60}"
+                return Finding("other-text", message, tuple(ids), (), probe.text)
     return None
 
 
@@ -480,7 +476,7 @@ def _texts_of_tokens(pair: _Pair) -> list[ComparedText]:
 def _text_findings(pair: _Pair, tried: list[ComparedText]) -> Iterator[Finding]:
     """Yield a text that has other ids, and one that spells an added token and has other ids where these are found."""
     added = dict.fromkeys(token.content for tok in pair.tokenizers for token in tok.spec.added_tokens)
-    every = [ComparedText(text, f"probe ({name})") for name, text in probes(added)]
+    every = probes(added)
     found = _compared(*pair.tokenizers, [*every, *tried])
     if found.difference is not None:
         yield _shown("other-ids", found, "the tricky texts and those of tokens")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -478,6 +478,11 @@ class Settings:
     parallel: bool
     reference: str | None
 
+    def __post_init__(self) -> None:
+        check_order(self.order)
+        check_confidence(self.confidence, self.resamples, self.seed)
+        check_flag("parallel", self.parallel)
+
 
 def unknown_text(shares: Sequence[tuple[str, float | None]]) -> list[str]:
     """Return a warning if the unknown token stands for text: its share of the ids, for each name.
@@ -505,16 +510,6 @@ def notes_of(found: Sequence[tuple[str, Evaluation]]) -> list[str]:
     ]
     lost = [f"Lost text: {'; '.join(many)}, so its compression is not comparable."] if many else []
     return notes + unknown_text([(name, one.unknown) for name, one in found]) + lost
-
-
-def evaluate_settings(
-    order: float, confidence: float, resamples: int, seed: int, parallel: bool, reference: str | None
-) -> Settings:
-    """Return checked settings."""
-    check_order(order)
-    check_confidence(confidence, resamples, seed)
-    check_flag("parallel", parallel)
-    return Settings(order, confidence, resamples, seed, parallel, reference)
 
 
 def evaluate(
@@ -552,7 +547,7 @@ def evaluate(
     Source: V. Zouhar et al., 2023 (Renyi efficiency); A. Petrov et al., 2023 (cost of languages).
     """
     tokenizer = tokenizer_of(tokenizer)
-    settings = evaluate_settings(order, confidence, resamples, seed, parallel, reference)
+    settings = Settings(order, confidence, resamples, seed, parallel, reference)
     words = None if gold is None else read_gold(place_of(gold, "gold"))
     sums = sums_of([tokenizer], source, by, reading_of(reading), threads, progress)
     return evaluation_of(tokenizer, sums, 0, settings, None if words is None else boundaries(tokenizer, words))
@@ -707,7 +702,7 @@ def _related(
 
 # Options of `train` that are not settings of a model.
 NO_SETTINGS = ("splitter", "normalizer", "template", "roles", "min_documents", "threads", "progress")
-SETTINGS = evaluate_settings(2.5, 0.95, 1000, 0, False, None)  # the defaults of `evaluate`
+SETTINGS = Settings(2.5, 0.95, 1000, 0, False, None)  # the defaults of `evaluate`
 
 
 @dataclass(frozen=True, eq=False)
@@ -756,18 +751,9 @@ def uses_of(
     found = []
     for k, tok in enumerate(tokenizers):
         one = evaluation_of(tok, sums, k, SETTINGS)
-        found.append(
-            Use(
-                tokens=one.tokens,
-                bytes=one.bytes,
-                bytes_per_token=one.bytes_per_token,
-                unknown=one.unknown,
-                used=one.used,
-                interval=one.intervals.get("bytes_per_token"),
-                tokens_per_word=one.tokens_per_word,
-                groups=one.groups if len(one.groups) > 1 else (),
-            )
-        )
+        values: dict[str, Any] = {each.name: getattr(one, each.name, None) for each in fields(Use)}
+        values |= {"interval": one.intervals.get("bytes_per_token"), "groups": one.groups * (len(one.groups) > 1)}
+        found.append(Use(**values))
     return found
 
 

@@ -161,21 +161,8 @@ def sweep(
     toks = [shrink_vocabulary(whole, size) if nested else trained(size) for size in sizes[:-1]] + [whole]
     how = None if isinstance(held, WordCounts) else reading if held_out is None else without_sample(reading)
     uses = uses_of(toks, held, reading=how, threads=threads, progress=progress, trained_on=counts)
-    found = []
-    for tok, use in zip(toks, uses, strict=True):
-        one = SweepRow(
-            vocab_size=len(tok.model.vocab),
-            tokens=use.tokens,
-            bytes=use.bytes,
-            bytes_per_token=use.bytes_per_token,
-            interval=use.interval,
-            tokens_per_word=use.tokens_per_word,
-            unknown=use.unknown,
-            used=use.used,
-            groups=use.groups,
-        )
-        found.append(model(one))
-    return Sweep(tuple(found))
+    rows = (SweepRow(len(tok.model.vocab), **vars(use)) for tok, use in zip(toks, uses, strict=True))
+    return Sweep(tuple(map(model, rows)))
 
 
 def _is_counted(source: object) -> TypeGuard[Mapping[str, int]]:

@@ -145,7 +145,7 @@ def undertrained_of(
     reached[known] = False
     indicators = []
     if "embeddings" in matrices:
-        values = _norms(matrices["embeddings"])
+        values = np.concatenate([np.sqrt((block * block).sum(axis=1)) for block in matrices["embeddings"].blocks()])
         indicators.append(_indicator("norm", values, values[known], reached))
     if "output" in matrices:
         values, own = _distances(matrices["output"], known)
@@ -207,10 +207,6 @@ def _indicator(
         if usual is None or limit < usual:
             threshold = limit
     return Indicator(name, threshold, unused, usual, values)
-
-
-def _norms(matrix: _MatrixRows) -> NDArray[np.float64]:
-    return np.concatenate([np.sqrt((block * block).sum(axis=1)) for block in matrix.blocks()])
 
 
 def _distances(matrix: _MatrixRows, known: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

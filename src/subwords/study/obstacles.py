@@ -18,7 +18,7 @@ from subwords.spec.model import Model
 from subwords.spec.splitter import SPACE
 from subwords.spec.vocab import CHARACTERS, tokens_from_text
 from subwords.study.explanation import Trace, explain, ids_of_word
-from subwords.study.segments import Added, BPEWords, Lattice, Merging, Pair, Span, Stretch, UnigramWords, Word
+from subwords.study.segments import Added, BPEWords, Lattice, Merging, Pair, Span, Stretch, UnigramWords
 from subwords.support.checks import check_string
 from subwords.support.errors import InputError
 from subwords.support.render import Written, text_or_none, token_text
@@ -382,7 +382,8 @@ def _cut(tokenizer: Tokenizer, trace: Trace, part: Stretch) -> Obstacle:
     places = tuple(word.span[0] for word in part.words[1:])
     steps = sorted({word.step for word in part.words if word.step is not None})
     if len(trace.alternatives) > 1:
-        how = [_by(word, trace) for word in part.words]
+        by = ["" if word.alternative is None else f" by {trace.alternatives[word.alternative]}" for word in part.words]
+        how = [repr(word.text) + each for word, each in zip(part.words, by, strict=True)]
         why = f"the pattern splits it into {', '.join(how)}"
     else:
         by = [f" (step {step}: {trace.steps[step]:.80})" for step in steps]
@@ -405,8 +406,3 @@ def _joint(part: Stretch) -> str:
         places.append(at)
         at += len(word.text)
     return part.normalized[places[0] : at] if places else ""
-
-
-def _by(word: Word, trace: Trace) -> str:
-    """Return a word and the alternative of the pattern that matched it."""
-    return repr(word.text) + ("" if word.alternative is None else f" by {trace.alternatives[word.alternative]}")

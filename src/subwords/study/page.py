@@ -7,7 +7,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from functools import cache, cached_property
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -54,43 +54,19 @@ MOST_FINDINGS = 500
 
 
 @dataclass(frozen=True, slots=True)
-class PanelFinding:
-    """One finding of an audit: severity, kind, one sentence, the ids of its tokens, and what its kind means."""
-
-    severity: str
-    kind: str
-    message: str
-    ids: tuple[int, ...] = ()
-    meaning: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class MetricTable:
-    """Metrics of the tokenizers on the text: one row for each metric, one value for each tokenizer; None is unknown."""
-
-    rows: tuple[tuple[str, tuple[float | str | None, ...]], ...]
-
-
-Audit: TypeAlias = Callable[[Tokenizer], Sequence[PanelFinding]]
-Evaluate: TypeAlias = Callable[[Sequence[Tokenizer], str], MetricTable]
-Before: TypeAlias = Callable[[Trace, int, int], Sequence[str]]
-
-
-@dataclass(frozen=True, slots=True)
 class Panels:
     """The functions behind the panels of the page; a panel whose function is None is not shown.
 
+    audit: the findings, each with its severity, kind, message (one sentence), ids of tokens, and the meaning of its
+    kind. evaluate: a row for each metric, its name and a value for each tokenizer; None is unknown.
     before: sentences about what normalizer and splitter did with a word, characters `start` to `stop` of its text.
     chat: where templates of conversations run.
     """
 
-    audit: Audit | None = None
-    evaluate: Evaluate | None = None
-    before: Before | None = None
+    audit: Callable[[Tokenizer], Sequence[Mapping[str, object]]] | None = None
+    evaluate: Callable[[Sequence[Tokenizer], str], Sequence[Sequence[object]]] | None = None
+    before: Callable[[Trace, int, int], Sequence[str]] | None = None
     chat: ChatProcess | None = None
-
-
-NO_PANELS = Panels()
 
 
 def panels() -> Panels:
@@ -98,16 +74,18 @@ def panels() -> Panels:
     return Panels(audit=_audited, evaluate=_evaluated, before=_before, chat=ChatProcess())
 
 
-def _audited(tok: Tokenizer) -> list[PanelFinding]:
+def _audited(tok: Tokenizer) -> list[dict[str, object]]:
     """Return the findings of `audit`, the worst first."""
     from subwords.study.auditing import audit
     from subwords.study.findings import RULES
 
     found = audit(tok, threads=1, progress=False).findings[:MOST_FINDINGS]
-    return [PanelFinding(one.severity, one.rule, one.message, one.ids, RULES[one.rule].summary) for one in found]
+    keys = ("severity", "kind", "message", "ids", "meaning")
+    rows = ((one.severity, one.rule, one.message, [*one.ids], RULES[one.rule].summary) for one in found)
+    return [dict(zip(keys, row, strict=True)) for row in rows]
 
 
-def _evaluated(toks: Sequence[Tokenizer], text: str) -> MetricTable:
+def _evaluated(toks: Sequence[Tokenizer], text: str) -> list[list[object]]:
     """Return the metrics of `evaluate`; the text is one document, so that its figures are those of the page."""
     from subwords.study.evaluation import evaluate
 
@@ -115,7 +93,7 @@ def _evaluated(toks: Sequence[Tokenizer], text: str) -> MetricTable:
         raise InputError("expected a text with at least one word to evaluate")
     columns = [dict(_values(evaluate(tok, [text], progress=False).tables()[0].rows)) for tok in toks]
     names = list(dict.fromkeys(name for column in columns for name in column))
-    return MetricTable(tuple((name, tuple(column.get(name) for column in columns)) for name in names))
+    return [[name, *(column.get(name) for column in columns)] for name in names]
 
 
 def _values(rows: Sequence[Sequence[object]]) -> Iterator[tuple[str, float | str | None]]:
@@ -381,7 +359,7 @@ class PageApi:
     files: Sequence[TokenizerFile]
     text: str = ""
     left_out: bool = False
-    panels: Panels = NO_PANELS
+    panels: Panels = Panels()
 
     def routes(self) -> Mapping[str, tuple[str, Callable[[Mapping[str, Any]], Answer]]]:
         """Return the method and the function of each path."""
@@ -472,15 +450,15 @@ class PageApi:
         one = self.files[_integer(request, "tokenizer", 0, len(self.files) - 1)].now()
         if self.panels.audit is None:
             return {**_status(one), "available": False}
-        return {**_status(one), "available": True, "findings": [asdict(f) for f in self.panels.audit(one.tok)]}
+        return {**_status(one), "available": True, "findings": [*self.panels.audit(one.tok)]}
 
     def evaluate(self, request: Mapping[str, Any]) -> Answer:
         """Return metrics of all tokenizers on a text."""
         text, left_out = _requested_text(request)
         if self.panels.evaluate is None:
             return {"available": False}
-        table = self.panels.evaluate([file.now().tok for file in self.files], text)
-        return {"available": True, "left_out": left_out, "rows": [[name, *values] for name, values in table.rows]}
+        rows = self.panels.evaluate([file.now().tok for file in self.files], text)
+        return {"available": True, "left_out": left_out, "rows": rows}
 
     def chat(self, request: Mapping[str, Any]) -> Answer:
         """Return a conversation as ids of one tokenizer; see `answer` of subwords.study.conversations."""

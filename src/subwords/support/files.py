@@ -92,12 +92,17 @@ class Stat(NamedTuple):
 
 
 class Remote:
-    """A file or folder of an object store. info: what a listing said of it, which saves a request."""
+    """A file or folder of an object store.
+
+    info: what a listing said of it, which saves a request. protocol: the name of the store, such as s3. name, stem,
+    suffix: as of a pathlib.Path.
+    """
 
     def __init__(self, path: Any, info: dict[str, Any] | None = None) -> None:
         self._path, self._info = path, info
         self.fs = path.fs
-        self.key = str(path.path)
+        self.key, self.protocol = str(path.path), str(path.protocol)
+        self.name, self.stem, self.suffix = str(path.name), str(path.stem), str(path.suffix)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Remote, (self._path,)  # what a listing said may be old when it is unpickled
@@ -119,26 +124,6 @@ class Remote:
 
     def __truediv__(self, name: str) -> Remote:
         return Remote(self._path / name)
-
-    @property
-    def protocol(self) -> str:
-        """The name of the store, such as s3."""
-        return str(self._path.protocol)
-
-    @property
-    def name(self) -> str:
-        """The last part."""
-        return str(self._path.name)
-
-    @property
-    def stem(self) -> str:
-        """The last part without its suffix."""
-        return str(self._path.stem)
-
-    @property
-    def suffix(self) -> str:
-        """The suffix of the last part, with the dot."""
-        return str(self._path.suffix)
 
     @property
     def parent(self) -> Remote:

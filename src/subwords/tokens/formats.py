@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -297,7 +297,7 @@ def _append_ids(
 
 
 @contextmanager
-def _append_flat(path: Path, dtype: np.dtype[Any], sums: Sums, header: Header | None) -> Iterator[Append]:
+def _append_flat(path: Path, dtype: np.dtype[Any], sums: Sums, *, header: Header | None) -> Iterator[Append]:
     with _append_ids(path, dtype, sums, offsets_path(path), header) as (append, index, ends):
         yield append
         kind = np.dtype("<i8")
@@ -337,10 +337,6 @@ def mapped_npy(path: Path) -> NDArray[Any]:
 # ------------------------------------------------------------------ npy
 
 
-def _write_npy(path: Path, dtype: np.dtype[Any], sums: Sums) -> Any:
-    return _append_flat(path, dtype, sums, write_npy_header)
-
-
 def _read_npy(path: Path, dtype: np.dtype[Any] | None) -> TokenFile:
     ids = mapped_npy(path)
     if dtype is not None and ids.dtype != dtype:
@@ -375,10 +371,6 @@ def _npy_blocks(path: Path, offsets: Path) -> Iterator[TokenBlock]:
 # ------------------------------------------------------------------ raw
 
 
-def _write_bin(path: Path, dtype: np.dtype[Any], sums: Sums) -> Any:
-    return _append_flat(path, dtype, sums, None)
-
-
 def _read_bin(path: Path, dtype: np.dtype[Any] | None) -> TokenFile:
     if dtype is None:
         raise InputError(f'{path}: raw ids do not say their type: expected dtype="uint16" or "uint32"')
@@ -396,10 +388,6 @@ def _llmc_header(stream: IO[bytes], dtype: np.dtype[Any], count: int) -> None:
     write_numbers(stream, header, header.dtype)
 
 
-def _write_llmc(path: Path, dtype: np.dtype[Any], sums: Sums) -> Any:
-    return _append_flat(path, dtype, sums, _llmc_header)
-
-
 def _read_llmc(path: Path, dtype: np.dtype[Any] | None) -> TokenFile:
     magic, version, count = (int(n) for n in mapped(path, "<i4", count=LLMC_HEADER)[:3])
     name = next((name for name, kind in LLMC_KINDS.items() if kind == (magic, version)), None)
@@ -410,9 +398,14 @@ def _read_llmc(path: Path, dtype: np.dtype[Any] | None) -> TokenFile:
     return _file(path, "llmc", mapped(path, np.dtype(name).newbyteorder("<"), offset=4 * LLMC_HEADER, count=count))
 
 
-NPY = TokenFormat("npy", ".npy", ("uint16", "uint32"), _write_npy, _read_npy, _flat_files)
-BIN = TokenFormat("bin", ".bin", ("uint16", "uint32"), _write_bin, _read_bin, _flat_files)
-LLMC = TokenFormat("llmc", ".bin", ("uint16", "uint32"), _write_llmc, _read_llmc, _flat_files)
+NPY, BIN, LLMC = (
+    TokenFormat(name, suffix, ("uint16", "uint32"), partial(_append_flat, header=header), read, _flat_files)
+    for name, suffix, header, read in (
+        ("npy", ".npy", write_npy_header, _read_npy),
+        ("bin", ".bin", None, _read_bin),
+        ("llmc", ".bin", _llmc_header, _read_llmc),
+    )
+)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -442,7 +442,11 @@ def _gpt2(data: Metadata, tokens: _Tokens) -> TokenizerSpec:
     added = tokens.added(lstrip="<mask>" if pre.strips_mask else "")
     found = {token.id for token in added}
     # Tokens that no byte spells, and unused ones: no text yields them.
-    lost = [AddedToken(text, i) for i, text in enumerate(tokens.texts) if text and i not in found and _lost(tokens, i)]
+    lost = [
+        AddedToken(text, i)
+        for i, text in enumerate(tokens.texts)
+        if text and i not in found and (tokens.types[i] == UNUSED or not CHARACTERS.issuperset(text))
+    ]
     ids = {text: i for i, text in enumerate(tokens.texts) if text}
     merges = list(dict.fromkeys(data.texts(f"{PREFIX}merges")))  # of equal ones the first counts
     node = Node(f"{data.name}: {PREFIX}merges", "", {"vocab": ids, "merges": merges})
@@ -452,10 +456,6 @@ def _gpt2(data: Metadata, tokens: _Tokens) -> TokenizerSpec:
     template = _template(data, tokens, (pre.add_bos, False))
     model = replace(model, whole_words=pre.whole_words)
     return TokenizerSpec(model=model, splitter=pre.rule, template=template, added_tokens=added)
-
-
-def _lost(tokens: _Tokens, index: int) -> bool:
-    return bool(tokens.types[index] == UNUSED) or not CHARACTERS.issuperset(tokens.texts[index])
 
 
 # ------------------------------------------------------------------ SentencePiece

@@ -21,7 +21,7 @@ from subwords.formats.json_node import Node, is_unicode, parse_json, show_json
 from subwords.formats.read import BESIDE, TEMPLATES, Files
 from subwords.kernels.stored import stored
 from subwords.models.bpe.model import LARGEST_ID
-from subwords.spec.added_token import checked_roles
+from subwords.spec.added_token import FLAGS, checked_roles
 from subwords.spec.tokenizer import TokenizerSpec
 from subwords.support.errors import FormatError, InputError, checked_reason
 from subwords.support.names import install_hint
@@ -34,7 +34,6 @@ CONFIG, MAP, TEMPLATE, ADDED, MODEL_CONFIG = BESIDE
 CHANGING = (TEMPLATE, ADDED)  # what else would change a tokenizer in this folder
 
 _KEY = {role: f"{role}_token" for role in classes.ROLES}  # in the order in which transformers adds missing tokens
-_FLAGS = ("special", "single_word", "lstrip", "rstrip", "normalized")
 # What this package decides when it writes; everything else in a tokenizer_config.json is kept.
 _OURS = (
     *(*_KEY.values(), "additional_special_tokens", "tokenizer_class", "backend", "added_tokens_decoder"),
@@ -286,7 +285,7 @@ def _with_numbered(spec: TokenizerSpec, added: Node, special: Sequence[str]) -> 
 
 def _flags(entry: Node) -> dict[str, bool]:
     special = entry["special"].boolean(False)
-    return {flag: entry[flag].boolean(flag == "normalized" and not special) for flag in _FLAGS} | {"special": special}
+    return {flag: entry[flag].boolean(flag == "normalized" and not special) for flag in FLAGS} | {"special": special}
 
 
 def _with_missing(
@@ -302,7 +301,7 @@ def _with_missing(
         old = known.get(text)
         if (old and (old.special or text not in roled)) or (old is None and _is_needed(spec, text)):
             continue
-        flags = {flag: getattr(old, flag) for flag in _FLAGS} | {"special": True} if old else wanted
+        flags = {flag: getattr(old, flag) for flag in FLAGS} | {"special": True} if old else wanted
         if waiting and flags != next(iter(waiting.values())):  # those of one kind are added together, in their order
             spec, waiting = _extended(spec, [*waiting], next(iter(waiting.values())), node), {}
         waiting[text] = flags
@@ -355,11 +354,11 @@ def _token(node: Node, listed: bool = False) -> _Token | None:
 
 def _flags_of(node: Node | None, listed: bool = False) -> dict[str, bool]:
     if node is None or not isinstance(node.value, dict):
-        return dict.fromkeys(_FLAGS, False) | {"special": True}
+        return dict.fromkeys(FLAGS, False) | {"special": True}
     special = node["special"].boolean(True)
     # Without flags, a token of a list is normalized, as one that is not special.
     usual = not special or (listed and node["special"].value is None)
-    return {flag: node[flag].boolean(flag == "normalized" and usual) for flag in _FLAGS} | {"special": special}
+    return {flag: node[flag].boolean(flag == "normalized" and usual) for flag in FLAGS} | {"special": special}
 
 
 def _is_needed(spec: TokenizerSpec, text: str) -> bool:

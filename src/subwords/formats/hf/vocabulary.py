@@ -10,13 +10,12 @@ from typing import Any
 from subwords.formats.json_node import Node, show_json
 from subwords.models.bpe.model import LARGEST_ID
 from subwords.models.wordlevel.model import WordLevel
-from subwords.spec.added_token import AddedToken, check_added_tokens
+from subwords.spec.added_token import FLAGS, AddedToken, check_added_tokens
 from subwords.spec.model import Model
 from subwords.spec.vocab import Vocab, has_gaps
 from subwords.support.errors import FormatError, InputError
 
 _LARGEST_U32 = 2**32 - 1
-_FLAGS = ("single_word", "lstrip", "rstrip", "normalized")
 
 
 # ------------------------------------------------------------------ reading
@@ -79,7 +78,7 @@ def read_added(node: Node, vocab: dict[str, int]) -> tuple[AddedToken, ...]:
         elif i in taken:
             raise entry["id"].wrong("a free id", f"{i}, the id of {show_json(taken[i])}")
         _check_density(entry["id"], i, len(vocab) + len(node.array()))
-        flags = {flag: entry[flag].boolean(False) for flag in ("special", *_FLAGS)}
+        flags = {flag: entry[flag].boolean(False) for flag in FLAGS}
         tokens.append(AddedToken(content, i, **flags))
     try:
         return check_added_tokens(tokens)
@@ -117,7 +116,7 @@ def encode_vocabulary(node: Node, texts: Iterable[str]) -> list[bytes]:
 def added_entries(added: Iterable[AddedToken]) -> list[dict[str, Any]]:
     """Return the `added_tokens` of a file, in order of id."""
     return [
-        {"id": token.id, "content": token.content, **{flag: getattr(token, flag) for flag in (*_FLAGS, "special")}}
+        {"id": token.id, "content": token.content, **{flag: getattr(token, flag) for flag in (*FLAGS[1:], "special")}}
         for token in sorted(added, key=lambda token: token.id)
     ]
 

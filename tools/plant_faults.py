@@ -77,6 +77,12 @@ FAULTS = (
         "tests/unit/test_call.py tests/unit/test_tokenizer.py tests/behaviour/test_every_way_to_ids.py tests/parity",
     ),
     Fault(
+        "spans without whitespace: the first token of a text loses the place of its prefix",
+        "and (leads or start == 0) else begun",
+        "and start == 0 else begun",
+        "tests/behaviour/test_byte_letters.py",
+    ),
+    Fault(
         "added tokens: of several that match, the shortest",
         "sorted(contents, key=len, reverse=True)",
         "sorted(contents, key=len)",

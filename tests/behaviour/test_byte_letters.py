@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -87,3 +88,19 @@ def test_what_a_file_would_read_otherwise_is_not_written(tmp_path: Path, algorit
     tok = subwords.train(["a b c é 12 34"] * 9, algorithm=algorithm, vocab_size=60, splitter="falcon", **options)
     with pytest.raises(FormatError, match=r"^ByteLevel before"):
         tok.save(tmp_path / "tok.json")
+
+
+@pytest.mark.parametrize("keeps", [False, True])
+@pytest.mark.parametrize("kind", MODELS)
+def test_spans_without_spaces_are_hf_s(tmp_path: Path, kind: str, keeps: bool) -> None:
+    """A space before the first token of a text keeps its place, as do spaces that one character becomes there."""
+    steps = [{"type": "Strip", "strip_left": True, "strip_right": True}]
+    steps += [{"type": "Replace", "pattern": {"String": "x"}, "content": "  "}]
+    parts: dict[str, Any] = {"normalizer": {"type": "Sequence", "normalizers": steps}}
+    parts["pre_tokenizer"] = BYTES | {"add_prefix_space": True, "use_regex": kind == "WordLevel"}
+    parts["post_processor"] = BYTES | {"add_prefix_space": keeps}
+    path = file_with(tmp_path / "tok.json", kind, **parts)
+    peer, tok = tokenizers.Tokenizer.from_file(str(path)), subwords.load(path)
+    for text, other in product(("", "a", "  a a", " é  a ", "xa"), (None, "a", "  aé ", " x")):
+        expected = peer.encode(text, other)
+        assert [*map(tuple, tok(text, other).spans.tolist())] == expected.offsets, (text, other)

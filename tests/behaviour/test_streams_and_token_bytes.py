@@ -170,3 +170,12 @@ def test_a_finished_stream_takes_no_ids_after_a_prompt_either() -> None:
     assert stream.finish() == ""
     with pytest.raises(subwords.InputError, match="after finish"):
         stream.step(256)
+
+
+def test_a_control_token_ends_a_run_of_byte_tokens() -> None:
+    """The control tokens of SentencePiece have no text, but the bytes before and after one are not one character."""
+    options: dict[str, Any] = {"normalizer": "sentencepiece", "splitter": "sentencepiece", "special_tokens": ["</s>"]}
+    tok = subwords.train(WORDS, vocab_size=330, byte_level=False, byte_fallback=True, **options)
+    ids = [tok.vocab[token.encode()] for token in ("<0xC3>", "</s>", "<0xA9>", "<0xC3>", "<0xA9>")]
+    assert tok.decode(ids) == "\ufffd\ufffdé"
+    check_streams(tok, ids)

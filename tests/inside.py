@@ -30,8 +30,9 @@ NAMES = {
     "corpus.source": "files_and_texts source_size",
     "corpus.word_table": "CountingTable",
     "engine.added_tokens": "AddedTokens MOST_IN_REGEX Pass StringSearch TrieFinder",
-    "engine.decode.decoding": "CLEANED begins_with_space bytes_of_letters decode_bytes decode_tokens is_byte_token "
-    "piece_bytes",
+    "engine.decode.decoding": """
+        CLEANED begins_with_space bytes_of_letters decode_bytes decode_tokens is_byte_token piece_bytes
+    """,
     "engine.decode.joined": "joined_of",
     "engine.decode.stream": "DecodeStream",
     "engine.documents": "LEAST_BLOCK MOST_BLOCK TABLES threads_within",
@@ -41,8 +42,10 @@ NAMES = {
     "engine.healing": "Healing",
     "engine.spans": "SpanFinder",
     "formats.gguf.read": "BOOL FLOAT32 INT32 PRE STRING UINT32 gguf_bytes name_of",
-    "formats.hf.components": "BEHAVIORS unicode_scripts from_decoder to_decoder from_normalizer to_normalizer "
-    "from_post_processor to_post_processor from_pre_tokenizer to_pre_tokenizer",
+    "formats.hf.components": """
+        BEHAVIORS unicode_scripts from_decoder to_decoder from_normalizer to_normalizer from_post_processor
+        to_post_processor from_pre_tokenizer to_pre_tokenizer
+    """,
     "formats.hf.tokenizer_json": "read_tokenizer_json write_tokenizer_json",
     "formats.hf.vocab_merges": "read_merges",
     "formats.hf.vocabulary": "model_kind read_added read_vocab written_vocab",
@@ -90,8 +93,8 @@ NAMES = {
     "models.wordpiece.model": "WordPiece",
     "models.wordpiece.train": "compare_gains train_wordpiece",
     "normalize.characters": """
-        CharMap chinese clean combining_classes compose_pair compositions decompositions grapheme_classes
-        lowercase marks nonspacing_marks
+        CharMap chinese clean combining_classes compose_pair compositions decompositions grapheme_classes lowercase
+        marks nonspacing_marks
     """,
     "normalize.normalizer": "NormalizerEngine Pipeline stages_of",
     "normalize.sentencepiece": "GraphemeStage",
@@ -110,32 +113,21 @@ NAMES = {
     "spec.oniguruma": "from_oniguruma to_oniguruma",
     "spec.padding": "ModelInputs",
     "spec.splitter": """
-        ALIASES ByteChars DIGIT ENCODINGS MODELS PATTERNS Prefix Rule SIGN Split encoding_named escape
-        space_rule
+        ALIASES ByteChars DIGIT ENCODINGS MODELS PATTERNS Prefix Rule SIGN Split encoding_named escape space_rule
     """,
     "spec.template": "Inserted Slot Template bert template_of",
     "spec.token_batch": "TokenBlock",
     "spec.tokenizer": "Foreign",
     "spec.unicode": """
-        CATEGORIES GENERAL_CATEGORIES OTHER PROPERTIES SCRIPTS UNICODE_VERSION WHITE_SPACE case_folds
-        cased_classes categories first_names gpt2_classes property_members
+        CATEGORIES GENERAL_CATEGORIES OTHER PROPERTIES SCRIPTS UNICODE_VERSION WHITE_SPACE case_folds cased_classes
+        categories first_names gpt2_classes property_members
     """,
     "spec.vocab": "CHARACTERS Vocab tokens_from_text tokens_to_text",
-    "split.automaton": """
-        Automaton DEAD automaton compose_machines machine merged_classes merged_states partition unsplit
-    """,
     "split.fallback": "behaved compiled find_matches",
-    "split.finders": """
-        ChangingRoute GroupsStepSplitter KindsRoute MachineStepSplitter RegexStepSplitter
-        StepsRoute SymbolsRoute finder literal_strings
-    """,
-    "split.pattern": "Chars Either End INVALID Look Outside Repeat Then parse_pattern",
-    "split.routes": """
-        CASED CHUNK_WORDS CasedRoute GapsRoute MachineRoute MaskRoute SAMPLE SplitBuffers SplitRoute
-        TracedChunk WordChunk much_is_odd
-    """,
+    "split.finders": "MachineStepSplitter RegexStepSplitter StepsRoute finder",
+    "split.pattern": "Chars INVALID Outside parse_pattern",
+    "split.routes": "CASED CHUNK_WORDS CasedRoute GapsRoute MachineRoute MaskRoute SAMPLE SplitBuffers much_is_odd",
     "split.splitter": "SplitterEngine route_of",
-    "split.transducer": "Machine",
     "split.word_spans": "put_bytes_back whole_text write_byte_chars",
     "study.findings": "DIFF_RULES RULES",
     "study.evaluation": "NO_SPACES SPACELESS_CHARACTERS WORDS measured word_classes",
@@ -156,8 +148,7 @@ NAMES = {
     "support.files": "Remote atomic_write is_remote local_copy only_one place_of version_of",
     "support.memory": "LEAST_ROOM Spare room_of zeros",
     "support.render": """
-        ANSI_BACKGROUNDS BACKGROUNDS Chip SPECIAL chip chips colored facts shorten_visible uses_color
-        visible
+        ANSI_BACKGROUNDS BACKGROUNDS Chip SPECIAL chip chips colored facts shorten_visible uses_color visible
     """,
     "support.threads": "_Team ahead check_stopped in_threads streamed thread_count",
     "tokens.formats": "FORMATS format_named",
@@ -235,7 +226,6 @@ MODULES = {
     "normalize_resolve": "normalize.resolve",
     "normalize_stages": "normalize.stages",
     "spec_unicode": "spec.unicode",
-    "split_automaton": "split.automaton",
     "split_fallback": "split.fallback",
     "split_finders": "split.finders",
     "split_routes": "split.routes",

@@ -23,10 +23,7 @@ from inside import (
     Split,
     StepsRoute,
     escape,
-    put_bytes_back,
     space_rule,
-    whole_text,
-    write_byte_chars,
 )
 from inside import kernels_layout as layout
 from inside import split_finders as steps
@@ -37,7 +34,6 @@ from patterns import INVENTED, PARSED, small_patterns, string
 from seeds import sweep_seed
 from splitting import check, check_cut, class_characters, mixture, reference_words, settled_text, to_bytes, words_of
 from subwords import InputError
-from subwords.reference.pattern import BYTE_CHARS
 
 SEED = 9
 SPLITS = (" ", "a+", "a*", "|b", "(?=a)", "ab|b", "b$", "^a?", r"\b", "(?<=a)b", r"\s", r"\w+", DIGIT, SIGN, "▁")
@@ -354,19 +350,6 @@ def test_many_texts_step_by_step() -> None:
     texts = [f"text {n}: a {'b' * (n % 7)}" if n % 3 else "" for n in range(3000)]
     rule = (Split(r"\s", "removed"), Prefix("▁", "first"))
     assert words_of(splitter(rule), [text.encode() for text in texts]) == [reference_words(t, rule)[0] for t in texts]
-
-
-def test_bytes_as_characters_and_back() -> None:
-    data = bytes(range(256)) * 2
-    whole = whole_text(
-        np.frombuffer(data, np.uint8), np.array([0, 5, 512], np.int64), np.ones(2, np.bool_), tracked=True
-    )
-    there = write_byte_chars(whole)
-    assert there.text.tobytes().decode() == "".join(map(BYTE_CHARS.__getitem__, data))
-    back = put_bytes_back(there)
-    assert back.text.tobytes() == data
-    assert back.words.tolist() == [0, 5, 512]
-    assert np.array_equal(back.origin, whole.origin)
 
 
 def test_text_of_two_gigabytes_in_steps_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

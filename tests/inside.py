@@ -125,7 +125,7 @@ NAMES = {
     "split.word_spans": "whole_text",
     "study.findings": "DIFF_RULES RULES",
     "study.evaluation": "NO_SPACES SPACELESS_CHARACTERS WORDS measured word_classes",
-    "study.explanation": "Trace alternatives_of explain_word word_explainer",
+    "study.explanation": "Trace explain_word word_explainer",
     "study.growth": "shrink_vocabulary",
     "study.obstacles": "WhyNot",
     "study.conversations": "ChatProcess answer differences example",

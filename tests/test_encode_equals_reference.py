@@ -313,6 +313,9 @@ def test_prefix_and_suffix(byte_level: bool, data: st.DataObject, words: list[by
     options: dict[str, Any] = {"byte_level": byte_level, "fuse_unk": model.fuse_unk}
     options |= {"vocab": [*model.vocab], "unk": "<unk>", "prefix": model.prefix, "suffix": model.suffix}
     check_words(encoder_of(model, WHOLE), words, [reference.encode_word(word, pairs, **options) for word in words])
+    tok = tokenizer_of(model, WHOLE)
+    for text in (word.decode("utf-8", "ignore") for word in words):  # merged in plain Python
+        assert subwords.study.explain(tok, text).ids == tok.encode(text)
 
 
 @pytest.mark.parametrize(

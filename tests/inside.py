@@ -13,14 +13,14 @@ NAMES = {
     "cli.options": "parameters_of",
     "adapt.extending": "Extension extend_bpe",
     "adapt.pruning": "lowest removal_of token_counts",
-    "adapt.words": "ids_of_words parts_of_tokens symbol_words_of_ids",
+    "adapt.words": "ids_of_words parts_of_tokens",
     "chat.functions": "function_schema",
     "chat.limits": "one_budget",
     "chat.owned_text": "OwnedText Owner Record made owner_runs ranges",
     "chat.plain": "messages_of variables_of",
     "chat.template": "ChatTemplate",
     "corpus.blocks": "Block HEAD Specials cut_blocks sample_blocks",
-    "corpus.count": "SHARES SpillFile SpilledWords add_files count_blocks",
+    "corpus.count": "SpillFile SpilledWords add_files count_blocks",
     "corpus.counts": "MAGIC MOST Provenance write_parquet",
     "corpus.files": "check_text container",
     "corpus.mix": "mix_factors",
@@ -30,19 +30,22 @@ NAMES = {
     "corpus.source": "files_and_texts source_size",
     "corpus.word_table": "CountingTable",
     "engine.added_tokens": "AddedTokens MOST_IN_REGEX Pass StringSearch TrieFinder",
-    "engine.decode.decoding": "CLEANED begins_with_space bytes_of_letters decode_bytes decode_tokens is_byte_token "
-    "piece_bytes",
+    "engine.decode.decoding": """
+        CLEANED begins_with_space bytes_of_letters decode_bytes decode_tokens is_byte_token piece_bytes
+    """,
     "engine.decode.joined": "joined_of",
     "engine.decode.stream": "DecodeStream",
     "engine.documents": "LEAST_BLOCK MOST_BLOCK TABLES threads_within",
-    "engine.encoder": "CUT Encoder EncoderState neighbours_of safe_cuts word_ids",
+    "engine.encoder": "CUT Encoder EncoderState safe_cuts word_ids",
     "engine.engine": "Engine plain_spaces",
     "engine.fast_path": "FastPath",
     "engine.healing": "Healing",
     "engine.spans": "SpanFinder",
     "formats.gguf.read": "BOOL FLOAT32 INT32 PRE STRING UINT32 gguf_bytes name_of",
-    "formats.hf.components": "BEHAVIORS unicode_scripts from_decoder to_decoder from_normalizer to_normalizer "
-    "from_post_processor to_post_processor from_pre_tokenizer to_pre_tokenizer",
+    "formats.hf.components": """
+        BEHAVIORS unicode_scripts from_decoder to_decoder from_normalizer to_normalizer from_post_processor
+        to_post_processor from_pre_tokenizer to_pre_tokenizer
+    """,
     "formats.hf.tokenizer_json": "read_tokenizer_json write_tokenizer_json",
     "formats.hf.vocab_merges": "read_merges",
     "formats.hf.vocabulary": "model_kind read_added read_vocab written_vocab",
@@ -67,19 +70,14 @@ NAMES = {
     "kernels.machine_code": "_digest shipped_address",
     "kernels.modes": "MODE NOTICES Notices",
     "kernels.plan_layout": "CUT_TEXT FIELDS",
-    "kernels.split.masks": "cut_words",
-    "kernels.split.rules": "split_o200k",
     "kernels.stored": "cache_root stored",
-    "kernels.table.words": "number_of_words share_words sort_rows",
     "kernels.text.rows": "field_texts",
-    "kernels.text.utf8": "count_ids find_bytes first_invalid",
-    "models.bpe.merges": "MergeTables joining_pairs open_tables perfect_tables without_repeats",
-    "models.bpe.model": "BPE last_parts",
-    "models.bpe.plain": "merge_plainly pairs_of word_symbols",
+    "kernels.text.utf8": "count_ids first_invalid",
+    "models.bpe.merges": "joining_pairs",
+    "models.bpe.model": "BPE",
     "models.bpe.segmenter": "BPESegmenter fused",
     "models.bpe.train": "initial_tokens train_bpe",
     "models.families": "ALGORITHMS FAMILIES Family encoder_of family_of segmenter_of",
-    "models.learning": "character_rules",
     "models.segmenter": "UnknownSymbolError WordSource",
     "models.settings": "BPESettings MingramSettings UnigramSettings WordLevelSettings WordPieceSettings",
     "models.unigram.model": "BYTE_PIECES Unigram parsed",
@@ -88,14 +86,13 @@ NAMES = {
     "models.wordlevel.model": "WordLevel",
     "models.wordlevel.train": "train_wordlevel",
     "models.wordpiece.model": "WordPiece",
-    "models.wordpiece.train": "compare_gains train_wordpiece",
+    "models.wordpiece.train": "train_wordpiece",
     "normalize.characters": """
-        CharMap chinese clean combining_classes compose_pair compositions decompositions grapheme_classes
-        lowercase marks nonspacing_marks
+        combining_classes compose_pair compositions decompositions grapheme_classes lowercase marks nonspacing_marks
     """,
     "normalize.normalizer": "NormalizerEngine Pipeline stages_of",
     "normalize.sentencepiece": "GraphemeStage",
-    "normalize.stages": "PatternStage Position WHOLE run_stage",
+    "normalize.stages": "Position WHOLE",
     "research": "Choice parity_merges",
     "sampling": "WordLattice",
     "scale.work": "shards_of",
@@ -110,36 +107,25 @@ NAMES = {
     "spec.oniguruma": "from_oniguruma to_oniguruma",
     "spec.padding": "ModelInputs",
     "spec.splitter": """
-        ALIASES ByteChars DIGIT ENCODINGS MODELS PATTERNS Prefix Rule SIGN Split encoding_named escape
-        space_rule
+        ALIASES ByteChars DIGIT ENCODINGS MODELS PATTERNS Prefix Rule SIGN Split encoding_named escape space_rule
     """,
     "spec.template": "Inserted Slot Template bert template_of",
     "spec.token_batch": "TokenBlock",
     "spec.tokenizer": "Foreign",
     "spec.unicode": """
-        CATEGORIES GENERAL_CATEGORIES OTHER PROPERTIES SCRIPTS UNICODE_VERSION WHITE_SPACE case_folds
-        cased_classes categories first_names gpt2_classes property_members
+        CATEGORIES GENERAL_CATEGORIES OTHER PROPERTIES SCRIPTS UNICODE_VERSION WHITE_SPACE case_folds cased_classes
+        categories first_names gpt2_classes property_members
     """,
     "spec.vocab": "CHARACTERS Vocab tokens_from_text tokens_to_text",
-    "split.automaton": """
-        Automaton DEAD automaton compose_machines machine merged_classes merged_states partition unsplit
-    """,
     "split.fallback": "behaved compiled find_matches",
-    "split.finders": """
-        ChangingRoute GroupsStepSplitter KindsRoute MachineStepSplitter RegexStepSplitter
-        StepsRoute SymbolsRoute finder literal_strings
-    """,
-    "split.pattern": "Chars Either End INVALID Look Outside Repeat Then parse_pattern",
-    "split.routes": """
-        CASED CHUNK_WORDS CasedRoute GapsRoute MachineRoute MaskRoute SAMPLE SplitBuffers SplitRoute
-        TracedChunk WordChunk much_is_odd
-    """,
+    "split.finders": "MachineStepSplitter RegexStepSplitter StepsRoute finder",
+    "split.pattern": "Chars INVALID Outside parse_pattern",
+    "split.routes": "CHUNK_WORDS CasedRoute MachineRoute SAMPLE SplitBuffers",
     "split.splitter": "SplitterEngine route_of",
-    "split.transducer": "Machine",
-    "split.word_spans": "put_bytes_back whole_text write_byte_chars",
+    "split.word_spans": "whole_text",
     "study.findings": "DIFF_RULES RULES",
     "study.evaluation": "NO_SPACES SPACELESS_CHARACTERS WORDS measured word_classes",
-    "study.explanation": "Trace alternatives_of explain_word word_explainer",
+    "study.explanation": "Trace explain_word word_explainer",
     "study.growth": "shrink_vocabulary",
     "study.obstacles": "WhyNot",
     "study.conversations": "ChatProcess answer differences example",
@@ -156,8 +142,7 @@ NAMES = {
     "support.files": "Remote atomic_write is_remote local_copy only_one place_of version_of",
     "support.memory": "LEAST_ROOM Spare room_of zeros",
     "support.render": """
-        ANSI_BACKGROUNDS BACKGROUNDS Chip SPECIAL chip chips colored facts shorten_visible uses_color
-        visible
+        ANSI_BACKGROUNDS BACKGROUNDS Chip SPECIAL chip chips colored facts shorten_visible uses_color visible
     """,
     "support.threads": "_Team ahead check_stopped in_threads streamed thread_count",
     "tokens.formats": "FORMATS format_named",
@@ -234,8 +219,6 @@ MODULES = {
     "normalize_normalizer": "normalize.normalizer",
     "normalize_resolve": "normalize.resolve",
     "normalize_stages": "normalize.stages",
-    "spec_unicode": "spec.unicode",
-    "split_automaton": "split.automaton",
     "split_fallback": "split.fallback",
     "split_finders": "split.finders",
     "split_routes": "split.routes",

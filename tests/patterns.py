@@ -1,18 +1,10 @@
-"""Patterns that no tokenizer has, and machines walked by their definition."""
+"""Patterns that no tokenizer has, and texts for them."""
 
 from __future__ import annotations
 
 import random
-from functools import lru_cache
 
-import numpy as np
-import regex
 from hypothesis import strategies as st
-
-from characters import settled
-from inside import Automaton, Machine, Outside, Repeat, Split, automaton, machine, parse_pattern
-from inside import kernels_layout as layout
-from subwords.reference import pattern as reference
 
 # Small patterns of every construct; some have no automaton.
 PARSED = (
@@ -61,8 +53,6 @@ INVENTED = {
     "end of text": r"a{1,4}$|a+|b$|\s++$|\s+(?!\S)|\s|[^a\s]",
 }
 
-BEHAVIORS = ("isolated", "contiguous", "merged_with_previous", "merged_with_next")
-
 
 # ------------------------------------------------------------------ small patterns
 
@@ -106,87 +96,6 @@ def small_patterns() -> st.SearchStrategy[str]:
     before = st.sampled_from(["", "", "", r"(?=\w)", r"(?!\S)"])
     branch = st.one_of(st.builds("{}{}{}".format, before, head, rest), st.builds("{}{}".format, rest, head))
     return st.lists(branch, min_size=1, max_size=4).map("|".join)
-
-
-# ------------------------------------------------------------------ machines
-
-
-@lru_cache(16)
-def automaton_of(pattern: str) -> Automaton:
-    return automaton(parse_pattern(pattern))
-
-
-@lru_cache(16)
-def machine_of(step: Split) -> Machine:
-    """The machine of a step that keeps all pieces."""
-    node = parse_pattern(step.pattern)
-    found = automaton(Repeat(node, 1, None)) if step.behavior == "contiguous" else automaton_of(step.pattern)
-    tells = {"merged_with_previous": ["ends", "starts"], "merged_with_next": ["starts", "ends"]}
-    return machine(found, tells.get(step.behavior, ["borders"] * 2)[step.invert])
-
-
-def machine_or_none(step: Split) -> Machine | None:
-    try:
-        return machine_of(step)
-    except Outside:
-        return None
-
-
-def numbers_of(classes: np.typing.NDArray[np.uint8], text: str) -> list[int]:
-    """The class of every character; an escaped byte has that of the bytes that are not UTF-8."""
-    return [int(classes[0x110000 if "\udc80" <= char <= "\udcff" else ord(char)]) for char in text]
-
-
-@lru_cache(16)
-def _rows(found: Machine) -> list[list[tuple[int, list[int], bool, bool]]]:
-    """By state and class: the next state, how far behind words end, and whether a place is kept or told."""
-    behind = [
-        [[d for d in range(layout.REACH, -1, -1) if borders >> d & 1] for borders in row]
-        for row in found.borders.tolist()
-    ]
-    rows = zip(found.moves.tolist(), behind, found.saves.tolist(), found.emits.tolist(), strict=True)
-    return [list(zip(*row, strict=True)) for row in rows]
-
-
-def walked(found: Machine, numbers: list[int]) -> list[int]:
-    """Where words end, by the machine's definition."""
-    rows = _rows(found)
-    state, kept, ends = 0, -1, []
-    for at, number in enumerate([*numbers, -1]):
-        after, behind, keeps, tells = rows[state][number]
-        if tells:
-            ends.append(kept)
-        ends += [at - d for d in behind]
-        if keeps:
-            kept = at - layout.REACH
-        state = after
-    return [end for end in ends if end > 0]
-
-
-def reference_ends(text: str, step: Split) -> list[int]:
-    found = reference.segments(text, step.pattern, step.behavior, step.invert)
-    return [end for start, end, _ in found if start < end]
-
-
-def compiled(pattern: str) -> regex.Pattern[str]:
-    return regex.compile(reference._for_regex(pattern), regex.V1)
-
-
-@lru_cache(8)
-def _settled_of(classes: bytes) -> list[np.typing.NDArray[np.int32]]:
-    numbers = np.frombuffer(classes, np.uint8)
-    return [np.flatnonzero((numbers[:-1] == n) & settled()).astype(np.int32) for n in range(int(numbers.max()) + 1)]
-
-
-def characters_of(classes: np.typing.NDArray[np.uint8], rng: random.Random) -> list[list[str]]:
-    """Some characters of every class that has any settled ones, of ASCII and beyond."""
-    found = []
-    for number, codes in enumerate(_settled_of(classes.tobytes())):
-        chars = [chr(int(code)) for code in [*codes[:2], *(rng.choices(codes, k=3) if len(codes) else [])]]
-        chars += ["\udcff"] if classes[-1] == number else []
-        if chars:
-            found.append(chars)
-    return found
 
 
 def string(rng: random.Random, chars: list[list[str]]) -> str:

@@ -133,6 +133,16 @@ def words_of(splitter: SplitterEngine, texts: Sequence[bytes], words: int | None
     return found
 
 
+def check_cut(splitter: SplitterEngine, text: bytes, at: int) -> int:
+    """Cut a text where `cut` says, at most here: the words of both parts are those of the whole; return the place."""
+    cut = splitter.cut(np.frombuffer(text, np.uint8), at)
+    assert 0 <= cut <= at
+    left, right = splitter.byte_spans(text[:cut]).tolist(), splitter.byte_spans(text[cut:]).tolist()
+    whole = splitter.byte_spans(text).tolist()
+    same("cut", [*left, *([a + cut, b + cut] for a, b in right)], whole, to_text(text))
+    return cut
+
+
 # ------------------------------------------------------------------ texts
 
 

@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 import subwords
 from engines import splitter
-from inside import Block, count_blocks, find_bytes, first_invalid, sort_rows
+from inside import Block, count_blocks, first_invalid
 from inside import corpus_word_table as word_table
-from inside import kernels_layout as layout
 from inside import training_count as training
 from strategies import FRAGMENTS, INVALID, SPECIALS, byte_texts, contested, texts
 from subwords.reference import bpe as reference
@@ -171,18 +170,6 @@ def test_tables_are_joined_as_a_dict_counts(
     assert list(zip(words, counts.tolist(), strict=True)) == list(ref.items())
 
 
-@given(st.lists(st.integers(0, 2**62), max_size=80), st.integers(0, 50))
-def test_rows_are_sorted_as_a_stable_argsort_does(places: list[int], shift: int) -> None:
-    keys = np.array(places, np.uint64) >> np.uint64(shift)
-    rows = np.zeros((len(keys), layout.WORD.width), np.uint64)
-    rows[:, layout.WORD.place] = keys
-    entries, spare = np.empty((2, layout.SORT_ROW * len(keys)), np.uint64)
-    ends = np.empty(1 << layout.DIGIT_BITS, np.int64)
-    if sort_rows(rows.ravel(), len(keys), int(keys.max(initial=0)).bit_length(), entries, spare, ends):
-        entries = spare
-    assert entries.reshape(-1, layout.SORT_ROW)[:, 1].tolist() == np.argsort(keys, kind="stable").tolist()
-
-
 # ------------------------------------------------------------------ UTF-8
 
 
@@ -218,15 +205,3 @@ def test_every_pair_and_lead_of_bytes_is_judged_as_decode_does() -> None:
         except UnicodeDecodeError as error:
             ref = error.start
         assert first_invalid(np.frombuffer(padded, np.uint8)) == ref, data
-
-
-@given(
-    st.lists(st.sampled_from([b"a", b"ab", b"<s>", b"<", b" ", b"x" * 61, b"\xff"]), max_size=60).map(b"".join),
-    st.sampled_from([b"a", b"ab", b"<s>", b"ba<", b"\xffa", b"x" * 70]),
-    st.integers(0, 80),
-)
-def test_finding_bytes_is_as_bytes_find(data: bytes, needle: bytes, start: int) -> None:
-    stop = max(start, len(data) - start % 7)
-    ref = data.find(needle, start, stop)
-    stop = min(stop, len(data))
-    assert find_bytes(np.frombuffer(data, np.uint8), start, stop, np.frombuffer(needle, np.uint8)) == ref

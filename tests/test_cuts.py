@@ -11,6 +11,7 @@ import pytest
 
 import subwords
 from charsmap import write_charsmap
+from engines import normalizer
 from inside import (
     Block,
     Lowercase,
@@ -20,11 +21,13 @@ from inside import (
     Precompiled,
     Prepend,
     SentencePiece,
+    Specials,
     Split,
     SplitBuffers,
     SplitterEngine,
     WordSource,
     count_blocks,
+    cut_blocks,
     engine_of,
 )
 from inside import normalizer_NAMED as NORMALIZERS
@@ -36,6 +39,7 @@ from normalizing import DECOMPOSING, HARD, RULES, SENTENCEPIECES, STEPS, scalars
 from seeds import seed_of_run, sweep_seed
 from small_data import file_of
 
+OPTICKS = Path(__file__).parents[1] / "examples" / "opticks.txt"
 # They become texts with spaces, nothing, or other characters, they compose, or they are bytes that are not UTF-8.
 CHARACTERS = (
     *HARD,
@@ -337,3 +341,18 @@ def test_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_many_blocks(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("subwords.normalize.normalizer.NEAR", 6)
     check_blocks(1000 * sweep_seed() + part, 600)
+
+
+@pytest.mark.parametrize("rule", ["sentencepiece", "▁[^▁]*|[^▁]+"])
+def test_a_long_text_is_cut(rule: str) -> None:
+    # Or all of a file would have to be in memory.
+    text = OPTICKS.read_text("utf-8")
+    words = Pipeline(normalizer("sentencepiece"), subwords.splitter(rule))
+    pieces = [text[at : at + (1 << 14)].encode() for at in range(0, len(text), 1 << 14)]
+    blocks = [Block(piece, np.empty(0, np.int64), "text", 0) for piece in pieces[:-1]]
+    blocks.append(Block(pieces[-1], np.array([len(pieces[-1])]), "text", 0))
+    parts = list(cut_blocks(blocks, words.cut, Specials(())))
+    assert len(parts) > len(text) >> 15
+    assert max(len(piece.text) for piece in parts) < 1 << 15
+    assert [piece.begins for piece in parts] == [True] + [False] * (len(parts) - 1)
+    assert [piece.ends for piece in parts] == [False] * (len(parts) - 1) + [True]

@@ -17,6 +17,7 @@ from types import FunctionType
 import pytest
 from tools.plant_faults import FAULTS
 
+import inside
 import subwords
 from inside import FAMILIES, Family, family_of, family_settings, segmenter_of
 
@@ -337,6 +338,29 @@ def test_rooms_keep_their_budgets() -> None:
     assert not over, f"lines and budget: {over}"
     wide = {room for room, most in BUDGETS.items() if most > sizes[room] + 200}
     assert not wide, f"expected budgets at most 200 lines above what rooms have: lower those of {sorted(wide)}"
+
+
+# The same for the tests, and for the names that they reach past the public ones.
+TEST_LINES = 53_100
+INSIDE_NAMES = 450
+
+
+def test_tests_keep_their_budgets() -> None:
+    lines = sum(file.read_text("utf-8").count("\n") for file in (ROOT / "tests").rglob("*.py"))
+    names = len({*inside.HOMES, *inside.TWICE, *inside.MODULES})
+    assert TEST_LINES - 200 <= lines <= TEST_LINES
+    assert INSIDE_NAMES - 20 <= names <= INSIDE_NAMES
+
+
+def test_names_of_internals_are_in_use() -> None:
+    asked = {
+        alias.name
+        for file in (ROOT / "tests").rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(node, ast.ImportFrom) and node.module == "inside"
+        for alias in node.names
+    }
+    assert {*inside.HOMES, *inside.TWICE, *inside.MODULES} == asked
 
 
 # What people do with tokenizers. None of it is needed to train, encode, decode, read and write.

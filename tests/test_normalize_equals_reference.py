@@ -174,3 +174,14 @@ def test_the_reference_with_the_characters_of_python() -> None:
     text = "Ça VA\u3000각 \x00ﬁ中"
     assert reference.normalize(text, [Bert()]) == reference.normalize(text, [Bert()], PINNED)
     assert reference.normalize(text, [Form("NFKC"), Lowercase()])[0] == "ça va 각 \x00fi中"
+
+
+RUNS = [r"\s+", " {2,}", "[^a-z]+", "[ é]{3,}", r"(?:\p{L})+", "a++"]
+OTHER_PATTERNS = ["a", "a+b", "a{2,3}", "a+?", "ab+", "(ab)+", "a+|b", r"(?<=a)\s+", r"\bx+"]
+SHORT_PARTS = [b" ", b"a", b"b", b"x", "é".encode(), "☃".encode(), "😀".encode(), b"\xff", b"\xe2\x98", b"\n"]
+
+
+@pytest.mark.parametrize("pattern", [*RUNS, *OTHER_PATTERNS])
+@given(st.lists(st.sampled_from(SHORT_PARTS), max_size=20).map(b"".join), st.sampled_from(["", "x", "▁▁", " ", "a"]))
+def test_matches_of_a_pattern_are_replaced(pattern: str, data: bytes, content: str) -> None:
+    check(data, Replace(pattern, content, regex=True))

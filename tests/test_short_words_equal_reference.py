@@ -114,3 +114,33 @@ def test_tied_priorities(seed: int, kind: str) -> None:
     if len(set(ranks)) < len({pair[0] + pair[1] for pair in pairs}):
         assert encoder_of(model, WHOLE).segmenter.arrays.settings[layout.BPE.tied] == 1
     check(model, words_from(rng, letters), dict(zip(pairs, ranks, strict=True)))
+
+
+@EXAMPLES
+@given(seed=st.integers(0, 2**32), kind=st.sampled_from(["merges", "ranks"]))
+def test_words_if_many_pairs_have_the_same_result(seed: int, kind: str) -> None:
+    rng = random.Random(seed)
+    pairs = pairs_from(rng, [b"a", b"b", b"c"], rng.choice([10, 60]), once=False)
+    if kind == "ranks":
+        extra = [bytes(rng.choices(b"abc", k=rng.randint(2, 7))) for _ in range(10)]  # some are lost
+        tokens = [*dict.fromkeys([*BYTES, *(a + b for a, b in pairs), *extra])]
+        tokens[256:] = rng.sample(tokens[256:], len(tokens) - 256)
+        model = BPE.from_ranks(tokens)
+        ranks = {(tokens[a], tokens[b]): c for a, b, c in model.merges.tolist()}
+    else:
+        model, ranks = model_of(BYTES, pairs), {pair: rank for rank, pair in enumerate(pairs)}
+    encoder = encoder_of(model, WHOLE)
+    ids = {token: index for index, token in enumerate(model.vocab)}
+    lengths = [1, 2, 3, 15, 16, 17, 31, 32, 33, layout.SHORT_WORD, layout.SHORT_WORD + 1, 200]
+    words = [bytes(rng.choices(b"abc"[: rng.choice([1, 2, 3])], k=n)) for n in lengths]
+    expected = [
+        [word] if kind == "ranks" and word in ids else reference.encode_word(word, ranks, byte_level=True)
+        for word in words
+    ]
+    assert encoder.encode_batch(words, 1).to_lists() == [[ids[token] for token in each] for each in expected]
+
+
+def test_of_equal_pairs_the_last_counts() -> None:
+    merges = np.array([(97, 98, 256), (98, 99, 257), (97, 98, 256)], np.int64)
+    encoder = encoder_of(BPE(Vocab([*BYTES, b"ab", b"bc"]), merges), WHOLE)
+    assert encoder.encode(b"abcab").tolist() == [97, 257, 256]

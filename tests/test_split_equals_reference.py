@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,22 +13,13 @@ from hypothesis import strategies as st
 
 from engines import splitter
 from inside import (
-    CASED,
     CATEGORIES,
     CHUNK_WORDS,
     PATTERNS,
     CasedRoute,
-    GapsRoute,
-    MachineRoute,
-    MachineStepSplitter,
-    MaskRoute,
-    Split,
     SplitBuffers,
-    cased_classes,
     categories,
     gpt2_classes,
-    much_is_odd,
-    split_o200k,
 )
 from inside import kernels_layout as layout
 from inside import split_routes as routes
@@ -37,16 +27,12 @@ from seeds import sweep_seed
 from splitting import words_of
 from strategies import BLANKS, CONTRACTIONS, FRAGMENTS, INVALID, MARKS, byte_texts, contested, regex_classes
 from subwords import InputError
-from subwords.reference.bpe import GPT2_PATTERN, split_bytes
+from subwords.reference.bpe import split_bytes
 
-NAMES: dict[str, type] = {
-    "gpt2": MaskRoute,
-    **dict.fromkeys(("cl100k", "llama3", "qwen2"), GapsRoute),
-    **dict.fromkeys(("o200k", "tekken"), CasedRoute),
-}
+CASED = ("o200k", "tekken")
+NAMES = ("gpt2", "cl100k", "llama3", "qwen2", *CASED)
 names = pytest.mark.parametrize("name", NAMES)
-cased = pytest.mark.parametrize("name", [name for name, route in NAMES.items() if route is CasedRoute])
-BY_MACHINE = MachineRoute(MachineStepSplitter(Split(GPT2_PATTERN)).machine())
+cased = pytest.mark.parametrize("name", CASED)
 LEAST_WORDS = 64  # the least capacity a scan by masks can work with: one block at a time
 REAL_SAMPLE = routes.sample_text
 
@@ -65,22 +51,14 @@ def reference_ends(data: bytes, name: str) -> list[int]:
     return list(itertools.accumulate(map(len, split_bytes(data, PATTERNS[name]))))
 
 
-def ends_of(
-    name: str, data: bytes, words: int = CHUNK_WORDS, start: int = 0, stop: int | None = None, route: Any = None
-) -> list[int]:
+def ends_of(name: str, data: bytes, words: int = CHUNK_WORDS, start: int = 0, stop: int | None = None) -> list[int]:
     text, bounds = np.frombuffer(data, np.uint8), np.array([start, len(data) if stop is None else stop], np.int64)
-    chunks = (route or splitter(name).route).texts(text, bounds, SplitBuffers(words))
+    chunks = splitter(name).route.texts(text, bounds, SplitBuffers(words))
     return [base + end for _, base, ends, n, _ in chunks for end in ends[: n[-1]].tolist()]
 
 
 def check(name: str, data: bytes) -> None:
     assert ends_of(name, data) == reference_ends(data, name), data
-
-
-@names
-def test_rule_goes_by_masks(name: str) -> None:
-    assert type(splitter(name).route) is type(splitter(PATTERNS[name]).route) is NAMES[name]
-    assert PATTERNS["gpt2"] == GPT2_PATTERN
 
 
 def test_classes_differ_from_regex_only_where_unassigned() -> None:
@@ -101,21 +79,8 @@ def test_any_bytes(name: str, data: bytes) -> None:
     assert splitter(name).byte_spans(data)[:, 1].tolist() == reference_ends(data, name)
 
 
-@given(byte_texts(60))
-def test_machine_finds_the_same(data: bytes) -> None:
-    assert ends_of("", data, route=BY_MACHINE) == reference_ends(data, "gpt2")
-
-
 PIECES = ["a", "B", "é", "É", "ǅ", "文", "ʰ", "\u0301", "1", "½", "'", "'s", "'lL", "'\u017f", "!", "/", "\n", "\r"]
 PIECES += ["\r\n", " ", "  ", "\t", "\u2028", "\u3000", "⚠\ufe0f"]
-
-
-def ends_by_masks(name: str, data: bytes) -> list[int]:
-    """The words of the masks alone: none from the block on that they leave to the machine."""
-    text, ends = np.frombuffer(data, np.uint8), np.empty(len(data) + 65, np.uint32)
-    (rule,) = (rule for rule in CASED if rule == splitter(name).rule)
-    classes = np.concatenate([cased_classes(), np.array(CASED[rule], np.uint8)])
-    return ends[: split_o200k(text, 0, len(text), classes, np.empty(64, np.uint8), ends)].tolist()
 
 
 @names
@@ -124,9 +89,6 @@ def ends_by_masks(name: str, data: bytes) -> list[int]:
 @given(st.lists(st.sampled_from(PIECES), max_size=100).map("".join))
 def test_any_letters_marks_signs_and_whitespace(name: str, text: str) -> None:
     check(name, text.encode())
-    if NAMES[name] is CasedRoute:
-        found = ends_by_masks(name, text.encode())
-        assert found == reference_ends(text.encode(), name)[: len(found)]
 
 
 ATOMS = (b"a", b"1", b" ", b"\n", b"\r", b"\t", b"'", b"S", b"l", b"!", "é".encode(), "\u3000".encode(), b"\xe2")
@@ -134,7 +96,7 @@ CASED_ATOMS = (*ATOMS[:1], b"B", *ATOMS[2:4], *ATOMS[6:11], b"/", "\u0301".encod
 
 
 def atoms_of(name: str) -> tuple[bytes, ...]:
-    return CASED_ATOMS if NAMES[name] is CasedRoute else ATOMS
+    return CASED_ATOMS if name in CASED else ATOMS
 
 
 @names
@@ -206,29 +168,6 @@ def test_mixtures_with_what_is_no_utf8(name: str) -> None:
 # ------------------------------------------------------------------ masks or machine
 
 
-@pytest.mark.parametrize(
-    ("text", "odd"),
-    [
-        ("Tiếng Việt viết bằng chữ Quốc ngữ. ", False),
-        ("Съешь же ещё этих мягких булок. ", False),
-        ("هذا نص مكتوب باللغة العربية ", False),
-        ("यह हिन्दी में लिखा हुआ पाठ है ", False),
-        ("นี่คือข้อความภาษาไทย", True),
-        ("Αυτό είναι ένα κείμενο στα ελληνικά ", True),
-        ("这是一段中文文本。", True),
-    ],
-)
-def test_what_masks_are_for(text: str, odd: bool) -> None:
-    assert much_is_odd(np.frombuffer((text * 9).encode(), np.uint8), SplitBuffers()) == odd
-
-
-@cased
-def test_masks_stop_only_at_capitals_after_letters_without_case(name: str) -> None:
-    text = "Ärger: don't, WON'T 文字 ʰa ⚠\ufe0f! (⚠\ufe0f a\u0301b\u0301 !\u0301 !!\u0301\n//\u0301a 1234½ \u3000x " * 9
-    assert ends_by_masks(name, text.encode()) == reference_ends(text.encode(), name)
-    assert ends_by_masks(name, text.encode() + b"." * 64 + "文A".encode())[-1] <= len(text.encode()) + 64
-
-
 @cased
 @pytest.mark.parametrize("repeats", [1, 100, 3000, 9000])
 def test_masks_that_stop_soon_leave_much_to_the_machine(
@@ -255,7 +194,7 @@ def test_dense_text_goes_the_way_of_the_machine(sample: int, monkeypatch: pytest
 @names
 @given(byte_texts(60), st.integers(0, 200))
 def test_chunk_size_changes_no_word(name: str, data: bytes, more: int) -> None:
-    least = layout.LEAST_ENDS if NAMES[name] is CasedRoute else LEAST_WORDS
+    least = layout.LEAST_ENDS if name in CASED else LEAST_WORDS
     many = data * (1 + 3 * least // (len(data) + 1))
     assert ends_of(name, many, least + more) == reference_ends(many, name)
 
@@ -264,9 +203,8 @@ def test_chunk_size_changes_no_word(name: str, data: bytes, more: int) -> None:
 @given(byte_texts(), byte_texts(), byte_texts())
 def test_bytes_around_the_text_are_not_seen(name: str, before: bytes, inside: bytes, after: bytes) -> None:
     start, stop = len(before), len(before + inside)
-    for route in (None, *([BY_MACHINE] if name == "gpt2" else [])):
-        got = ends_of(name, before + inside + after, start=start, stop=stop, route=route)
-        assert got == [start + end for end in reference_ends(inside, name)]
+    got = ends_of(name, before + inside + after, start=start, stop=stop)
+    assert got == [start + end for end in reference_ends(inside, name)]
 
 
 @cased
@@ -280,7 +218,7 @@ def test_a_scan_may_start_at_any_word(name: str, data: bytes, draw: st.DataObjec
 @names
 @given(st.lists(byte_texts(8), max_size=30), st.sampled_from([0, 40, 1000, CHUNK_WORDS]))
 def test_many_texts_equal_each_alone(name: str, texts: list[bytes], more: int) -> None:
-    least = layout.LEAST_ENDS if NAMES[name] is CasedRoute else LEAST_WORDS
+    least = layout.LEAST_ENDS if name in CASED else LEAST_WORDS
     assert words_of(splitter(name), texts, least + more) == [split_bytes(text, PATTERNS[name]) for text in texts]
 
 

@@ -22,15 +22,14 @@ from splitting import (
     FULL,
     SLOW,
     check,
+    check_cut,
     class_characters,
     classes_of,
     mixture,
     reference_words,
-    same,
     settled_text,
     shared_texts,
     to_bytes,
-    to_text,
     words_of,
 )
 from strategies import BLANKS, byte_texts
@@ -312,13 +311,8 @@ def test_cuts_of_every_longer_string(name: str) -> None:
 def test_cuts_of_mixtures(name: str) -> None:
     rng = seeded(name)
     text = to_bytes(mixture(rng, class_characters(NAMED[name], rng), 1500, longest(name)))
-    whole = rule(name).byte_spans(text).tolist()
     for at in [0, 1, len(text), *(rng.randrange(len(text)) for _ in range(20))]:
-        cut = rule(name).cut(np.frombuffer(text, np.uint8), at)
-        assert 0 <= cut <= at
-        if cut:
-            left, right = rule(name).byte_spans(text[:cut]).tolist(), rule(name).byte_spans(text[cut:]).tolist()
-            same("cut", [*left, *([a + cut, b + cut] for a, b in right)], whole, to_text(text))
+        check_cut(rule(name), text, at)
 
 
 @pytest.mark.parametrize("blank", BLANKS)

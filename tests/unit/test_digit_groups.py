@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 
 import subwords
 from commands import json_of, run
-from inside import GroupsStepSplitter, RegexStepSplitter, Split, SplitterEngine, finder, whole_text
+from engines import splitter as engine
+from inside import Split, SplitterEngine
 from inside import splitter_NAMED as NAMED
+from splitting import check
 from subwords import InputError
 
 RIGHT = r"\p{N}{1,3}(?=(?:\p{N}{3})*(?!\p{N}))"
@@ -28,21 +30,19 @@ PATTERNS = [
     r"\d{1,3}(?=(?:\d{3})*\b)",
     next(step.pattern for step in NAMED["tiny-aya"] if isinstance(step, Split)),
 ]
-NOT_WORDS = r"\p{N}{1,3}(?=(?:\p{N}{3})*\b)"  # a number such as ½ is no character of words
+OTHERS = [  # that look the same
+    r"\p{N}{1,3}(?=(?:\p{N}{3})*\b)",  # a number such as ½ is no character of words
+    *(r"\d{1,3}(?=(?:\d{2})*(?!\d))", r"\p{N}{1,3}(?=(?:\d{3})*(?!\p{N}))", r"\d{1,3}", f"{RIGHT}|a"),
+]
 TEXTS = st.lists(st.text("1٣½a_ é\n", max_size=14), min_size=1, max_size=4)
 
 
-@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize("pattern", [*PATTERNS, *OTHERS])
 @given(TEXTS)
-def test_the_same_cuts_as_by_regex(pattern: str, texts: list[str]) -> None:
-    step = Split(pattern)
-    fast = finder(step)
-    assert isinstance(fast, GroupsStepSplitter)
-    data = [text.encode() for text in texts]
-    bounds = np.cumsum([0, *map(len, data)], dtype=np.int64)
-    spans = whole_text(np.frombuffer(b"".join(data), np.uint8), bounds, np.ones(len(data), np.bool_), tracked=False)
-    if len(spans.text):
-        assert fast.split(spans).words.tolist() == RegexStepSplitter(step).split(spans).words.tolist()
+def test_the_same_words_as_in_the_textbook(pattern: str, texts: list[str]) -> None:
+    made = engine(Split(pattern))
+    for text in texts:
+        check(made, text)
 
 
 @given(st.text("12 ab,½", max_size=30))
@@ -94,17 +94,7 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     assert "--digits" in run("train", tmp_path / "c", "--digits", "1", "--vocab-size", 9, "-o", "x.json", code=2).stderr
 
 
-def test_other_patterns_are_left_to_regex() -> None:
-    for pattern in (
-        r"\d{1,3}(?=(?:\d{2})*(?!\d))",
-        r"\p{N}{1,3}(?=(?:\d{3})*(?!\p{N}))",
-        r"\d{1,3}",
-        f"{RIGHT}|a",
-        NOT_WORDS,
-    ):
-        assert not isinstance(finder(Split(pattern)), GroupsStepSplitter)
-    assert isinstance(finder(Split(RIGHT, "removed")), RegexStepSplitter)
-    assert isinstance(finder(Split(RIGHT, invert=True)), RegexStepSplitter)
+def test_other_policies_are_refused() -> None:
     with pytest.raises(InputError, match="digits"):
         subwords.splitter("gpt2", digits="2")  # type: ignore[arg-type]
 

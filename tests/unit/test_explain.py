@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import subwords
-from inside import Added, Known, Lattice, Matching, Merging, Stretch, Trace, Unknown, alternatives_of
+from inside import Added, Known, Lattice, Matching, Merging, Stretch, Trace, Unknown
 from seeds import seed_of_run
 from small_data import file_of
 from strategies import texts
@@ -231,11 +231,17 @@ def test_normalizer_added_tokens_and_cuts_are_told() -> None:
     assert [word.step for word in trace.words] == [None, 0, None, 0]
 
 
-def test_alternatives_of_patterns() -> None:
-    pattern = subwords.splitter("gpt2").rule
-    assert alternatives_of(pattern)[-3:] == (r" ?[^\s\p{L}\p{N}]+", r"\s+(?!\S)", r"\s+")
-    assert alternatives_of(subwords.splitter(r"a\|b|[x|\]]|c(d|e)").rule) == (r"a\|b", r"[x|\]]", "c(d|e)")
-    assert alternatives_of(subwords.splitter("bert").rule) == ()
+@pytest.mark.parametrize(
+    ("rule", "last"),
+    [
+        ("gpt2", (r" ?[^\s\p{L}\p{N}]+", r"\s+(?!\S)", r"\s+")),
+        (r"a\|b|[x|\]]|c(d|e)", (r"a\|b", r"[x|\]]", "c(d|e)")),
+        ("bert", ()),
+    ],
+)
+def test_alternatives_of_patterns(rule: str, last: tuple[str, ...]) -> None:
+    trace = subwords.study.explain(TOKENIZERS["bpe"].with_(splitter=rule), "a")
+    assert trace.alternatives[-3:] == last
 
 
 def test_large_text_is_refused() -> None:

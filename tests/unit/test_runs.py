@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import random
 import tempfile
-from collections import Counter
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,19 +14,14 @@ import subwords
 from engines import splitter
 from inside import (
     MOST,
-    SHARES,
     CountingTable,
-    Provenance,
     SpilledWords,
     SpillFile,
     add_files,
-    number_of_words,
     read_blocks,
-    share_words,
 )
 from inside import corpus_count as counting
 from inside import corpus_count as runs_module
-from inside import kernels_layout as layout
 from seeds import seed_of_run
 from subwords import CorpusError, InputError, Reading, WordCounts
 
@@ -94,40 +87,6 @@ def test_counts_of_the_face_are_mapped_and_leave_no_file(tmp_path: Path, monkeyp
         subwords.count([""], memory="64GB")
     with pytest.raises(InputError, match="expected at least"):
         subwords.count(texts, memory="1MB")
-
-
-def test_shares_are_those_of_the_word(tmp_path: Path) -> None:
-    """The twin: a word has one number in all tables, whatever their sizes and their other words."""
-    words = [f"w{n}".encode() * (1 + n % 5) for n in range(3000)]
-    shares: dict[bytes, set[int]] = {}
-    for part in (words, words[:100], words[::7]):
-        table = CountingTable()
-        data = np.frombuffer(b"".join(part), np.uint8)
-        offsets = np.concatenate([[0], np.cumsum([len(word) for word in part])]).astype(np.int64)
-        table.add(WordCounts(data, offsets, np.ones(len(part), np.uint64), Provenance("x")), 0)  # type: ignore[arg-type]
-        slots = (table.arrays, 0, len(table.slots) // layout.SLOT.width)
-        out = np.empty(number_of_words(*slots), np.uint8)
-        assert share_words(*slots, out) == len(part)
-        with SpilledWords() as runs:
-            runs.take(table)
-            (chunk,) = runs._chunks
-            assert int(chunk.words[-1]) == len(part)
-            numbers = runs._spilled.read(chunk.at, np.uint64, 3 * len(part)).reshape(-1, 3)
-            text = runs._spilled.read(chunk.at + 24 * len(part), np.uint8, int(chunk.bytes[-1])).tobytes()
-        ends = np.concatenate([[0], np.cumsum(numbers[:, 2])]).astype(int).tolist()
-        spelled = [text[a:b] for a, b in pairwise(ends)]
-        assert sorted(spelled) == sorted(part)
-        assert numbers[:, 0].tolist() == [1] * len(part)
-        assert [part[place] for place in numbers[:, 1].tolist()] == spelled
-        for share, (first, last) in enumerate(pairwise(chunk.words.tolist())):
-            for word in spelled[first:last]:
-                shares.setdefault(word, set()).add(share)
-        assert Counter(out.tolist()) == Counter(
-            share for share, (first, last) in enumerate(pairwise(chunk.words.tolist())) for _ in range(last - first)
-        )
-    assert {len(found) for found in shares.values()} == {1}
-    sizes = Counter(share for found in shares.values() for share in found)
-    assert len(sizes) == SHARES and max(sizes.values()) < 60  # 12 on average
 
 
 @pytest.mark.parametrize("room", [None, 1, 1 << 40])

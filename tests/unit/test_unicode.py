@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import regex
@@ -25,7 +23,6 @@ from inside import (
     property_members,
 )
 from inside import kernels_layout as layout
-from inside import spec_unicode as unicode
 from seeds import sweep_seed
 
 SCALARS = [code for code in range(0x110000) if not 0xD800 <= code < 0xE000]
@@ -149,15 +146,3 @@ def test_case_folds_are_those_of_regex() -> None:
     for character in [c for c in folds if settled()[ord(c)] and c < "\u0600"]:
         got = {c for c, least in folds.items() if least == folds[character]}
         assert got == set(regex.findall(f"(?i:{character})", text)) - turkish, character
-
-
-def test_gpt2_classes_read_no_other_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(unicode, "_table")
-    for cached in (categories, gpt2_classes):
-        monkeypatch.setattr(unicode, cached.__name__, cached.__wrapped__)
-    assert np.array_equal(unicode.gpt2_classes(), gpt2_classes())
-
-
-def test_tables_are_small() -> None:
-    files = list(Path(unicode.__file__).parent.glob("unicode_*.np?"))
-    assert len(files) == 2 and sum(file.stat().st_size for file in files) < 60_000

@@ -1,14 +1,12 @@
-"""WordPiece training at the door: settings, the model it makes, progress; and the exact comparison of gains (P1)."""
+"""WordPiece training at the door: settings, the model it makes, progress (P1)."""
 
 from __future__ import annotations
 
-import random
-from fractions import Fraction
 from typing import Any
 
 import pytest
 
-from inside import WordPieceSettings, compare_gains, train_wordpiece
+from inside import WordPieceSettings, train_wordpiece
 from inside import models_learning as merging
 from strategies import counts_of
 from subwords import InputError, SubwordsError, TrainingError
@@ -84,28 +82,3 @@ def test_steps_name_their_phase_and_end_full(score: Any, monkeypatch: pytest.Mon
         assert {phase for phase, _, _ in steps[2:]} == {"merging"}
         assert {total for _, _, total in steps[2:-1]} <= {vocab_size - 12}
         assert steps[-1] == ("merging", len(model.vocab) - 12, len(model.vocab) - 12)
-
-
-# ------------------------------------------------------------------ gains, exactly
-
-
-def factor(counts: tuple[int, int, int], total: int) -> Fraction:
-    """By what the likelihood is multiplied."""
-    n, a, b = counts
-    result = Fraction(n**n * (a - n) ** (a - n) * (b - n) ** (b - n) * total**total)
-    return result / (a**a * b**b * (total - n) ** (total - n))
-
-
-def test_gains_compare_as_the_fractions_do() -> None:
-    rng = random.Random(1)
-    print("seed 1")
-    equal = 0
-    for _ in range(3000):
-        total = rng.randint(8, 40)
-        n, m = rng.randint(1, total // 4), rng.randint(1, total // 4)
-        x = (n, *(rng.randint(n, total // 2) for _ in range(2)))
-        y = (m, *(rng.randint(m, total // 2) for _ in range(2)))
-        ref = (factor(x, total) > factor(y, total)) - (factor(x, total) < factor(y, total))
-        assert compare_gains(x, y, total) == ref, (x, y, total)
-        equal += ref == 0 and x != y
-    assert equal, "the case at hand"

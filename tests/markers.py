@@ -93,6 +93,7 @@ def fill_buffers(buffers: Any) -> None:
 def fill_state(state: Any) -> None:
     """Fill the buffers of a thread's state that no call uses, and the free space of its word cache."""
     fill(state.out)
+    fill(state.word_ends)
     fill(state.ids[state.counters[layout.COUNTER.ids_used] :])
     fill(state.arena[state.counters[layout.COUNTER.bytes_used] :])
     for name in ("keys", "symbols", "codes", "best", "steps"):
@@ -202,8 +203,8 @@ def live_markers() -> Iterator[Markers]:
             markers.fill(state)
         return states
 
-    def made(self: Any, kernel: Any) -> Callable[[object], Any]:
-        call, slot = quick(self, kernel), self._slot
+    def made(self: Any, *kernel_and_form: Any) -> Callable[[object], Any]:
+        call, slot = quick(self, *kernel_and_form), self._slot
 
         def after_filling(text: object) -> Any:
             if slot is not None and (held := slot.take()) is not None:

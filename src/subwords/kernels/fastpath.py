@@ -122,7 +122,7 @@ def every_address_kernel() -> list[Kernel]:
 # leaves it there and sets `busy`: to take it out and to put it back, with all references, took 10 ns of 250.
 SLOT = API + 1
 CUT_SAMPLE = 128  # places of a text
-DROPPED = 2  # as `away`: the plan is not put back
+NOT_KEPT = 2  # as `away`: the plan is not put back
 ASCII_BITS = 0x8080808080808080 - (1 << 64)  # the bits of eight bytes that no ASCII has
 # What else these carry: arrays of NumPy or ctypes, then numpy.empty and types. STRINGS: texts with one need the general
 # path. AROUND: how many ids come before and after, the form of the result, and these ids. KNOWN: for how many ids ints
@@ -436,7 +436,7 @@ def give_back(carried, held):
     fields, slot = fields_of(item(held, 0)), item(carried, SLOT)
     set_field(fields, FIELDS.busy, 0)
     if get(fields, FIELDS.away) != 0:
-        keeps = get(fields, FIELDS.away) != DROPPED
+        keeps = get(fields, FIELDS.away) != NOT_KEPT
         set_field(fields, FIELDS.away, 0)
         if keeps and load_at(load_at(slot + LIST_ITEMS)) == api_of(carried, NONE):
             call_at(api_of(carried, LIST_SET), slot, 0, held)
@@ -463,7 +463,7 @@ def go_on(carried, held, plan, texts):
         if made == 0:
             if get(fields_of(first), FIELDS.away) == 0:
                 take_away(carried, first)
-            set_field(fields_of(first), FIELDS.away, DROPPED)
+            set_field(fields_of(first), FIELDS.away, NOT_KEPT)
             return I64(-1)
         call_at(api_of(carried, RELEASE), made)
         if made != api_of(carried, YES):

@@ -63,7 +63,7 @@ def test_ids_of_a_buffer_of_a_state_are_reported(tok: subwords.Tokenizer, monkey
         assert tok.encode(text) == tok.encode(text) == before and not markers.found and markers.filled
         monkeypatch.setattr(Encoder, "encoded", leaking)
         with pytest.raises(AssertionError, match=r"encode_to_numpy holds memory that is not of its call"):
-            tok.encode_to_numpy(text * (1 + layout.SHORT_TEXT // len(text)))  # too long for the fast path
+            tok.encode_to_numpy(text * (1 + layout.LONG_TEXT // len(text)))  # too long for the fast path
 
 
 def test_every_way_of_encoding_fills_first(tok: subwords.Tokenizer) -> None:

@@ -89,7 +89,7 @@ class OfTexts(Protocol[R]):
 
 
 class SampleOfTexts(Protocol[R]):
-    """`OfTexts`, drawn at random."""
+    """A method that draws a segmentation of a text, or of each of several texts, at random."""
 
     @overload
     def __call__(self, input: Text, nbest_size: int = -1, alpha: float = 0.1, **options: Any) -> R: ...
@@ -98,7 +98,7 @@ class SampleOfTexts(Protocol[R]):
 
 
 class BestOfTexts(Protocol[R]):
-    """`OfTexts`, of which the best ones are listed."""
+    """A method that lists the best segmentations of a text, or of each of several texts."""
 
     @overload
     def __call__(self, input: Text, nbest_size: int = 1, **options: Any) -> list[R]: ...

@@ -435,7 +435,7 @@ class CasedRoute(MaskRoute):
         return self._by_machine._one(text, start, stop, buffers)
 
     def fast_path(self, buffers: SplitBuffers, *, cuts: bool = False) -> SplitCall | None:
-        """Return the call of the machine, and that of the masks for ASCII."""
+        """Return the call of the machine, and that of the masks, which is tried first for text that is mostly ASCII."""
         call = self._by_machine.fast_path(buffers, cuts=cuts)
         return call and call._replace(ascii_kernel=split_o200k_many, ascii_tables=(self._table, buffers.tail))
 

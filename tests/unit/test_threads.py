@@ -243,7 +243,7 @@ def test_an_interrupt_after_any_call_ends_the_threads() -> None:
     worker.start()
     worker.join(60)
     assert interrupts[-2:] == [False, True]
-    assert len(interrupts) > 40
+    assert len(interrupts) > 25  # a call each to start, to measure and to take 8 items; how often news come varies
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="needs sys.monitoring")

@@ -303,8 +303,9 @@ class Tokenizer(metaclass=WithHints):
     def _fast_paths(self) -> FastPaths:
         if (path := self.__dict__.pop("_kept_at", None)) is not None:
             from subwords.engine.kept import write_kept
+            from subwords.kernels.stored import later
 
-            write_kept(path, self._engine, self.spec)
+            later(partial(write_kept, path, self._engine, self.spec))  # 100 ms
         return self._engine.fast_paths
 
     @cached_property

@@ -24,6 +24,7 @@ from inside import available, entry_kernel, formats_read, shipped_address
 from inside import engine_kept as kept_files
 from inside import kernels_stored as store
 from small_data import file_of
+from without_waiting import at_once
 
 FILES = (
     *("gpt2/tokenizer.json", "bert/bert-base-uncased-tokenizer.json", "phi-3/tokenizer.json", "t5/tokenizer.json"),
@@ -38,6 +39,7 @@ pytestmark = pytest.mark.skipif(not available(), reason="kept files are for the 
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(store, "cache_root", lambda: str(tmp_path / "cache"))
     monkeypatch.setenv(store.SWITCH, "on")
+    at_once(monkeypatch)
     return tmp_path / "cache" / store.FOLDER
 
 

@@ -18,6 +18,7 @@ from inside import kernels_machine_code as machine_code
 from inside import kernels_stored as store
 from small_data import file_of
 from subwords import FormatError
+from without_waiting import at_once
 
 FILES = ("gpt2/tokenizer.json", "bert/bert-base-uncased-tokenizer.json", "t5/spiece.model", "phi-3/tokenizer.json")
 
@@ -27,6 +28,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     assert machine_code.cache_root is store.cache_root  # it is imported by now: the kernels stay where they are
     monkeypatch.setattr(store, "cache_root", lambda: str(tmp_path / "cache"))
     monkeypatch.setenv(store.SWITCH, "on")
+    at_once(monkeypatch)
     return tmp_path / "cache" / store.FOLDER
 
 

@@ -412,11 +412,11 @@ def _machine_code() -> str:
 
 
 def _cache() -> str:
-    from subwords.kernels.stored import MAGIC, SWITCH, cache_root, tables
+    from subwords.kernels.stored import FOLDER, MAGIC, SWITCH, Folder, cache_root
 
     root = cache_root()
     try:
-        with tables(make=True) as folder:
+        with Folder(root, FOLDER, make=True) as folder:
             folder.write("doctor", MAGIC)
             folder.delete("doctor")
     except OSError as error:

@@ -203,7 +203,7 @@ def first_words(segmenter: Segmenter) -> NDArray[np.uint64]:
     return vars(segmenter)["first_words"]  # type: ignore[no-any-return]
 
 
-def keep_first_words(encoder: Encoder) -> None:
+def keep_first_words(encoder: Encoder, root: str | None) -> None:
     """Write a slot for each token that is a word of one id, the first ones of a vocabulary, if they are not there."""
     from subwords.kernels.named import add_tokens
     from subwords.kernels.stored import packed, summed, write_table
@@ -224,7 +224,7 @@ def keep_first_words(encoder: Encoder) -> None:
     add_tokens(words.data, words.ends, words.ids, state.table, np.empty(layout.KEYS, np.uint64), state.counters)
     rows = state.slots.reshape(-1, layout.SLOT.width)
     content = packed(rows[rows[:, layout.SLOT.key_high] != 0].ravel())
-    write_table(name, summed(content))
+    write_table(name, summed(content), root)
     vars(segmenter).pop("first_words", None)  # another thread may have done so
 
 

@@ -18,7 +18,15 @@ import mmap
 import os
 
 from subwords.kernels.entry import DATA, HEADS, SIZES, address_of, api, available, built_in, entry_kernel
-from subwords.kernels.stored import HEAD_SUM, SWITCH, mapped_table, padded, summed, table_name, write_table
+from subwords.kernels.stored import (
+    HEAD_SUM,
+    SWITCH,
+    mapped_table,
+    padded,
+    summed,
+    table_name,
+    write_table,
+)
 from subwords.support.errors import SubwordsError
 
 TYPE_CHECKING = False  # `typing` takes longer to import than this module
@@ -174,7 +182,7 @@ def read_kept(name: str) -> Kept | None:
 # ------------------------------------------------------------------ making one
 
 
-def write_kept(name: str, engine: Engine, spec: TokenizerSpec) -> None:
+def write_kept(name: str, engine: Engine, spec: TokenizerSpec, root: str | None) -> None:
     """Write the kept file of a tokenizer, if its short texts take nothing but a plan, and there is no sound one."""
     from subwords.engine.encoder import EncoderState, keep_first_words
     from subwords.kernels import layout
@@ -182,7 +190,7 @@ def write_kept(name: str, engine: Engine, spec: TokenizerSpec) -> None:
     from subwords.kernels.stored import packed
 
     found = engine.quick
-    keep_first_words(engine.encoder if found is None else found[0])
+    keep_first_words(engine.encoder if found is None else found[0], root)
     if found is None or read_kept(name) is not None:
         return
     encoder, strings, pattern = found
@@ -206,7 +214,7 @@ def write_kept(name: str, engine: Engine, spec: TokenizerSpec) -> None:
     inner[FIELDS.workspace] = WORDS, image.add(state.workspace)
     inner[FIELDS.out] = WORDS, image.add(state.out)
     image.add(plan.fields, inner)
-    write_table(name, image.packed(image.add(plan), strings, pattern, packed((spec, spec.model.digest))))
+    write_table(name, image.packed(image.add(plan), strings, pattern, packed((spec, spec.model.digest))), root)
 
 
 def _arrays(things: Any) -> set[int]:

@@ -24,7 +24,9 @@ import struct
 import sys
 import time
 import zlib
-from functools import cache, cached_property
+from _thread import RLock
+from collections import deque
+from functools import cache, cached_property, partial
 from importlib import import_module
 from importlib.machinery import PathFinder
 from mmap import ACCESS_COPY, mmap
@@ -36,6 +38,7 @@ TYPE_CHECKING = False  # a process that finds a kept file imports this: `typing`
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from io import BufferedReader
+    from threading import Thread
     from typing import Any, TypeVar
 
     Table = TypeVar("Table")
@@ -330,8 +333,7 @@ def stored(kind: str, source: bytes, make: Callable[[], Table]) -> Table:
     if found is not None:
         return found[0]  # type: ignore[return-value]
     made = make()
-    with contextlib.suppress(TypeError):
-        write_table(name, summed(packed(made)))
+    later(lambda root: write_table(name, summed(packed(made)), root))
     return made
 
 
@@ -363,9 +365,9 @@ def version_mark(package: str, file: str) -> str | bytes:
     return version(package)
 
 
-def tables(*, make: bool = False) -> Folder:
+def tables() -> Folder:
     """Return the folder of tables. Raises OSError as `Folder` does."""
-    return Folder(cache_root(), FOLDER, make=make)
+    return Folder(cache_root(), FOLDER)
 
 
 def _read_table(name: str) -> tuple[object] | None:
@@ -422,11 +424,11 @@ def summed(content: bytearray) -> bytearray:
     return content
 
 
-def write_table(name: str, content: bytes | bytearray) -> None:
+def write_table(name: str, content: bytes | bytearray, root: str | None) -> None:
     """Write a file of the folder of tables, whole, if it can be written and is not too large."""
     with contextlib.suppress(OSError):
         if len(content) <= LARGEST:
-            with tables(make=True) as folder:
+            with Folder(root, FOLDER, make=True) as folder:
                 _make_room(folder, len(content))
                 folder.write(name, content)
 
@@ -440,6 +442,80 @@ def _make_room(folder: Folder, size: int) -> None:
             return
         if folder.delete(name):
             total -= length
+
+
+# ------------------------------------------------------------------ what nobody waits for
+
+PAUSE = 0.5  # seconds, in which a process that has just started gives its first answers
+PATIENCE = 5.0  # seconds that a fork waits for: the thread may need a module that the forking thread imports
+
+
+class _Later:
+    """Writes that nobody waits for: a thread does them after a pause, or they are done before a fork, or at the end."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[Callable[[], None]] = deque()
+        self._busy, self._starting = RLock(), RLock()
+        self._thread: Thread | None = None
+
+    def __call__(self, write: Callable[[str | None], None]) -> None:
+        """Write into the root of the cache, as it is now; at once where no thread can be started.
+
+        Errors are ignored.
+        """
+        from threading import Event, Thread
+
+        _at_the_end()
+        self._waiting.append(partial(write, cache_root()))
+        with self._starting:
+            if self._thread is not None and self._thread.is_alive():
+                return
+            self._woken = Event()
+            self._thread = Thread(target=self._after_a_pause, name="subwords tables", daemon=True)
+            try:
+                self._thread.start()
+            except RuntimeError:  # no threads in this interpreter, or it ends
+                self.finish()
+
+    def _after_a_pause(self) -> None:
+        self._woken.wait(PAUSE)
+        self.finish()
+
+    def finish(self) -> None:
+        """Do all that waits, now."""
+        if not self._busy.acquire(timeout=PATIENCE):
+            return
+        try:
+            while self._waiting:
+                with contextlib.suppress(Exception):
+                    self._waiting.popleft()()
+        finally:
+            self._busy.release()
+
+    def before_fork(self) -> None:
+        """Finish, and end the thread: Python warns of a fork while there is one."""
+        from threading import current_thread
+
+        self.finish()
+        if self._thread is not None and self._thread is not current_thread():
+            self._woken.set()
+            self._thread.join(PATIENCE)
+
+    def in_child(self) -> None:
+        """Forget all: the parent does it, and a thread that the child does not have may hold a lock."""
+        _Later.__init__(self)
+
+
+later = _Later()
+
+
+@cache
+def _at_the_end() -> None:
+    import atexit
+
+    atexit.register(later.finish)
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=later.before_fork, after_in_child=later.in_child)
 
 
 # ------------------------------------------------------------------ data as bytes

@@ -4,7 +4,8 @@
 
 Numba compiles every kernel to LLVM's intermediate code once for each set of features, in a process of its own. LLVM
 makes objects of it for each target, and ziglang, which has a linker for every system, links them. The folder gets the
-libraries and `code.json`: the digest of the sources of kernels, and the checksum of each library.
+libraries, `code.json`: the digest of the sources of kernels, and the checksum of each library; and `tables`, see
+`tools/tables.py`.
 """
 
 from __future__ import annotations
@@ -103,6 +104,8 @@ def main() -> None:
 
 def build(folder: Path, names: list[str]) -> None:
     """Write the libraries of these targets, and `code.json`, into a folder."""
+    from tools.tables import content as table_file
+
     from subwords.kernels.fastpath import every_address_kernel
     from subwords.kernels.jit import every_kernel
     from subwords.kernels.stored import KERNELS, digest_folder
@@ -121,6 +124,7 @@ def build(folder: Path, names: list[str]) -> None:
             print(f"{file.name}: {file.stat().st_size:,} bytes")
     kernels = {kernel.name: kernel.kinds for kernel in every_kernel() + every_address_kernel()}
     compilers = {name: version(name) for name in COMPILERS}
+    (folder / "tables").write_bytes(table_file())
     content = {"sources": sources, "libraries": libraries, "kernels": kernels, "compilers": compilers}
     (folder / "code.json").write_text(json.dumps(content, indent=1, sort_keys=True) + "\n", "utf-8")
 

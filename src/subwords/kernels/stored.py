@@ -316,7 +316,8 @@ ALIGNED = 64
 LARGEST_FOLDER = 1 << 30  # of all files: those of about 70 tokenizers; of one with 200,000 tokens they have 49 MB
 LARGEST = 1 << 26
 KINDS = (
-    "class kept kernels links machine merges plain route scanner spaces spec stages trie whole-words wordpiece words"
+    "characters class kept kernels links machine merges plain route scanner spaces spec stages trie whole-words "
+    "wordpiece words"
 )
 
 
@@ -326,15 +327,47 @@ def stored(kind: str, source: bytes, make: Callable[[], Table]) -> Table:
     kind: one of KINDS. Hazard: the object must be a function of `kind` and `source` alone, and data (see `packed`);
     other objects are made each time. What `make` raises is not stored.
     """
-    name = table_name(kind, source)
-    if name is None:
+    if os.environ.get(SWITCH) == "off":
         return make()
-    found = _read_table(name)
+    name = table_name(kind, source)
+    found = None if name is None else _read_table(name)
+    if found is None:
+        found = _shipped_table(_file_name(kind, source))
     if found is not None:
         return found[0]  # type: ignore[return-value]
     made = make()
-    later(lambda root: write_table(name, summed(packed(made)), root))
+    if name is not None:
+        later(lambda root: write_table(name, summed(packed(made)), root))
     return made
+
+
+# In a wheel, the tables of rules and characters that have names: zlib's, behind a line of JSON that says where.
+SHIPPED = os.path.join(KERNELS, "machine", "tables")
+
+
+def _shipped_table(name: str) -> tuple[object] | None:
+    places, content = _shipped()
+    if name not in places:
+        return None
+    start, stop = places[name]
+    return (unpacked(memoryview(zlib.decompress(content[start:stop]))),)
+
+
+@cache
+def _shipped() -> tuple[dict[str, list[int]], bytes]:
+    """Return where each table is in the content of the file; nothing if it was made from other sources."""
+    import json
+
+    found = stamp()
+    with contextlib.suppress(OSError), open(SHIPPED, "rb") as file:
+        head = json.loads(file.readline())
+        if found and head["sources"] == found[0]:
+            return head["tables"], file.read()
+    return {}, b""
+
+
+def _file_name(kind: str, content: bytes) -> str:
+    return f"{kind}-{hashlib.sha256(content).hexdigest()[:32]}"
 
 
 def table_name(kind: str, source: bytes) -> str | None:
@@ -342,7 +375,7 @@ def table_name(kind: str, source: bytes) -> str | None:
     signature = _signature()
     if cache_root() is None or signature is None or os.environ.get(SWITCH) == "off":
         return None
-    return f"{kind}-{hashlib.sha256(signature + kind.encode() + bytes(1) + source).hexdigest()[:32]}"
+    return _file_name(kind, signature + kind.encode() + bytes(1) + source)
 
 
 @cache

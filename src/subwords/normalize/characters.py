@@ -8,7 +8,7 @@ standard never changes the decomposition, the combining class or the lower case 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache, cached_property
 from typing import Literal
 
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.kernels import layout
+from subwords.kernels.stored import stored
 from subwords.spec.unicode import WHITE_SPACE, categories, property_members
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -189,14 +190,29 @@ def chinese() -> CharMap:
     return CharMap.rows(codes, np.stack([spaces, codes, spaces], axis=1))
 
 
+def _kept(name: str, make: Callable[[], Mapping[int, str]]) -> CharMap:
+    """Return a map that takes Python milliseconds to make: from the package, from disk, or made."""
+
+    def made() -> tuple[NDArray[np.int32], ...]:
+        found = CharMap.of(make())
+        return tuple(each.astype(np.int32) for each in (found.codes, found.chars, found.bounds))
+
+    codes, chars, bounds = (each.astype(np.int64) for each in stored("characters", name.encode(), made))
+    return CharMap(codes, chars, bounds)
+
+
 @cache
 def lowercase() -> CharMap:
     """Replace every character by its lower case, without context."""
+    return _kept("lowercase", _lowercase)
+
+
+def _lowercase() -> dict[int, str]:
     cased = [*map(property_members, ("Lu", "Lt", "Nl", "So"))]  # the only categories with lower case
     codes = _codes(np.logical_or.reduce(cased))
     found = {code: lower for code in codes if (lower := chr(code).lower()) != chr(code)}
     newer = {code: chr(code + step) for text, step in NEW_CAPITALS.items() for code in _ranges(text)}
-    return CharMap.of(found | newer)
+    return found | newer
 
 
 def _dropped(members: Members) -> CharMap:
@@ -226,10 +242,17 @@ def nonspacing_marks() -> CharMap:
     return _dropped(members)
 
 
-@cache
-def decompositions(form: str) -> Mapping[int, str]:
+def decompositions(form: str) -> CharMap:
     """Return the full decompositions: canonical (NFD, NFC) or compatibility (NFKD, NFKC)."""
-    kind: Literal["NFD", "NFKD"] = "NFKD" if "K" in form else "NFD"
+    return _decompositions("NFKD" if "K" in form else "NFD")
+
+
+@cache
+def _decompositions(kind: Literal["NFD", "NFKD"]) -> CharMap:
+    return _kept(kind, lambda: _decomposed(kind))
+
+
+def _decomposed(kind: Literal["NFD", "NFKD"]) -> dict[int, str]:
     new = {*_ranges(NEW_DECOMPOSITIONS)}
     assigned = categories()[: LAST_LETTER + 1] != categories()[0xFFFF]
     assigned[SURROGATES.start : SURROGATES.stop] = False
@@ -254,14 +277,17 @@ def combining_classes() -> NDArray[np.uint8]:
 
 
 @cache
-def compositions() -> Mapping[tuple[int, int], int]:
-    """Return the composition of each pair of code points that has one."""
-    pairs = {}
+def compositions() -> Codes:
+    """Return the pairs of code points that have a composition, ascending, and that: int64, shape (n, 3)."""
+    return stored("characters", b"compositions", _composed)
+
+
+def _composed() -> Codes:
+    rows = []
     for code, text in decompositions("NFD").items():
         if unicodedata.normalize("NFC", text) == chr(code):
-            first, second = unicodedata.normalize("NFC", text[:-1]), text[-1]
-            pairs[ord(first), ord(second)] = code
-    return pairs
+            rows.append((ord(unicodedata.normalize("NFC", text[:-1])), ord(text[-1]), code))
+    return np.array(sorted(rows), np.int64)
 
 
 def compose_pair(first: str, second: str) -> str | None:
@@ -270,8 +296,9 @@ def compose_pair(first: str, second: str) -> str | None:
     >>> compose_pair("e", "\\u0301")
     'é'
     """
-    code = compositions().get((ord(first), ord(second)))
-    return None if code is None else chr(code)
+    rows = compositions()
+    found = rows[(rows[:, 0] == ord(first)) & (rows[:, 1] == ord(second)), 2].tolist()
+    return chr(found[0]) if found else None
 
 
 @cache

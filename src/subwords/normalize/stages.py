@@ -237,28 +237,35 @@ class FormStage(Stage):
 
     def __init__(self, step: Form) -> None:
         self._composes = "C" in step.form
-        pairs = compositions() if self._composes else {}
-        kept = {code for code in pairs.values() if decompositions(step.form)[code] == decompositions("NFD")[code]}
-        seconds = [second for _, second in pairs]
+        pairs = compositions() if self._composes else np.empty((0, 3), np.int64)
         replaced = decompositions(step.form)
-        codes = np.fromiter(replaced, np.int64, len(replaced))
-        lengths = np.fromiter(map(len, replaced.values()), np.int64, len(codes))
-        places = np.cumsum(lengths) - lengths
-        self._chars = np.frombuffer("".join(replaced.values()).encode("utf-32-le"), np.uint32).copy()
+        codes, lengths, places = replaced.codes, np.diff(replaced.bounds), replaced.bounds[:-1]
+        self._chars = replaced.chars.astype(np.uint32)
         self._entries = np.zeros(layout.INVALID + 1, np.uint32)
         self._entries[codes] = places << layout.ENTRY_SHIFT | lengths
         self._classes = np.append(combining_classes(), np.uint8(0))
         self._heads = np.arange(layout.INVALID + 1)
         self._heads[codes] = self._chars[places]
+        seconds = pairs[:, 1]
         follows = self._classes != 0
         follows[seconds] = True
         self._kinds = np.where(follows[self._heads], 0, layout.STARTS).astype(np.uint8)
-        self._kinds[[*(code for code in replaced if code not in kept), *seconds]] |= layout.CHANGES
-        table = np.array(
-            sorted((a << layout.PAIR_SHIFT | b, code) for (a, b), code in pairs.items()), np.uint64
-        ).reshape(-1, 2)
-        self._pairs, self._results = np.ascontiguousarray(table[:, 0]), table[:, 1].astype(np.uint32)
+        changes = np.zeros(layout.INVALID + 1, np.bool_)
+        changes[codes] = True
+        changes[self._unchanged(pairs[:, 2], replaced)] = False
+        changes[seconds] = True
+        self._kinds[changes] |= layout.CHANGES
+        self._pairs = (pairs[:, 0] << layout.PAIR_SHIFT | seconds).astype(np.uint64)
+        self._results = pairs[:, 2].astype(np.uint32)
         self._form = NormalForm(self._kinds, self._classes, self._entries, self._chars, self._pairs, self._results)
+
+    @staticmethod
+    def _unchanged(composed: NDArray[np.int64], replaced: CharMap) -> list[int]:
+        """Return the compositions that come back from what they decompose to."""
+        canonical = decompositions("NFD")
+        if replaced is canonical:
+            return composed.tolist()  # type: ignore[no-any-return]
+        return [code for code in composed.tolist() if replaced[code] == canonical[code]]
 
     def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Position = WHOLE) -> Result | None:
         """Convert texts to the form."""

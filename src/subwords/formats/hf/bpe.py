@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import repeat
 from operator import add
 from typing import Any
@@ -21,7 +21,7 @@ from subwords.formats.hf.vocabulary import (
 from subwords.formats.json_node import Node, show_json
 from subwords.models.bpe.model import BPE
 from subwords.spec.added_token import AddedToken
-from subwords.spec.vocab import CHARACTERS, Vocab, tokens_from_text, tokens_to_text
+from subwords.spec.vocab import CHARACTERS, Vocab, tokens_from_text, tokens_to_text, vocab_from_text
 from subwords.support.errors import FormatError, InputError
 
 _COMMA, _BETWEEN = ",\n        ", "\n      ],\n      [\n        "
@@ -35,7 +35,7 @@ def read_model(node: Node, vocab: dict[str, int], added: Sequence[AddedToken], b
     """
     prefix, suffix = (_mark(node[key]) for key in ("continuing_subword_prefix", "end_of_word_suffix"))
     merges = _read_merges(node["merges"], vocab, prefix)
-    tokens, odd = _token_bytes(node["vocab"], vocab, added, merges, byte_level)
+    tokens, odd = _tokens(node["vocab"], vocab, added, merges, byte_level)
     unk = node["unk_token"]
     settings: dict[str, Any] = {
         "byte_level": byte_level,
@@ -52,7 +52,7 @@ def read_model(node: Node, vocab: dict[str, int], added: Sequence[AddedToken], b
         "dropout": _dropout(node["dropout"]),
     }
     try:
-        model = BPE(Vocab(tokens), merges, **settings)
+        model = BPE(tokens, merges, **settings)
         return model.for_text({token.id for token in added if token.special and token.content in vocab})
     except FormatError as error:
         if str(error).startswith("byte_fallback"):
@@ -100,11 +100,12 @@ def _read_merges(node: Node, vocab: dict[str, int], prefix: str) -> NDArray[np.i
         left, right = _merge_sides(entries)
         ids = vocab.__getitem__
         rest = [_without(token, prefix) for token in right] if prefix else right
-        columns = [list(map(ids, left)), list(map(ids, right)), list(map(ids, map(add, left, rest)))]
+        merges = np.empty((len(left), 3), np.int64)
+        for column, tokens in enumerate((left, right, map(add, left, rest))):
+            merges[:, column] = np.fromiter(map(ids, tokens), np.int64, len(left))
     except (AttributeError, KeyError, TypeError, ValueError):
         _refuse_merge(node, vocab, prefix)
         raise
-    merges = np.array(columns, np.int64).T.copy()
     keys = (merges[:, 0] << 32) | merges[:, 1]
     if not np.diff(np.sort(keys)).all():
         _, latest = np.unique(keys[::-1], return_index=True)
@@ -155,25 +156,29 @@ def _listed(parts: list[Any]) -> str:
     return f"[{', '.join(map(show_json, parts))}]"
 
 
-def _token_bytes(
+def _tokens(
     node: Node, vocab: dict[str, int], added: Sequence[AddedToken], merges: NDArray[np.int64], byte_level: bool
-) -> tuple[list[bytes], frozenset[int]]:
+) -> tuple[Vocab, frozenset[int]]:
     """Return the bytes of every id, b"" for ids without a token, and the ids of `_odd_ids`."""
     texts = texts_by_id(vocab, added)
     if not byte_level:
-        return encode_vocabulary(node, texts), frozenset()
-    literal = {token.id: token.content for token in added if not _is_of_model(token, vocab, merges)}
-    spelled = ["" if i in literal else text for i, text in enumerate(texts)]
+        return Vocab(encode_vocabulary(node, texts)), frozenset()
+    literal = {token.id for token in added if not _is_of_model(token, vocab, merges)}
     odd: frozenset[int] = frozenset()
+    spelled = _spelled(texts, literal)
     try:
-        tokens = tokens_from_text(spelled)
+        return vocab_from_text(spelled), odd
     except InputError:
         odd = _odd_ids(node, spelled, merges)
-        literal |= {i: texts[i] for i in odd}
-        tokens = tokens_from_text(["" if i in odd else text for i, text in enumerate(spelled)])
-    for i, content in literal.items():
-        tokens[i] = content.encode()
-    return tokens, odd
+        return vocab_from_text(_spelled(spelled, odd)), odd
+
+
+def _spelled(texts: list[str], literal: Collection[int]) -> list[str]:
+    """Return tokens in the byte alphabet, given the ids of those that are the text itself."""
+    found = list(texts)
+    for i in literal:
+        found[i] = tokens_to_text([texts[i].encode()])[0]
+    return found
 
 
 def _odd_ids(node: Node, texts: Sequence[str], merges: NDArray[np.int64]) -> frozenset[int]:

@@ -28,6 +28,11 @@ def read_pieces(node: Node) -> list[tuple[str, float]]:
     >>> read_pieces(Node("a.json", "model.vocab", [["<unk>", 0.0], ["a", -1.5]]))
     [('<unk>', 0.0), ('a', -1.5)]
     """
+    entries = node.array()
+    if {*map(type, entries)} == {list} and {*map(len, entries)} == {2}:  # all at once: 5 ms instead of 50 for T5
+        texts, scores = [text for text, _ in entries], [score for _, score in entries]
+        if {*map(type, texts)} == {str} and {*map(type, scores)} == {float} and all(map(math.isfinite, scores)):
+            return list(zip(texts, scores, strict=True))
     pieces = []
     for entry in node.items():
         pair = entry.array()

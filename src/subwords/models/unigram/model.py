@@ -147,6 +147,7 @@ def _coarse(scores: NDArray[np.float64]) -> bool:
 # Scores as HF tokenizers reads them: its JSON parser rounds twice, which can decide between nearly equal paths.
 
 LARGEST_POWER = 308
+LONGEST_USUAL = 19  # characters with "-" and "." of a number without an exponent: its digits fit in 64 bits
 # Not 10.0**k, which may differ from the float nearest to 10^k.
 _POWERS = [float(f"1e{k}") for k in range(LARGEST_POWER + 1)]
 
@@ -164,7 +165,19 @@ def parsed(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     >>> parsed(np.array([-2.5, -2.0122928619384766, -13.24009895324707])).tolist()
     [-2.5, -2.012292861938477, -13.24009895324707]
     """
-    return np.array([_parsed(repr(score)) for score in scores.tolist()], np.float64)
+    texts = repr(scores.tolist())[1:-1].split(", ") if len(scores) else []
+    found = np.empty(len(scores))
+    usual = np.array([len(text) <= LONGEST_USUAL and "e" not in text for text in texts], np.bool_)
+    rows = np.array(texts, f"S{LONGEST_USUAL}")[usual]
+    letters = rows.view(np.uint8).reshape(len(rows), LONGEST_USUAL)
+    digits, points = letters - np.uint8(ord("0")), letters == ord(".")
+    values = np.zeros(len(rows), np.int64)
+    for column in digits.T:  # "-", "." and what fills up are no digits
+        values = np.where(column <= 9, values * 10 + column, values)
+    fractions = np.char.str_len(rows) - 1 - points.argmax(1)
+    found[usual] = np.copysign(values / np.array(_POWERS)[fractions], scores[usual])
+    found[~usual] = [_parsed(texts[i]) for i in np.flatnonzero(~usual).tolist()]
+    return found
 
 
 def _parsed(text: str) -> float:

@@ -8,7 +8,6 @@ from subwords.corpus.counts import WordCounts as WordCounts
 from subwords.corpus.reading import Reading as Reading
 from subwords.engine.encoding import Encoding as Encoding
 from subwords.engine.encoding import EncodingBatch as EncodingBatch
-from subwords.engine.engine import warmup as warmup
 from subwords.interop.accelerate import accelerate as accelerate
 from subwords.normalize.normalizer import Normalizer as Normalizer
 from subwords.normalize.resolve import normalizer as normalizer
@@ -30,6 +29,7 @@ from subwords.support.errors import SubwordsWarning as SubwordsWarning
 from subwords.support.errors import TrainingError as TrainingError
 from subwords.tokenizer import Tokenizer as Tokenizer
 from subwords.tokenizer import load as load
+from subwords.tokenizer import warmup as warmup
 from subwords.training.count import count as count
 from subwords.training.train import train as train
 

@@ -1130,6 +1130,32 @@ def load(
     return tok
 
 
+def warmup(*tokenizers: str | PathLike[str], progress: bool | None = None) -> None:
+    """Compile all kernels, or load them from the cache, and keep what the given tokenizers need for a fast start.
+
+    Servers call it once before they fork or take requests, and images when they are built; a second call is free.
+    tokenizers: what `load` takes. `progress=None` shows a bar if standard error is a terminal.
+
+    >>> import subwords
+    >>> subwords.warmup("demo")
+    """
+    from subwords.corpus.progress import progress as progress_line
+    from subwords.kernels.fastpath import every_address_kernel
+    from subwords.kernels.jit import every_kernel
+    from subwords.kernels.modes import NOTICES
+    from subwords.kernels.stored import later
+
+    kernels = [*every_kernel(), *every_address_kernel()]
+    with progress_line(len(kernels), "loading kernels", unit="steps", enabled=progress) as bar:
+        NOTICES.shown = NOTICES.shown or bar.shown
+        for number, kernel in enumerate(kernels, 1):
+            kernel.without_gil()
+            bar.phase("compiling kernels, once" if NOTICES.compiling else "loading kernels", number, len(kernels))
+    for path in tokenizers:
+        load(path).encode("a")
+    later.finish()
+
+
 def _few(ids: Any) -> Any:
     """Return the ids of a small array as a list, anything else as it is."""
     import numpy as np

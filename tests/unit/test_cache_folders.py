@@ -257,12 +257,12 @@ def test_machine_code_is_not_used_where_others_may_write(root: Path, monkeypatch
 def test_doctor_says_which_folder_is_not_used_and_why(root: Path, monkeypatch: pytest.MonkeyPatch, state: str) -> None:
     from inside import cli_files
 
-    assert "can be written" in cli_files._cache()
+    assert "can be written" in cli_files.cache_state()
     place = root.parent if state == "foreign" else root
     STATES[state][0](place)
     said = {"foreign": "belongs to another user", "link": "is a link", "world-writable": "can be written by others"}
     with pytest.raises(subwords.InputError, match=f"{place} {said[state]}.*SUBWORDS_CACHE_DIR"):
-        cli_files._cache()
+        cli_files.cache_state()
 
 
 # ------------------------------------------------------------------ two users

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import time
-
 import click
 
 from subwords import __version__
-from subwords.cli.console import Commands, FromFiles, Group, Plain, common_options, print_values
+from subwords.cli.console import Commands, FromFiles, Group
 
 __all__ = ["main"]
 
@@ -19,7 +17,7 @@ TOP = FromFiles(
         "encoding": "encode decode",
         "tokens": "tokens",
         "chatting": "chat",
-        "files": "inspect convert verify lock doctor",
+        "files": "inspect convert verify lock doctor warmup",
         "evaluating": "diff bench",
         "explaining": "show",
     }
@@ -46,22 +44,6 @@ def main() -> None:
 
     Exit codes: 0 success, 1 unusable input, 2 wrong usage, 130 interrupted.
     """
-
-
-@main.command(cls=Plain)
-@common_options
-def warmup() -> None:
-    """Compile all kernels now, so that later commands start fast.
-
-    \b
-    Example:
-      subwords warmup
-    """
-    from subwords.engine.engine import warmup as compile_kernels
-
-    started = time.perf_counter()
-    compile_kernels()
-    print_values({"seconds": round(time.perf_counter() - started, 3)})
 
 
 @click.group(cls=Group, commands=ADAPT)

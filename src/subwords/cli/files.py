@@ -334,6 +334,28 @@ def lock(tokenizer: str | None, output: Path, check: bool) -> None:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
+# warmup: what takes long the first time, ahead of it.
+
+
+@click.command()
+@click.argument("tokenizers", nargs=-1, type=TOKENIZER, metavar="[TOKENIZER]...")
+@common_options
+def warmup(tokenizers: tuple[str, ...]) -> None:
+    """Compile all kernels now, and keep what each TOKENIZER needs to start fast, for later commands and processes.
+
+    \b
+    Example:
+      subwords warmup tok.json
+    """
+    from subwords.tokenizer import warmup as warm
+
+    started = time.perf_counter()
+    cache = cache_state() if tokenizers else ""
+    warm(*tokenizers)
+    print_values({"seconds": round(time.perf_counter() - started, 3), **({"cache": cache_state()} if cache else {})})
+
+
+# ---------------------------------------------------------------------------------------------------------------------
 # doctor: what this installation has, and whether it works.
 
 OPTIONAL = ("pyarrow", "huggingface_hub", "protobuf", "sentencepiece", "tiktoken", "tokenizers", "transformers")
@@ -411,7 +433,8 @@ def _machine_code() -> str:
     return f"{place}: {why}"
 
 
-def _cache() -> str:
+def cache_state() -> str:
+    """Return where the cache is, and how large; InputError if it cannot be used."""
     from subwords.kernels.stored import FOLDER, MAGIC, SWITCH, Folder, cache_root
 
     root = cache_root()
@@ -466,7 +489,7 @@ CHECKS: dict[str, Callable[[], str]] = {
     "packages": _versions,
     "processor": _processor,
     "machine code": _machine_code,
-    "cache": _cache,
+    "cache": cache_state,
     "environment": _environment,
     "self test": _self_test,
 }

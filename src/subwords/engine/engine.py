@@ -517,32 +517,6 @@ def _with_spaces(step: object) -> Split:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# warmup: compile all kernels, or load them from the cache, ahead of use.
-
-
-def warmup(*, progress: bool | None = None) -> None:
-    """Compile all kernels of this package, or load them from the cache.
-
-    Servers call it once before they fork or take requests; a second call is free. `progress=None` shows a bar if
-    standard error is a terminal.
-
-    >>> import subwords
-    >>> subwords.warmup()
-    """
-    from subwords.corpus.progress import progress as progress_line
-    from subwords.kernels.fastpath import every_address_kernel
-    from subwords.kernels.jit import every_kernel
-    from subwords.kernels.modes import NOTICES
-
-    kernels = [*every_kernel(), *every_address_kernel()]
-    with progress_line(len(kernels), "loading kernels", unit="steps", enabled=progress) as bar:
-        NOTICES.shown = NOTICES.shown or bar.shown
-        for number, kernel in enumerate(kernels, 1):
-            kernel.without_gil()
-            bar.phase("compiling kernels, once" if NOTICES.compiling else "loading kernels", number, len(kernels))
-
-
-# ---------------------------------------------------------------------------------------------------------------------
 # Other segmentations of a text: at random, or the best of a Unigram model.
 
 # A string: numpy.random is only imported by those who sample.

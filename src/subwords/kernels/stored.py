@@ -479,7 +479,7 @@ def _make_room(folder: Folder, size: int) -> None:
 
 # ------------------------------------------------------------------ what nobody waits for
 
-PAUSE = 0.5  # seconds, in which a process that has just started gives its first answers
+PAUSE = 0.5  # seconds without a new table: a process that has just started gives its first answers
 PATIENCE = 5.0  # seconds that a fork waits for: the thread may need a module that the forking thread imports
 
 
@@ -511,7 +511,10 @@ class _Later:
                 self.finish()
 
     def _after_a_pause(self) -> None:
-        self._woken.wait(PAUSE)
+        count = 0
+        while count < len(self._waiting) and not self._woken.is_set():  # as long as something is still being loaded
+            count = len(self._waiting)
+            self._woken.wait(PAUSE)
         self.finish()
 
     def finish(self) -> None:

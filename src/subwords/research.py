@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.adapt.words import apart_ids, symbol_words_of_ids
-from subwords.corpus.counts import MOST, WordCounts
+from subwords.corpus.counts import MOST_COUNTED, WordCounts
 from subwords.corpus.progress import progress as progress_line
 from subwords.engine.encoder import word_ids
 from subwords.kernels import layout
@@ -474,7 +474,7 @@ def train_parity(
     settings: BPESettings = family_settings("bpe", options)
     scales = _scales(names, ratios)
     limits = _window(window, window_share, len(names))
-    check_integer("pooled", pooled, 0, MOST)
+    check_integer("pooled", pooled, 0, MOST_COUNTED)
     rules = splitting_rules("bpe", settings, splitter, normalizer)
 
     def counted(name: str, source: Source | WordCounts) -> WordCounts:
@@ -549,7 +549,7 @@ def _scales(names: list[str], ratios: Mapping[str, float] | None) -> NDArray[np.
 
 def _window(window: int, window_share: float, languages: int) -> tuple[int, int]:
     """Return the window, and how many of its merges a language may choose."""
-    check_integer("window", window, 0, MOST)
+    check_integer("window", window, 0, MOST_COUNTED)
     check_number("window_share", window_share, 1)
     if window and window < languages:
         raise InputError(f"expected a window of at least {languages} merges, one for each language, not {window}")

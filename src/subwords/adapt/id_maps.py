@@ -13,14 +13,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from subwords import Tokenizer
 from subwords.adapt.words import ids_of_words
-from subwords.formats.json_node import Node, parse_json
-from subwords.models.families import segmenter_of
+from subwords.machine import Node, TokenizerLike, parse_json, segmenter_of, tokenizer_of
 from subwords.support.checks import as_index
 from subwords.support.errors import FormatError, InputError, readable
 from subwords.support.files import atomic_write, check_pointer, place_of
 from subwords.support.value import Value, read_only
-from subwords.tokenizer import Tokenizer, TokenizerLike, tokenizer_of
 
 # ---------------------------------------------------------------------------------------------------------------------
 # embedding_map.json: which old ids make up each new id, for code that carries embeddings over.

@@ -57,7 +57,7 @@ def warmup() -> None:
     Example:
       subwords warmup
     """
-    from subwords.engine.engine import warmup as compile_kernels
+    from subwords import warmup as compile_kernels
 
     started = time.perf_counter()
     compile_kernels()

@@ -81,7 +81,7 @@ def chat(tokenizer: str, file: str, template: Path | None, name: str | None, pro
 
 def _conversations(file: str) -> Iterator[Any]:
     from subwords.cli.encoding import line_batches
-    from subwords.corpus.files import open_text
+    from subwords.machine import open_text
 
     source, name = input_of(file, "conversations")
     with open_text(source, name, expected="rows") as stream:

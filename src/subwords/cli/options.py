@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
+from subwords import Reading
 from subwords.cli.console import (
     INPUT,
     PLACE,
@@ -38,14 +39,13 @@ from subwords.cli.console import (
     utf8_argument,
     wants_json,
 )
-from subwords.corpus.reading import Reading
 from subwords.support.checks import Option, options_of
 from subwords.support.errors import InputError
 from subwords.support.render import printable
 
 if TYPE_CHECKING:
+    from subwords import Tokenizer
     from subwords.scale.runners import Run
-    from subwords.tokenizer import Tokenizer
 
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -137,7 +137,7 @@ def run_options() -> list[click.Parameter]:
 
 def _rows() -> dict[str, list[tuple[str, Option]]]:
     """Return the settings of all algorithms by their names, each with the algorithms that have it."""
-    from subwords.models.families import ALGORITHMS
+    from subwords.machine import ALGORITHMS
 
     rows: dict[str, list[tuple[str, Option]]] = {}
     for name, family in ALGORITHMS.items():
@@ -280,7 +280,7 @@ def _of_parameter(name: str, hint: str, default: Any, text: str) -> Option:
     types = [kind for kind in hint.split(" | ") if kind != "None"]
     choices = ast.literal_eval(types[0].removeprefix("Literal")) if types[0].startswith("Literal[") else ()
     if name == "algorithm" and not choices:
-        from subwords.models.families import ALGORITHMS
+        from subwords.machine import ALGORITHMS
 
         choices = [*ALGORITHMS]
     kind: type = {"bool": bool, "int": int, "float": float}.get(types[0], str) if len(types) == 1 else object
@@ -386,8 +386,8 @@ def corpus_of(sources: Sequence[str], *, named: bool = False, counts: bool = Tru
 
     named: NAME=SOURCE is a corpus with a name. None without sources.
     """
+    from subwords import WordCounts
     from subwords.cli.corpus import is_counts
-    from subwords.corpus.counts import WordCounts
 
     pairs = [name_and_place(source) if named else (None, source) for source in sources]
     if found := [place for _, place in pairs if is_counts(place)]:

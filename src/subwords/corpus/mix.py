@@ -10,7 +10,7 @@ from os import PathLike
 
 import numpy as np
 
-from subwords.corpus.counts import MOST, WordCounts
+from subwords.corpus.counts import MOST_COUNTED, WordCounts
 from subwords.corpus.groups import read_gold
 from subwords.support.checks import bytes_of, check_number
 from subwords.support.errors import InputError, TrainingError
@@ -23,7 +23,7 @@ def add_multiplied(sources: Mapping[str, WordCounts], factors: Mapping[str, int]
     """Return the sum of counts, each multiplied by its factor."""
     parts = list[WordCounts]()
     for name, counts in sources.items():
-        if counts.total * factors[name] > MOST:
+        if counts.total * factors[name] > MOST_COUNTED:
             raise InputError(f"too many words: {name!r} counts {factors[name]} times, for a total of 2**63 or more")
         factor, size = factors[name], counts.text_bytes
         size = None if size is None else size * factor
@@ -138,7 +138,7 @@ def segment_words(counts: WordCounts, segmentation: Segmentation) -> WordCounts:
     if not cut:
         shown = ", ".join(repr(word.decode()) for word in list(parts)[:3])
         raise TrainingError(f"no word of the corpus is in the segmentation, which has {shown}: is it normalized alike?")
-    if sum(found.values()) > MOST:
+    if sum(found.values()) > MOST_COUNTED:
         raise InputError(f"too many words: expected a total below 2**63, not {sum(found.values())}")
     offsets = np.cumsum([0, *map(len, found)], dtype=np.int64)
     data = np.frombuffer(b"".join(found), np.uint8)

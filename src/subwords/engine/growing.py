@@ -453,7 +453,7 @@ class Growers:
 
 OPEN = 1024  # characters at the end of a version that are encoded again for the next one, at most, if there are cuts
 BLOCK = 4096  # characters of a piece, at most
-DECODED = 64  # ids before given ones with which these are decoded
+DECODED_BEFORE = 64  # ids before given ones with which these are decoded
 
 
 def first_difference(a: Ids, b: Ids) -> int:
@@ -515,7 +515,7 @@ class GrowingText:
         block = self._block
         if self._open:
             block = block.then(self._open, self._open_ids, INSIDE)
-        stream = self._grower.decoder.stream(self.ids[-DECODED:], None, False)
+        stream = self._grower.decoder.stream(self.ids[-DECODED_BEFORE:], None, False)
         given = as_ids(ids).copy()
         return block.then(stream.step(given) + stream.finish(), given.astype(np.uint32), INSIDE, given=True)
 
@@ -617,7 +617,7 @@ class GrowingText:
         for text, ids, given in self._runs():
             spans = parts[0] if given else self._grower.spans(text)
             if len(spans) != len(ids):
-                decoded = np.concatenate([before[-DECODED:], ids])
+                decoded = np.concatenate([before[-DECODED_BEFORE:], ids])
                 whole, spans = self._grower.decoder.with_spans(decoded, False)
                 spans = (spans[len(spans) - len(ids) :] - (len(whole) - len(text))).clip(0)
             parts.append(spans + at)

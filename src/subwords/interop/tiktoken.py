@@ -12,11 +12,10 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.engine.decode.decoding import decode_bytes
-from subwords.spec.splitter import Split
+from subwords import Tokenizer
+from subwords.machine import Split, decode_bytes
 from subwords.support.checks import as_items
 from subwords.support.errors import InputError, TooLargeError, UnknownTokenError, WrongTypeError
-from subwords.tokenizer import Tokenizer
 
 Allowed: TypeAlias = Literal["all"] | AbstractSet[str]
 Disallowed: TypeAlias = Literal["all"] | Collection[str]
@@ -150,9 +149,9 @@ class TiktokenShape:
     @cached_property
     def _mergeable_ranks(self) -> dict[bytes, int]:
         """The id of each token that is not special; FormatError if tiktoken would merge it otherwise."""
-        from subwords.formats import tiktoken
+        from subwords.machine import read_ranks, write_rank_file
 
-        return tiktoken.read_ranks(tiktoken.write_rank_file(replace(self._tok.spec, added_tokens=())), self.name)
+        return read_ranks(write_rank_file(replace(self._tok.spec, added_tokens=())), self.name)
 
     @property
     def _special_tokens(self) -> dict[str, int]:

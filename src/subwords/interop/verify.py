@@ -12,23 +12,33 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from subwords.corpus.columns import is_table
-from subwords.corpus.progress import progress as show_progress
-from subwords.corpus.read import read_blocks
-from subwords.corpus.reading import Reading, reading_of
-from subwords.corpus.source import Source, describe_value, files_and_texts, is_stream, source_size
-from subwords.formats.read import kind_at
-from subwords.spec.splitter import ByteChars, Rule, Split
+from subwords import Reading, Tokenizer
+from subwords.machine import (
+    ByteChars,
+    Rule,
+    Source,
+    Split,
+    TokenizerLike,
+    describe_value,
+    files_and_texts,
+    is_stream,
+    is_table,
+    kind_at,
+    read_blocks,
+    reading_of,
+    source_size,
+    tokenizer_of,
+)
+from subwords.machine import progress as show_progress
 from subwords.support.checks import check_choice
 from subwords.support.errors import FormatError, InputError, checked_reason
 from subwords.support.files import place_of
 from subwords.support.names import install_hint
 from subwords.support.report import Report, Table
 from subwords.support.threads import thread_count
-from subwords.tokenizer import Tokenizer, TokenizerLike, tokenizer_of
 
 if TYPE_CHECKING:
-    from subwords.normalize.resolve import SplitterLike
+    from subwords.machine import SplitterLike
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -428,7 +438,7 @@ def _tiktoken(path: Path, ours: Tokenizer, library: str, threads: int) -> Origin
     import tiktoken
     from tiktoken.load import read_file
 
-    from subwords.formats.tiktoken import read_ranks
+    from subwords.machine import read_ranks
 
     pattern, special = pattern_of(ours.spec.splitter), dict(ours.special_tokens)
     if kind_at(path) == "ranks":

@@ -17,8 +17,7 @@ from os import PathLike
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from subwords.corpus.progress import progress as show_progress
-from subwords.corpus.reading import Reading, reading_of
+from subwords import Reading, Tokenizer
 from subwords.interop.verify import (
     ComparedText,
     Original,
@@ -29,19 +28,18 @@ from subwords.interop.verify import (
     open_original,
     sides_of,
 )
-from subwords.kernels.machine_code import processor_kind
+from subwords.machine import processor_kind, reading_of, tokenizer_of
+from subwords.machine import progress as show_progress
 from subwords.support.checks import bytes_of, check_choice, check_integer
 from subwords.support.errors import CorpusError, InputError, SubwordsError
 from subwords.support.files import place_of
 from subwords.support.report import Report, Table
 from subwords.support.threads import thread_count
-from subwords.tokenizer import Tokenizer, tokenizer_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from subwords.corpus.source import Source
-    from subwords.normalize.resolve import SplitterLike
+    from subwords.machine import Source, SplitterLike
 
 OURS = "subwords"
 LIBRARIES = ("tokenizers", "tiktoken", "sentencepiece", "transformers")

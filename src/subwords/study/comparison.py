@@ -9,20 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from subwords.corpus.reading import Reading, reading_of
+from subwords import Reading, Tokenizer, count
+from subwords.machine import reading_of, tokenizer_of
 from subwords.study.evaluation import Evaluation, Settings, evaluation_of, notes_of, ratio_name, sums_of
 from subwords.study.statistics import Interval, Resampled
 from subwords.support.checks import as_list, check_integer, check_string
 from subwords.support.errors import InputError
 from subwords.support.render import printable, token_text
 from subwords.support.report import Report, Table, frame
-from subwords.tokenizer import Tokenizer, tokenizer_of
-from subwords.training.count import count
 
 if TYPE_CHECKING:
-    from subwords.corpus.source import Source
-    from subwords.engine.encoding import Encoding
-    from subwords.tokenizer import TokenizerLike
+    from subwords import Encoding
+    from subwords.machine import Source, TokenizerLike
 
 
 COLUMNS = (

@@ -13,16 +13,29 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.corpus.blocks import CorpusPart
-from subwords.corpus.counts import WordCounts
-from subwords.corpus.groups import grouped_blocks, read_gold
-from subwords.corpus.progress import progress as progress_line
-from subwords.corpus.read import read_blocks
-from subwords.corpus.reading import Reading, Tally, reading_of
-from subwords.engine.documents import PartEncoder, in_parts
-from subwords.engine.encoder import word_ids
-from subwords.kernels import layout
-from subwords.spec.token_batch import TokenBatch
+from subwords import Reading, TokenBatch, Tokenizer, WordCounts
+from subwords.machine import (
+    IN_WORD,
+    MEASURED,
+    SPACELESS,
+    CorpusPart,
+    PartEncoder,
+    Tally,
+    check_counts,
+    counted,
+    engine_of,
+    grouped_blocks,
+    in_parts,
+    read_blocks,
+    read_gold,
+    reading_of,
+    rules_like,
+    splitting_rules,
+    tokenizer_of,
+    word_ids,
+)
+from subwords.machine import family_settings as settings_of_family
+from subwords.machine import progress as progress_line
 from subwords.study.statistics import (
     Boundaries,
     Interval,
@@ -40,17 +53,11 @@ from subwords.support.checks import check_choice, check_flag
 from subwords.support.errors import CorpusError, InputError
 from subwords.support.files import place_of
 from subwords.support.report import Report, Table, frame
-from subwords.tokenizer import Tokenizer, engine_of, tokenizer_of
-from subwords.training.count import check_counts, counted, rules_like
-from subwords.training.train import family_settings as settings_of_family
-from subwords.training.train import splitting_rules
 
 if TYPE_CHECKING:
     from os import PathLike
 
-    from subwords.corpus.blocks import Block, Cut
-    from subwords.corpus.source import Source
-    from subwords.tokenizer import TokenizerLike
+    from subwords.machine import Block, Cut, Source, TokenizerLike
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -97,14 +104,14 @@ class Measured:
 @cache
 def word_classes() -> NDArray[np.uint8]:
     """Return IN_WORD and SPACELESS for every code point: letters, marks and digits are in words."""
-    from subwords.spec.unicode import property_members
+    from subwords.machine import property_members
 
     spaceless = np.zeros(0x110000, np.bool_)
     for script in NO_SPACES:
         spaceless |= property_members(script)
     within = property_members("L") | property_members("M") | property_members("N")
     spaceless &= within
-    return (within & ~spaceless) * np.uint8(layout.IN_WORD) + spaceless * np.uint8(layout.SPACELESS)
+    return (within & ~spaceless) * np.uint8(IN_WORD) + spaceless * np.uint8(SPACELESS)
 
 
 def measured(
@@ -203,16 +210,14 @@ class _DocumentRange:
 def _of_part(
     part: CorpusPart, tokenizers: list[Tokenizer], encoders: list[PartEncoder], sizes: list[int]
 ) -> _DocumentRange:
-    from subwords.kernels.named import count_ids, measure_texts
+    from subwords.machine import count_ids, measure_texts
 
     number = len(part.bounds) - 1
     texts = np.empty((FIELDS, number), np.int64)
-    rows = np.empty((texts.shape[1], layout.MEASURED.width), np.int64)
+    rows = np.empty((texts.shape[1], MEASURED.width), np.int64)
     measure_texts(np.frombuffer(part.text, np.uint8), part.bounds, word_classes(), rows.ravel())
     texts[BYTES] = np.diff(part.bounds)
-    texts[[CHARACTERS, WORDS, SPACELESS_CHARACTERS]] = rows.T[
-        [layout.MEASURED.characters, layout.MEASURED.words, layout.MEASURED.spaceless]
-    ]
+    texts[[CHARACTERS, WORDS, SPACELESS_CHARACTERS]] = rows.T[[MEASURED.characters, MEASURED.words, MEASURED.spaceless]]
     ids, batches = [], []
     for encoder, size in zip(encoders, sizes, strict=True):
         start = time.thread_time()  # of this thread alone, whatever else runs

@@ -8,20 +8,16 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
-from subwords.corpus.counts import WordCounts
-from subwords.corpus.reading import Reading
-from subwords.models.bpe.model import BPE
-from subwords.models.families import family_of, need
+from subwords import Reading, Tokenizer, WordCounts, train
+from subwords.machine import BPE, family_of, need
 from subwords.study.evaluation import Group, counts_to_train, unknown_text, uses_of, without_sample
 from subwords.study.statistics import Interval
 from subwords.support.checks import check_flag, check_integer
 from subwords.support.errors import InputError
 from subwords.support.report import Report, Table
-from subwords.tokenizer import Tokenizer
-from subwords.training.train import train
 
 if TYPE_CHECKING:
-    from subwords.corpus.source import Source
+    from subwords.machine import Source
 
 
 _COLUMNS = (

@@ -20,13 +20,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.engine.encoding import Encoding
-from subwords.models.families import family_of
+from subwords import Encoding, Tokenizer, load
+from subwords.machine import family_of
 from subwords.study.conversations import ChatProcess, example
 from subwords.study.explanation import Trace, Words, explain_word, word_explainer
 from subwords.study.segments import Stretch
 from subwords.support.errors import InputError, SubwordsError
-from subwords.tokenizer import Tokenizer, load
 
 # ---------------------------------------------------------------------------------------------------------------------
 # The files of the local page, which are part of the package: HTML, CSS, JavaScript and an icon.

@@ -16,7 +16,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.spec.token_batch import TokenBlock
+from subwords.machine import TokenBlock
 from subwords.support.checks import check_choice
 from subwords.support.errors import FormatError, InputError, readable, unreadable
 from subwords.support.files import atomic_write, check_pointer, is_remote, local_copy

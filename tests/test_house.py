@@ -261,12 +261,41 @@ def test_imports_point_down_but_for_those_named() -> None:
     assert {found[1].split(".")[1] for found in upward if not found[0]} <= {module.split(".")[1] for _, module in named}
 
 
-def test_no_modules_import_each_other_in_a_circle() -> None:
+# Modules that import each other, if types and imports inside functions count too, and why.
+CIRCLES = {
+    "methods of Tokenizer, count() and their types reach rooms of the shop, which need a Tokenizer": [
+        "chat.chat chat.conversation interop.hf interop.sentencepiece interop.tiktoken interop.verify scale.job "
+        "scale.runners scale.work tokenizer training.count"
+    ],
+    "a model's segmenter, its encoder and the engine hold each other: types, and the exact slow ways": [
+        "engine.batch engine.encoder engine.fast_path models.bpe.plain models.bpe.segmenter models.families",
+        "engine.engine engine.spans engine.unknown",
+        "models.bpe.merges models.bpe.model",
+    ],
+    "a kernel is compiled, stored or shipped, and what does so takes a kernel": [
+        "kernels.compile kernels.entry kernels.llvm kernels.machine_code kernels.stored"
+    ],
+    "a reader hands what it meets to the reader of another format, and methods of WordCounts are in two files": [
+        "corpus.columns corpus.read",
+        "corpus.counts corpus.mix",
+        "formats.hf.folder formats.read formats.tiktoken",
+        "formats.hf.tokenizer_json formats.hf.unigram",
+    ],
+    "a route by masks leaves to the machine of its rule what masks cannot": [
+        "split.finders split.routes split.selection"
+    ],
+}
+
+
+@pytest.mark.parametrize("every", [False, True])
+def test_no_modules_import_each_other_in_a_circle(every: bool) -> None:
     graph = {
-        name: {other for inside, other in imported_modules(file, types=False) if not inside}
+        name: {other for inside, other in imported_modules(file, types=every) if every or not inside}
         for name, file in MODULES.items()
     }
-    assert circles(graph) == []
+    told = sorted([f"subwords.{name}" for name in one.split()] for group in CIRCLES.values() for one in group)
+    assert circles(graph) == (told if every else [])
+    assert len(CIRCLES) <= 5
     assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == [["b", "c"]]
 
 

@@ -38,6 +38,7 @@ from subwords.cli.options import (
     command,
     family_options,
     given_settings,
+    is_counts,
     print_waiting,
     reading_from,
     reading_options,
@@ -115,8 +116,6 @@ def _print_mixture(counts: WordCounts, factors: dict[str, int], output: Path) ->
         print_rows(["source", "times"], [[name, str(factor)] for name, factor in factors.items()])
 
 
-_PARQUET = b"PAR1"
-_FOOTER = 1 << 16  # bytes; larger than the schema of counts
 # The options of `subwords.count` that are fixed once a file of counts exists.
 _COUNTING = ("splitter", "normalizer", "special_tokens")
 _NO_SETTINGS = ("algorithm", "template", "roles")
@@ -446,21 +445,6 @@ def _load(source: str) -> WordCounts:
     from subwords import WordCounts
 
     return WordCounts.load(source)
-
-
-def is_counts(source: str) -> bool:
-    """Whether a source is a file of counts."""
-    from subwords.machine import COUNTS_MAGIC
-
-    path = place_of(source)
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        head = file.read(len(COUNTS_MAGIC))
-        if not head.startswith(_PARQUET):
-            return head == COUNTS_MAGIC
-        file.seek(max(0, path.stat().st_size - _FOOTER))
-        return b"subwords" in file.read()  # the metadata key of the provenance
 
 
 def _refuse_options(counting: dict[str, Any], names: Sequence[str]) -> None:

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from subwords.machine import Block, Cut, Source, TokenizerLike
+    from subwords.study.plots import Bar
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -458,7 +459,7 @@ class Evaluation(Report):
         kind: None for the costs of parallel text, the bytes per token of other groups, and frequencies without groups.
         title: what was measured. ax: the axes to draw in; None for a new figure.
         """
-        from subwords.study.plots import plot_groups, plot_zipf
+        from subwords.study.plots import plot_bars, plot_zipf
 
         if kind is None:
             kind = "zipf" if len(self.groups) < 2 else "costs" if self.parallel else "groups"
@@ -469,7 +470,14 @@ class Evaluation(Report):
             raise InputError(
                 "no costs to plot: a cost is relative to another group of documents, in parallel=True text"
             )
-        return plot_groups(self, title, ax, costs=kind == "costs")
+        return plot_bars([("", bars_of(self, costs=kind == "costs"))], self.notes(), title, ax, costs=kind == "costs")
+
+
+def bars_of(found: Evaluation, *, costs: bool) -> list[Bar]:
+    """Return the cost of each group, or its bytes per token, as bars of a plot."""
+    if costs:
+        return [(group.name, group.cost, group.cost_interval) for group in found.groups]
+    return [(group.name, group.bytes_per_token, group.interval) for group in found.groups]
 
 
 @dataclass(frozen=True)

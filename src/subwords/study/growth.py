@@ -97,7 +97,11 @@ class Sweep(Report):
         """
         from subwords.study.plots import plot_sweep
 
-        return plot_sweep(self, title, ax)
+        known = [one for one in self.sizes if one.bytes_per_token is not None]
+        points = [(one.vocab_size, one.bytes_per_token or 0.0, one.interval) for one in known]
+        groups = known[0].groups if known else ()
+        lines = {group.name: [one.groups[k].bytes_per_token for one in known] for k, group in enumerate(groups)}
+        return plot_sweep(points, lines, title, ax)
 
 
 def sweep(

@@ -56,7 +56,7 @@ __all__ = ["LanguageCost", "Parity", "train_parity"]
 # ---------------------------------------------------------------------------------------------------------------------
 # The loop of parity-aware training: several languages, one list of merges (B11). Python orchestrates, kernels loop.
 
-ROOM = 1 << 10  # pairs, in a region without any
+ROOM_PAIRS = 1 << 10  # pairs, in a region without any
 
 
 @dataclass(frozen=True)
@@ -85,12 +85,12 @@ class _Region(CountLoop):
         source = Unindexed(self.words, self.tokens, self.rules, self.settings)
         self.pairs, self.postings = index_pairs(source, self.counters, self._room)
         self.buffer = np.zeros(layout.BUFFER.width, np.uint32)
-        self.heap = zeros(layout.HEAP.width * (4 * int(self.counters[layout.TALLY.pairs_used]) + ROOM), np.uint64)
+        self.heap = zeros(layout.HEAP.width * (4 * int(self.counters[layout.TALLY.pairs_used]) + ROOM_PAIRS), np.uint64)
         self.touched = np.zeros(4, np.int32)
         start_heap(self._training)
 
     def _room(self, pairs: int) -> int:
-        return 2 * pairs + ROOM  # 8 times: no faster, after pooled merges half as fast
+        return 2 * pairs + ROOM_PAIRS  # 8 times: no faster, after pooled merges half as fast
 
 
 class ParityLoop:
@@ -230,7 +230,7 @@ class ParityLoop:
         self._place(number)
 
     def _room(self, pairs: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        return pair_table(pairs + ROOM), zeros(2 * layout.HEAP.width * (pairs + ROOM), np.uint64)
+        return pair_table(pairs + ROOM_PAIRS), zeros(2 * layout.HEAP.width * (pairs + ROOM_PAIRS), np.uint64)
 
 
 class _Blocks:

@@ -358,7 +358,7 @@ def of_scripts_only(counts: WordCounts, scripts: tuple[str, ...], *, whole: bool
 # Extend a WordPiece or Unigram model: merge its pieces further, and keep what its own rule then uses (P5, U6).
 
 ROUNDS = 20  # of replacing pieces that are not used
-MORE = 64  # candidates besides twice as many as asked for: those that are not used are replaced
+MORE_CANDIDATES = 64  # candidates besides twice as many as asked for: those that are not used are replaced
 
 
 def extend_wordpiece(
@@ -461,7 +461,7 @@ def _candidates(
     lengths = np.fromiter((len(token.removeprefix(prefix).decode("utf-8", "replace")) for token in base), np.int32)
     taken = np.flatnonzero(lengths > 1).astype(np.int32)
     rules = MergeRules(lengths, np.zeros(len(base), np.uint8), np.zeros(1, np.uint8), taken)
-    most = len(base) + 2 * settings.count + MORE
+    most = len(base) + 2 * settings.count + MORE_CANDIDATES
     limits = MergeLimits(most, settings.tie_break, settings.min_frequency, settings.max_token_length)
     threshold = threshold_of(ids, counts.counts, settings.count)
     loop = CountLoop(words, threshold, base, limits, len(prefix), rules)

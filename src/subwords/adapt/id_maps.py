@@ -30,7 +30,7 @@ from subwords.support.value import Value, read_only
 # `[[], []]`.
 
 VERSION = 1
-LARGEST = 2**31 - 1
+LARGEST_ID = 2**31 - 1
 SLACK = 1e-6  # of the sum of weights, which other programs may write with fewer digits
 
 
@@ -60,7 +60,7 @@ def read_embedding_map(path: str | PathLike[str]) -> IdMap:
     version = top["version"]
     if version.value != VERSION or isinstance(version.value, bool):
         raise version.wrong(f"version {VERSION} of an embedding map")
-    old_size, new_size = (top[name]["size"].integer(LARGEST) for name in ("old", "new"))
+    old_size, new_size = (top[name]["size"].integer(LARGEST_ID) for name in ("old", "new"))
     old, new = (top[name]["fingerprint"].digest() for name in ("old", "new"))
     entries = top["entries"]
     if len(entries.array()) != new_size:

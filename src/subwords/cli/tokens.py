@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 
 BLOCK = 1 << 22  # bytes
-SHORT = 1 << 20  # bytes
+SHORT_FILE = 1 << 20  # bytes
 
 
 @command()
@@ -211,7 +211,7 @@ def _counts(tok: Tokenizer, source: str, reading: Reading | None, threads: int |
 def _short_text(source: str) -> str:
     """Return the text of a short .txt file, "" for any other source. It is counted without importing NumPy."""
     path = Path(source)
-    if path.suffix != ".txt" or not path.is_file() or path.stat().st_size > SHORT:
+    if path.suffix != ".txt" or not path.is_file() or path.stat().st_size > SHORT_FILE:
         return ""
     try:
         text = path.read_bytes().decode()

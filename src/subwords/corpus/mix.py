@@ -16,7 +16,7 @@ from subwords.support.checks import bytes_of, check_number
 from subwords.support.errors import InputError, TrainingError
 from subwords.support.files import place_of
 
-EXACT = 1000  # the largest denominator of a ratio that is kept exactly, and otherwise the smallest factor
+EXACT_RATIO = 1000  # the largest denominator of a ratio that is kept exactly, and otherwise the smallest factor
 
 
 def add_multiplied(sources: Mapping[str, WordCounts], factors: Mapping[str, int]) -> WordCounts:
@@ -108,11 +108,11 @@ def _whole(factors: Mapping[str, Fraction]) -> dict[str, int]:
     """Return whole numbers in these ratios: exactly if their common denominator is small, otherwise within 0.05 %."""
     least = min(factors.values())
     ratios = {name: factor / least for name, factor in factors.items()}
-    simple = {name: ratio.limit_denominator(EXACT) for name, ratio in ratios.items()}
+    simple = {name: ratio.limit_denominator(EXACT_RATIO) for name, ratio in ratios.items()}
     common = lcm(*(ratio.denominator for ratio in simple.values()))
-    if common <= EXACT and all(abs(simple[name] / ratios[name] - 1) < 1e-9 for name in ratios):
+    if common <= EXACT_RATIO and all(abs(simple[name] / ratios[name] - 1) < 1e-9 for name in ratios):
         return {name: int(ratio * common) for name, ratio in simple.items()}
-    return {name: round(ratio * EXACT) for name, ratio in ratios.items()}
+    return {name: round(ratio * EXACT_RATIO) for name, ratio in ratios.items()}
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -246,7 +246,7 @@ POOL = 64  # states kept for reuse
 LARGE_TEXT = 1 << 20  # bytes for which the table is sized ahead
 CREWS = 2  # groups of states for such texts that are kept
 CUT_WORDS = 1 << 12  # long words cut at once
-SPARE = Spare()  # of all encoders, whose results are alike
+SPARE_ARRAYS = Spare()  # of all encoders, whose results are alike
 
 
 IdsAndOffsets: TypeAlias = (
@@ -519,7 +519,7 @@ class Encoder:
     def _larger(self, out: NDArray[np.uint32], filled: int, needed: int, expansion: float) -> NDArray[np.uint32]:
         # Sized by the ids per byte so far. `resize` would clear the new memory: -25 % throughput on a large text.
         size = max(needed, int(filled * max(expansion * 1.1, 1.25))) + 1024
-        larger = SPARE.empty(size, np.uint32) if size > 1 << 16 else np.empty(size, np.uint32)
+        larger = SPARE_ARRAYS.empty(size, np.uint32) if size > 1 << 16 else np.empty(size, np.uint32)
         larger[:filled] = out[:filled]
         return larger
 
@@ -612,7 +612,7 @@ def as_bytes(text: str | bytes, index: int) -> bytes:
 # ---------------------------------------------------------------------------------------------------------------------
 # The tables of safe cuts by vocabulary (E9), see `kernels/split/words.py`.
 
-LEAST, MOST = 1 << 9, 1 << 15  # elements, 4 KB and 256 KB: the filter should stay in the second cache
+LEAST_FILTER, MOST_FILTER = 1 << 9, 1 << 15  # elements, 4 KB and 256 KB: the filter should stay in the second cache
 # Thai, Lao and Tibetan; Burmese; Jamo; Khmer; Chinese, Japanese, their punctuation; Korean; more Chinese; wide forms
 # Other scripts of three bytes put spaces between words, so their words are met again.
 CUT = (
@@ -638,7 +638,7 @@ def safe_cuts(tokens: Vocab, unreached: Iterable[bytes] = ()) -> SafeCuts:
     members, none = np.zeros(layout.MEMBERS + 1, np.uint16), (np.zeros(0, np.uint8), np.zeros(0, np.uint16))
     entries = enter_tokens(tokens.data, tokens.offsets, SafeCuts(np.zeros(1, np.uint64), members, *none))
     # An entry sets two bits, and the filter has 16 to 32 bits for each: it misses at most 2 % of the safe cuts.
-    bits = np.zeros(min(max(1 << (entries // 4).bit_length(), LEAST), MOST), np.uint64)
+    bits = np.zeros(min(max(1 << (entries // 4).bit_length(), LEAST_FILTER), MOST_FILTER), np.uint64)
     enter_tokens(tokens.data, tokens.offsets, SafeCuts(bits, members, *none))
     for first, last in CUT:
         members[first : last + 1] |= layout.MAY_CUT

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 _PLAIN = {str, bytes}
-LITTLE = 1 << 15  # characters in all texts, which one search shows to have no tokens sooner than kernels find them
+LITTLE_TEXT = 1 << 15  # characters in all texts, which one search shows to have no tokens sooner than kernels find them
 
 
 class Tokens(dict[int, str]):
@@ -263,7 +263,7 @@ class Engine:
         if not _PLAIN.issuperset(map(type, texts)):
             texts = [*map(exact, texts)]
         if all_plain_types(texts):
-            whole = self._reads_all(finder) or (sum(map(len, texts)) <= LITTLE and self._all_whole(texts, finder))
+            whole = self._reads_all(finder) or (sum(map(len, texts)) <= LITTLE_TEXT and self._all_whole(texts, finder))
             if not whole and (cut := self._cut_in_place(texts, finder)) is not None:
                 from subwords.engine.batch import encode_cut
 

@@ -24,7 +24,7 @@ from subwords.kernels.plan_layout import (
     MOST_STAGES,
     NEVER,
     PLAN_FIELDS,
-    SPARE,
+    SPARE_BYTES,
     WORD_ENDS,
     CallPlan,
     StagePlan,
@@ -291,7 +291,7 @@ def new_plan(state: EncoderState, call: SplitCall, *, prefixed: bool, marked: bo
         fields[stage_row(number)] = address_of(stage.kernel), stage.scratch is not None
     return CallPlan(
         fields=fields,
-        buffer=np.empty(BUFFER + SPARE, np.uint8),
+        buffer=np.empty(BUFFER + SPARE_BYTES, np.uint8),
         bounds=np.zeros(CHUNK_TEXTS + 1, np.int64),
         tables=call.tables[0],
         tail=call.tables[-1],

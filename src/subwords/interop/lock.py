@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from subwords import TokenizerSpec
 
 LOCK_VERSION = 1
-LARGEST = 2**31 - 1
+LARGEST_ID = 2**31 - 1
 NAME = "tokenizer.lock"
 _OF_MODEL = {"vocab": "vocabulary", "merges": "merges", "ranks": "merges", "scores": "scores"}
 
@@ -195,6 +195,6 @@ def _read_lock(file: Path) -> Lock:
         top["digest"].digest(),
         {name: None if parts[name].value is None else parts[name].digest() for name in parts.object()},
         top["family"].string(),
-        top["vocabulary"].integer(LARGEST),
-        {content: special[content].integer(LARGEST) for content in special.object()},
+        top["vocabulary"].integer(LARGEST_ID),
+        {content: special[content].integer(LARGEST_ID) for content in special.object()},
     )

@@ -22,7 +22,7 @@ Disallowed: TypeAlias = Literal["all"] | Collection[str]
 Ids: TypeAlias = "Sequence[int] | NDArray[np.integer[Any]]"
 
 _NONE: frozenset[str] = frozenset()
-_LARGEST = (1 << 32) - 1
+_LARGEST_ID = (1 << 32) - 1
 
 
 class TiktokenShape:
@@ -282,9 +282,9 @@ def _checked_ids(tokens: object) -> NDArray[np.int64]:
         or not all(hasattr(i, "__index__") for i in found if found.dtype.kind == "O")
     ):
         raise WrongTypeError(f"expected integer ids, not {found.ndim} dimensions of {found.dtype}")
-    if found.dtype.kind == "O" or (outside := (found < 0) | (found > _LARGEST)).any():
+    if found.dtype.kind == "O" or (outside := (found < 0) | (found > _LARGEST_ID)).any():
         wrong = tokens if found.dtype.kind == "O" else found[outside]
-        raise TooLargeError(f"expected ids from 0 to {_LARGEST}, not {wrong!r:.80}")
+        raise TooLargeError(f"expected ids from 0 to {_LARGEST_ID}, not {wrong!r:.80}")
     return found.astype(np.int64)
 
 

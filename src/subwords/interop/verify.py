@@ -48,8 +48,8 @@ Token: TypeAlias = tuple[int, str]
 Documents: TypeAlias = Literal["file", "line"]
 Errors: TypeAlias = Literal["strict", "replace"]
 
-_LONGEST = 1 << 18  # bytes of text that are compared as one; longer texts are cut
-_MOST = 1024  # texts of one batch
+_LONGEST_TEXT = 1 << 18  # bytes of text that are compared as one; longer texts are cut
+_MOST_TEXTS = 1024  # texts of one batch
 _AROUND = 24  # characters of context
 
 
@@ -180,7 +180,7 @@ def _of_files(
 ) -> Iterator[ComparedText]:
     for file in files:  # one by one: the same file may come twice
         line, character = 1, 0
-        for block in read_blocks(file, reading, block_size=_LONGEST, on_bytes=on_bytes):
+        for block in read_blocks(file, reading, block_size=_LONGEST_TEXT, on_bytes=on_bytes):
             ends = block.ends.tolist()
             for start, stop in pairwise([0, *ends, *([] if ends[-1:] == [len(block.data)] else [len(block.data)])]):
                 text = block.data[start:stop].decode()
@@ -192,8 +192,8 @@ def _of_text(text: object, index: int) -> Iterator[ComparedText]:
     if not isinstance(text, str):
         raise InputError(f"text {index}: expected str, got {describe_value(text)}")
     line, character = 1, 0
-    for start in range(0, max(1, len(text)), _LONGEST):
-        part = text[start : start + _LONGEST]
+    for start in range(0, max(1, len(text)), _LONGEST_TEXT):
+        part = text[start : start + _LONGEST_TEXT]
         yield ComparedText(part, f"text {index}", line, character)
         line, character = _after(part, line, character)
 
@@ -231,7 +231,7 @@ def _batches(texts: Iterable[ComparedText]) -> Iterator[list[ComparedText]]:
     for text in texts:
         batch.append(text)
         size += len(text.text)
-        if len(batch) == _MOST or size >= _LONGEST:
+        if len(batch) == _MOST_TEXTS or size >= _LONGEST_TEXT:
             yield batch
             batch, size = [], 0
     if batch:

@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 OURS = "subwords"
 LIBRARIES = ("tokenizers", "tiktoken", "sentencepiece", "transformers")
 LINES = 1_000  # calls with one line each
-LONG = 1 << 18  # bytes of the long text
-ENOUGH, MOST_PASSES = 0.1, 7  # seconds, and passes, of one measurement of what was done before
+LONG_BYTES = 1 << 18  # bytes of the long text
+ENOUGH_SECONDS, MOST_PASSES = 0.1, 7  # seconds, and passes, of one measurement of what was done before
 
 # The tasks, in the order of the table, and their units.
 TASKS = {
@@ -169,7 +169,7 @@ def bench(
     lines = [line for line in text.split("\n") if line.strip()]
     if not lines:
         raise CorpusError("expected text in the source to measure with; all lines are empty")
-    long = text.encode()[:LONG].decode(errors="ignore")
+    long = text.encode()[:LONG_BYTES].decode(errors="ignore")
     packages, without, different = _packages(path, ours, against), dict[str, str](), list[str]()
     compared = [ComparedText(line, f"text {number}") for number, line in enumerate(lines)]
     compared.append(ComparedText(long, "long text"))
@@ -388,7 +388,7 @@ def _timed(run: Callable[[], object]) -> float:
 def _repeated(run: Callable[[], object]) -> float:
     """Return the median seconds of some passes."""
     passes = [_timed(run)]
-    while sum(passes) < ENOUGH and len(passes) < MOST_PASSES:
+    while sum(passes) < ENOUGH_SECONDS and len(passes) < MOST_PASSES:
         passes.append(_timed(run))
     return median(passes)
 

@@ -70,7 +70,7 @@ BYTES, CHARACTERS, WORDS, SPACELESS_CHARACTERS, FIELDS = range(5)  # of a docume
 # Scripts whose words are not separated by spaces: their runs of letters do not count as words.
 NO_SPACES = ("Han", "Hiragana", "Katakana", "Thai", "Lao", "Khmer", "Myanmar", "Tibetan", "Tai_Tham", "New_Tai_Lue")
 WHITESPACE = tuple(b" \n\t\r")
-NEAR = 64  # cuts that are tried
+NEAR_CUTS = 64  # cuts that are tried
 
 
 @dataclass
@@ -175,7 +175,7 @@ def _cut(encoders: list[PartEncoder]) -> Cut | None:
         return None
 
     def cut(text: NDArray[np.uint8], at: int, *, begins: bool = True) -> int:
-        for _ in range(NEAR):
+        for _ in range(NEAR_CUTS):
             places = {one(text, at, begins=begins) for one in cuts if one is not None}
             at = min(places)
             if len(places) == 1 and (not at or int(text[at - 1]) in WHITESPACE or int(text[at]) in WHITESPACE):
@@ -323,7 +323,7 @@ class _Sums:
 
 
 RANKS = (1, 10_000)  # that the line of Zipf's law is fitted to
-RARE = 10  # a token with fewer uses counts as rare
+RARE_USES = 10  # a token with fewer uses counts as rare
 TOKENS, LOSSY, DOCUMENTS = range(WORDS + 1, WORDS + 4)  # after the columns that are resampled with them
 COLUMNS = ("metric", "value", "interval")
 GROUP_COLUMNS = ("group", "documents", "bytes", "tokens", "bytes per token", "interval", "characters per token")
@@ -621,7 +621,7 @@ def evaluation_of(
         lossy=lossy,
         characters_lost=sums.missing[number] / int(texts[CHARACTERS]),
         used=int(used.sum()) / size,
-        used_rarely=int((used & (counts < RARE)).sum()) / size,
+        used_rarely=int((used & (counts < RARE_USES)).sum()) / size,
         renyi_efficiency=renyi_efficiency(counts, order=settings.order, vocabulary=size),
         entropy_efficiency=renyi_efficiency(counts, order=1.0, vocabulary=size),
         zipf=zipf(counts, RANKS),

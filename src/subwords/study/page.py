@@ -343,7 +343,7 @@ def _trimmed(spans: _Spans, spaces: NDArray[np.bool_]) -> NDArray[np.int64]:
 MOST_CHARACTERS = 200_000  # of a text; the rest is left out, and the answer says so
 MOST_SHOWN = 20_000  # tokens of a text in one answer
 MOST_TOKENIZERS = 4
-MOST = 300  # bytes of a word whose steps are shown: nobody reads more
+MOST_SHOWN = 300  # bytes of a word whose steps are shown: nobody reads more
 ADDED = "An added token: it is put in by the template, or found in the text before any splitting."
 Answer: TypeAlias = Mapping[str, object]
 
@@ -417,7 +417,8 @@ class PageApi:
             return self._found(one, encoding, range(place, place + 1), _lookup(ADDED))
         special = "allow" if request.get("special") else "text"
         try:
-            trace, first = explain_word(one.tok, text, encoding, place, one.facts.words, special=special, most=MOST)
+            words = one.facts.words
+            trace, first = explain_word(one.tok, text, encoding, place, words, special=special, most=MOST_SHOWN)
         except InputError as error:
             first = encoding.word_ids.index(number)
             return self._found(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from subwords.study.statistics import Zipf
 
 
-ROOM = 60  # characters of labels that fit side by side
+ROOM_LABELS = 60  # characters of labels that fit side by side
 HATCHES, MARKERS = ("", "//", "..", "xx", "\\\\", "++"), ("s", "^", "D", "v", "P", "X")  # in print without colours
 
 Point = tuple[int, float, Interval | None]  # a size of the vocabulary, its bytes per token, and their interval
@@ -128,7 +128,7 @@ def _bars(axes: Any, series: Sequence[tuple[str, Sequence[Bar]]]) -> None:
         hatch = HATCHES[number % len(HATCHES)]
         axes.bar(places + shift, heights, width, hatch=hatch, edgecolor="white", linewidth=0, label=name)
         _whiskers(axes, places + shift, heights, [interval for _, _, interval in kept])
-    turned = sum(map(len, labels)) > ROOM
+    turned = sum(map(len, labels)) > ROOM_LABELS
     axes.set_xticks(places, labels, rotation=45 if turned else 0, ha="right" if turned else "center")
 
 

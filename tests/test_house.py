@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -382,7 +383,7 @@ def test_rooms_keep_their_budgets() -> None:
 
 
 # The same for the tests, and for the names that they reach past the public ones.
-TEST_LINES = 53_200
+TEST_LINES = 53_250
 INSIDE_NAMES = 450
 
 
@@ -470,6 +471,59 @@ def test_the_shop_uses_what_the_machine_offers() -> None:
     assert sorted(asked) == sorted(offered("machine.pyi"))
     assert len(asked) <= MOST_OFFERED and len(INSIDE) <= 5
     assert not {*asked} & {*subwords.__all__}
+
+
+# The fast paths: second ways to a result that another way gives too. Each names, in its docstring or in a comment, the
+# row of the benchmark of this name that falls without it: `Row: calls, "encode(line) to a list"`.
+PRICES = {
+    "calls": "engine/decode/joined.py:Joined.fast_path engine/fast_path.py:FastPath engine/spans.py:SpanSizes",
+    "calls_batch": "engine/batch.py:encode_places kernels/fastpath.py:make_lists",
+    "calls_load": "split/routes.py:MachineRoute.kept",
+    "calls_special": """
+        engine/decode/joined.py:Joined.fast_paths engine/engine.py:Engine.fast_path engine/fast_path.py:FastPath.rows
+        engine/rows.py:IdRows engine/text_parts.py:TextParts.cut_in_place
+    """,
+    "encode_bert": "kernels/split/words.py: normalize/normalizer.py:_fused",
+    "encode_cl100k": "kernels/bpe/lanes.py:merge_known",
+    "encode_gpt2": "engine/encoder.py:safe_cuts",
+    "encode_sentencepiece": "engine/engine.py:PlainSpaces",
+    "growing": "engine/growing.py:ProvedCuts",
+    "requests": """
+        engine/encoder.py:EncoderState.enter_tokens kernels/bpe/lanes.py: kernels/fastpath.py:gains_at
+        kernels/layout.py: kernels/objects.py:write_utf8
+    """,
+    "requests_lists": "engine/fast_path.py:FastPath.listed",
+    "requests_options": "engine/call.py:QuickCalls",
+    "split": """
+        kernels/split/transducer.py: split/routes.py:CasedRoute split/routes.py:GapsRoute split/routes.py:MaskRoute
+    """,
+    "startup_encode": "engine/kept.py:",
+    "train": """
+        corpus/blocks.py:invalid_place kernels/bpe/index.py:sift_pairs kernels/bpe/pairs.py:
+        split/routes.py:Scanner.texts
+    """,
+    "train_wordpiece": "kernels/wordpiece/train.py:",
+}
+
+
+def rows_named(file: Path) -> Iterator[tuple[str, str, str]]:
+    """The rows of benchmarks that a file names: the benchmark, how the name of the row begins, and where."""
+    text = file.read_text("utf-8")
+    for found in re.finditer(r'Row: (\w+),[\s#]+"([^"]+)"', text):
+        line = text.count("\n", 0, found.start()) + 1
+        kinds = (node for node in ast.walk(tree(file)) if isinstance(node, ast.ClassDef | ast.FunctionDef))
+        around = [node.name for node in kinds if node.lineno <= line <= (node.end_lineno or 0)]  # the outer one first
+        yield found[1], found[2], f"{place(file)}:{'.'.join(around)}"
+
+
+def test_fast_paths_name_the_rows_that_fall_without_them() -> None:
+    named = [row for file in FILES for row in rows_named(file)]
+    told = [(benchmark, where) for benchmark, places in PRICES.items() for where in places.split()]
+    assert sorted((benchmark, where) for benchmark, _, where in named) == sorted(told)
+    for benchmark, row, where in named:
+        definition = (ROOT / "benchmarks" / "definitions" / f"{benchmark}.toml").read_text("utf-8")
+        cases = [case["name"].replace("`", "") for case in tomllib.loads(definition)["cases"]]
+        assert any(case.startswith(row) for case in cases), (where, benchmark, row)
 
 
 # Why some names are defined in several modules. All other classes and public functions are defined once.

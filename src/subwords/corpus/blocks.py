@@ -78,7 +78,7 @@ def line_ends(data: bytes) -> NDArray[np.int64]:
 
 
 def invalid_place(data: bytes | memoryview) -> int | None:
-    """Return the place of the first byte that is not UTF-8."""
+    """Return the place of the first byte that is not UTF-8. Row: train, "english, 60 MB"."""
     if len(data) < LONG_TEXT:
         try:
             str(data, "utf-8")

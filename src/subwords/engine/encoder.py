@@ -156,6 +156,7 @@ class EncoderState:
     def enter_tokens(self) -> bool:
         """Let most tokens that are words enter the table, if they are on disk.
 
+        Row: requests, "GPT-2": with it 0.5 to 1 of the time up to 30 KB.
         To meet such a word for the first time takes 20 ns then, not 500. The words of the table keep their places, and
         the tokens go behind them: the other way round, known text took 7 to 16 % longer. Tried and dropped: mapping the
         tokens as a table, on pages of 4 KB (0.6 to 1.1 of the rate of requests without tokens), and looking for a new
@@ -632,6 +633,7 @@ def safe_cuts(tokens: Vocab, unreached: Iterable[bytes] = ()) -> SafeCuts:
 
     unreached: tokens that only whole words become (E2). What lies between two cuts must not be taken for such a word,
     so nothing is cut beside their outer characters.
+    Row: encode_gpt2, "zh, 12 MB"; for texts of up to 50 KB, 0.2 to 1 of the time with it.
     """
     from subwords.kernels.named import enter_tokens
 

@@ -83,7 +83,7 @@ class ProvedCuts:
 
     known: False if no cut can be proved for this tokenizer. running: whether sums of scores run across cuts. fresh:
     whether the text after a cut is encoded as a text of its own; otherwise it is encoded after `LOOK` characters before
-    it, whose ids are then left out.
+    it, whose ids are then left out. Row: growing, "GPT-2, english".
     """
 
     def __init__(self, engine: Engine, special: str | AbstractSet[str]) -> None:

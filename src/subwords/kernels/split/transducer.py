@@ -41,7 +41,7 @@ from subwords.kernels.split.words import CutFilter, add_cuts, join_runs, last_bo
 from subwords.kernels.text.utf8 import decode_at
 
 # Bytes of a text that is not worth a stream, without and with cuts. An ASCII stream from 32 bytes on: as fast as `walk`
-# on lines of 72.
+# on lines of 72. Row: split, "o200k, zh, 2 MB".
 SHORT_STREAM, SHORT_CUT = 192, 48
 BORDERS = U64((1 << layout.TOP_BORDER + 1) - 1)
 SAVES_BIT, EMITS_BIT, USES_BIT = U64(layout.SAVES), U64(layout.EMITS_SAVED), U64(layout.USES_SAVED)

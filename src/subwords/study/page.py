@@ -343,7 +343,7 @@ def _trimmed(spans: _Spans, spaces: NDArray[np.bool_]) -> NDArray[np.int64]:
 MOST_CHARACTERS = 200_000  # of a text; the rest is left out, and the answer says so
 MOST_SHOWN = 20_000  # tokens of a text in one answer
 MOST_TOKENIZERS = 4
-MOST_SHOWN = 300  # bytes of a word whose steps are shown: nobody reads more
+LONGEST_WORD = 300  # bytes of a word whose steps are shown: nobody reads more
 ADDED = "An added token: it is put in by the template, or found in the text before any splitting."
 Answer: TypeAlias = Mapping[str, object]
 
@@ -418,7 +418,7 @@ class PageApi:
         special = "allow" if request.get("special") else "text"
         try:
             words = one.facts.words
-            trace, first = explain_word(one.tok, text, encoding, place, words, special=special, most=MOST_SHOWN)
+            trace, first = explain_word(one.tok, text, encoding, place, words, special=special, most=LONGEST_WORD)
         except InputError as error:
             first = encoding.word_ids.index(number)
             return self._found(

@@ -688,7 +688,7 @@ def put_plan(carried: Int, held: Int) -> Int:
 # ---------------------------------------------------------------------------------------------------------------------
 # Many texts in one call: where their UTF-8 is, and lists of their ids; see `fastpath.py`.
 
-MOST_BYTES = 1 << 40  # bytes of one text
+LONGEST_TEXT = 1 << 40  # bytes of one text
 TEXTS, ADDRESSES, LENGTHS, OWNERS, ROOM = range(1, 6)  # of the tuple that `read_texts` takes
 REFUSES, READ, NEEDED = range(1, 4)  # of its numbers; the first is how many texts there are
 
@@ -718,7 +718,7 @@ def read_texts(carried: Int, request: Int) -> Int:
             to += size
             left -= size
         else:
-            address, owner = utf8_of(carried, text, I64(MOST_BYTES), size_at, not refuses, I64(0))
+            address, owner = utf8_of(carried, text, I64(LONGEST_TEXT), size_at, not refuses, I64(0))
         if owner != 0:
             failed = call_at(api_of(carried, LIST_APPEND), owners, owner) & 1
             call_at(api_of(carried, RELEASE), owner)

@@ -45,9 +45,9 @@ from subwords.kernels.objects import (
 from subwords.kernels.text.utf8 import FLAGS, run_after
 
 # Items of what the built-in function carries, after the table of Python's functions. SCRATCH: of FEW_IDS ids and
-# SHORT_TEXT bytes; no other call uses it at once, because no Python code runs before the text is made or dropped.
+# SHORT_RESULT bytes; no other call uses it at once, because no Python code runs before the text is made or dropped.
 SPANS, BYTES, SCRATCH = API + 1, API + 2, API + 3
-FEW_IDS, SHORT_TEXT = 1 << 10, 1 << 14
+FEW_IDS, SHORT_RESULT = 1 << 10, 1 << 14
 
 
 @inlined
@@ -115,7 +115,7 @@ def copy_tokens(carried, ids, n, out):
 @helper
 def make_text(carried, ids, n, total):
     """The text of n ids at an address, which give `total` bytes; None if it is not UTF-8."""
-    if total <= SHORT_TEXT:
+    if total <= SHORT_RESULT:
         room, out = I64(0), data_of(item(carried, SCRATCH)) + 4 * FEW_IDS
     else:
         room = room_for(carried, total + layout.LANES)
@@ -183,5 +183,5 @@ DecodesMany = Callable[[object], list[str | None] | None]
 
 def list_decoders(spans: NDArray[np.int64], tokens: NDArray[np.uint8]) -> tuple[Decodes, DecodesMany]:
     """Return the functions that decode a list of ids, and many, whose bytes are these spans of the tokens' bytes."""
-    carried = api(), spans, tokens, np.empty(4 * FEW_IDS + SHORT_TEXT + layout.LANES, np.uint8)
+    carried = api(), spans, tokens, np.empty(4 * FEW_IDS + SHORT_RESULT + layout.LANES, np.uint8)
     return built_in(decode_ids, carried), built_in(decode_lists, carried)

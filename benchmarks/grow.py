@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from subwords.support.memory import bytes_of
+from subwords.support.checks import bytes_of
 
 SEPARATOR = "<|endoftext|>"
 DOCUMENT = 4000  # characters

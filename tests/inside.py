@@ -21,7 +21,7 @@ NAMES = {
     "chat.template": "ChatTemplate",
     "corpus.blocks": "Block HEAD Specials cut_blocks sample_blocks",
     "corpus.count": "SpillFile SpilledWords add_files count_blocks",
-    "corpus.counts": "MAGIC MOST Provenance write_parquet",
+    "corpus.counts": "COUNTS_MAGIC MOST_COUNTED Provenance write_parquet",
     "corpus.files": "check_text container",
     "corpus.mix": "mix_factors",
     "corpus.progress": "progress",

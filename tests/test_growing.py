@@ -121,7 +121,7 @@ def check_scripts(tok: Tokenizer, rng: random.Random, scripts: int) -> None:
 @pytest.fixture
 def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks of few characters, so that short texts have many."""
-    for name, size in (("OPEN", 16), ("BLOCK", 32), ("NEAR", 8), ("FAR", 16)):
+    for name, size in (("OPEN", 16), ("BLOCK", 32), ("NEAR_PLACES", 8), ("FAR_PLACES", 16)):
         monkeypatch.setattr(growing, name, size)
     monkeypatch.setattr(prompts, "MARK", 24)
 

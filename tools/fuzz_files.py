@@ -304,15 +304,15 @@ def change_note(data: bytes, rng: random.Random) -> bytes:
 def counts_of(data: bytes) -> None:
     """A file of counts: the header, LF and what follows, with a checksum that fits; or a Parquet file."""
     import subwords
-    from subwords.corpus.counts import MAGIC
+    from subwords.corpus.counts import COUNTS_MAGIC
 
     header, _, body = data.partition(b"\n")
     if data.startswith(b"PAR1"):
         path = file_with("counts.parquet", data)
     else:
-        header += b" " * (-(len(MAGIC) + 16 + len(header)) % 64)
+        header += b" " * (-(len(COUNTS_MAGIC) + 16 + len(header)) % 64)
         sums = len(header).to_bytes(8, "little") + crc32(header).to_bytes(8, "little")
-        path = file_with("words.counts", MAGIC + sums + header + body)
+        path = file_with("words.counts", COUNTS_MAGIC + sums + header + body)
     try:
         counts = subwords.WordCounts.load(path)
         words = dict(counts)
@@ -327,14 +327,14 @@ def counts_of(data: bytes) -> None:
 
 def counts_seeds() -> Iterator[bytes]:
     import subwords
-    from subwords.corpus.counts import MAGIC, write_parquet
+    from subwords.corpus.counts import COUNTS_MAGIC, write_parquet
 
     counts = subwords.count(["low lower low", "new"])
     path = scratch() / "seed.counts"
     counts.save(path)
     data = path.read_bytes()
-    start = len(MAGIC) + 16
-    size = int.from_bytes(data[len(MAGIC) : len(MAGIC) + 8], "little")
+    start = len(COUNTS_MAGIC) + 16
+    size = int.from_bytes(data[len(COUNTS_MAGIC) : len(COUNTS_MAGIC) + 8], "little")
     yield data[start : start + size] + b"\n" + data[-(-(start + size) // 64) * 64 :]
     write_parquet(counts, path)
     yield path.read_bytes()

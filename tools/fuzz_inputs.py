@@ -105,7 +105,7 @@ def tokenizer(number: int) -> Any:
     """A tokenizer for texts. A text that grows is cut into blocks at once, not after a thousand characters."""
     from subwords.engine import growing
 
-    growing.OPEN, growing.BLOCK, growing.NEAR, growing.FAR = 16, 32, 8, 16
+    growing.OPEN, growing.BLOCK, growing.NEAR_PLACES, growing.FAR_PLACES = 16, 32, 8, 16
     return TOKENIZERS[number]()
 
 

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars
 
-from subwords.tokenizer import Tokenizer, tokenizer_of
+from subwords import Tokenizer
+from subwords.machine import tokenizer_of
 
 if TYPE_CHECKING:
-    from subwords.spec.token_batch import TokenBatch
-    from subwords.tokenizer import SpecialPolicy, TokenizerLike
+    from subwords import TokenBatch
+    from subwords.machine import SpecialPolicy, TokenizerLike
 
 __all__ = ["TokenColumn"]
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from subwords.tokenizer import SpecialPolicy, TokenizerLike
 
 MARK = 1024  # characters from one mark to the next, about
-FEW = MARK // 4  # characters after a mark that get none
+FEW_CHARACTERS = MARK // 4  # characters after a mark that get none
 LABEL = 1 << 14  # characters of a leaf that still grows: longer ones would be copied too often
 OF_NODE, OF_MARK = 700, 150  # bytes of a node and of a mark, besides text and ids
 
@@ -131,7 +131,7 @@ class PromptCache:
         mark, known = walk.mark, walk.known - walk.mark.place
         root = ROOT._replace(before=mark.before, chars=mark.place, total_ids=mark.total_ids)
         shared, block, end = root, root, rest
-        if len(rest) > FEW or not mark.place:  # fewer characters are encoded again for less than a mark costs
+        if len(rest) > FEW_CHARACTERS or not mark.place:  # fewer are encoded again for less than a mark costs
             if known > MARK // 8:  # the next text that differs here too will find a mark
                 shared, end = self._grower.settled(root, rest[:known], most=MARK)
                 end += rest[known:]

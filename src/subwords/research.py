@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.adapt.words import apart_ids, symbol_words_of_ids
-from subwords.corpus.counts import MOST, WordCounts
+from subwords.corpus.counts import MOST_COUNTED, WordCounts
 from subwords.corpus.progress import progress as progress_line
 from subwords.engine.encoder import word_ids
 from subwords.kernels import layout
@@ -56,7 +56,7 @@ __all__ = ["LanguageCost", "Parity", "train_parity"]
 # ---------------------------------------------------------------------------------------------------------------------
 # The loop of parity-aware training: several languages, one list of merges (B11). Python orchestrates, kernels loop.
 
-ROOM = 1 << 10  # pairs, in a region without any
+ROOM_PAIRS = 1 << 10  # pairs, in a region without any
 
 
 @dataclass(frozen=True)
@@ -85,12 +85,12 @@ class _Region(CountLoop):
         source = Unindexed(self.words, self.tokens, self.rules, self.settings)
         self.pairs, self.postings = index_pairs(source, self.counters, self._room)
         self.buffer = np.zeros(layout.BUFFER.width, np.uint32)
-        self.heap = zeros(layout.HEAP.width * (4 * int(self.counters[layout.TALLY.pairs_used]) + ROOM), np.uint64)
+        self.heap = zeros(layout.HEAP.width * (4 * int(self.counters[layout.TALLY.pairs_used]) + ROOM_PAIRS), np.uint64)
         self.touched = np.zeros(4, np.int32)
         start_heap(self._training)
 
     def _room(self, pairs: int) -> int:
-        return 2 * pairs + ROOM  # 8 times: no faster, after pooled merges half as fast
+        return 2 * pairs + ROOM_PAIRS  # 8 times: no faster, after pooled merges half as fast
 
 
 class ParityLoop:
@@ -230,7 +230,7 @@ class ParityLoop:
         self._place(number)
 
     def _room(self, pairs: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        return pair_table(pairs + ROOM), zeros(2 * layout.HEAP.width * (pairs + ROOM), np.uint64)
+        return pair_table(pairs + ROOM_PAIRS), zeros(2 * layout.HEAP.width * (pairs + ROOM_PAIRS), np.uint64)
 
 
 class _Blocks:
@@ -474,7 +474,7 @@ def train_parity(
     settings: BPESettings = family_settings("bpe", options)
     scales = _scales(names, ratios)
     limits = _window(window, window_share, len(names))
-    check_integer("pooled", pooled, 0, MOST)
+    check_integer("pooled", pooled, 0, MOST_COUNTED)
     rules = splitting_rules("bpe", settings, splitter, normalizer)
 
     def counted(name: str, source: Source | WordCounts) -> WordCounts:
@@ -549,7 +549,7 @@ def _scales(names: list[str], ratios: Mapping[str, float] | None) -> NDArray[np.
 
 def _window(window: int, window_share: float, languages: int) -> tuple[int, int]:
     """Return the window, and how many of its merges a language may choose."""
-    check_integer("window", window, 0, MOST)
+    check_integer("window", window, 0, MOST_COUNTED)
     check_number("window_share", window_share, 1)
     if window and window < languages:
         raise InputError(f"expected a window of at least {languages} merges, one for each language, not {window}")

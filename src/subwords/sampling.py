@@ -9,16 +9,24 @@ from itertools import pairwise
 from random import Random
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
-from subwords.models.bpe.model import BPE
-from subwords.models.bpe.plain import DROPOUT, draw_word
-from subwords.models.families import family_of, need, segmenter_of
-from subwords.models.segmenter import quote_text
-from subwords.models.unigram.model import Unigram
-from subwords.models.wordpiece.model import WordPiece
-from subwords.spec.model import Model
+from subwords import Tokenizer
+from subwords.machine import (
+    BPE,
+    DROPOUT,
+    Model,
+    TokenizerLike,
+    Unigram,
+    WordPiece,
+    draw_word,
+    engine_of,
+    family_of,
+    need,
+    quote_text,
+    segmenter_of,
+    tokenizer_of,
+)
 from subwords.support.checks import check_integer, check_number, encode_text, refuse_given
 from subwords.support.errors import InputError
-from subwords.tokenizer import Tokenizer, TokenizerLike, engine_of, tokenizer_of
 
 __all__ = ["distribution", "encode_with", "segmentations"]
 

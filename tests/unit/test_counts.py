@@ -14,7 +14,7 @@ import pytest
 
 import subwords
 from engines import splitter
-from inside import MAGIC, MOST, Provenance, count_blocks, read_blocks
+from inside import COUNTS_MAGIC, MOST_COUNTED, Provenance, count_blocks, read_blocks
 from seeds import sweep_seed
 from subwords import CorpusError, FormatError, InputError, Reading, WordCounts
 from subwords.reference.bpe import GPT2_PATTERN, count_words
@@ -142,9 +142,9 @@ def test_sum_beyond_32_bits_does_not_wrap() -> None:
 
 
 def test_sum_beyond_63_bits_is_an_input_error() -> None:
-    assert (made({b"x": MOST - 1}) + made({b"y": 1})).total == MOST
+    assert (made({b"x": MOST_COUNTED - 1}) + made({b"y": 1})).total == MOST_COUNTED
     with pytest.raises(InputError, match=r"2\*\*63"):
-        made({b"x": MOST}) + made({b"x": 1})
+        made({b"x": MOST_COUNTED}) + made({b"x": 1})
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ CASES: dict[str, Callable[[], WordCounts]] = {
     "a corpus": lambda: subwords.count(["it's a cat, a dog 😀\n\n" * 3, "中文 \x00"], special_tokens=["<s>", "é"]),
     "one byte": lambda: made({b"x": 1}),
     "no word": lambda: made({}),
-    "not UTF-8": lambda: made({b"\xff\x00": 3, b"\xf0\x9f": MOST - 3}),
+    "not UTF-8": lambda: made({b"\xff\x00": 3, b"\xf0\x9f": MOST_COUNTED - 3}),
     "a long word": lambda: made({b"y" * 100_000: 1, b"z": 2}),
     "odd provenance": lambda: made({b"x": 1}, Provenance('a"\n\udc80\u2028', "é", None, ("", "\x00"))),
 }
@@ -261,7 +261,7 @@ def saved(path: Path, change: Callable[[dict[str, Any]], object]) -> Path:
     """A file whose header is changed and whole."""
     made({b"x": 1, b"yy": 2}).save(path)
     whole = path.read_bytes()
-    start = len(MAGIC) + 16
+    start = len(COUNTS_MAGIC) + 16
     stop = whole.index(b"}}") + 2
     fields = json.loads(whole[start:stop])
     change(fields)
@@ -271,7 +271,7 @@ def saved(path: Path, change: Callable[[dict[str, Any]], object]) -> Path:
     sums = len(body).to_bytes(8, "little") + zlib.crc32(body).to_bytes(8, "little")
     first = -(-stop // 64) * 64
     padding = bytes(-(start + len(body)) % 64)
-    path.write_bytes(MAGIC + sums + body + padding + whole[first:])
+    path.write_bytes(COUNTS_MAGIC + sums + body + padding + whole[first:])
     return path
 
 
@@ -315,8 +315,8 @@ def test_file_with_an_impossible_header_is_a_format_error(
         ([0, 1, 1, 3], [1, 1, 1]),
         ([1, 2, 3, 3], [1, 1, 1]),
         ([0, 1, 2, 4], [1, 1, 1]),
-        ([0, MOST, -MOST, 3], [1, 1, 1]),
-        ([0, MOST, -MOST, -1, 3], [1, 1, 1, 1]),
+        ([0, MOST_COUNTED, -MOST_COUNTED, 3], [1, 1, 1]),
+        ([0, MOST_COUNTED, -MOST_COUNTED, -1, 3], [1, 1, 1, 1]),
         ([0, 1, 2, 3], [1, 0, 1]),
         ([0, 1, 2, 3], [2**63, 2**63, 1]),
     ],

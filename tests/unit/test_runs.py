@@ -13,7 +13,7 @@ import pytest
 import subwords
 from engines import splitter
 from inside import (
-    MOST,
+    MOST_COUNTED,
     CountingTable,
     SpilledWords,
     SpillFile,
@@ -106,7 +106,7 @@ def test_sums_that_cannot_be(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="b: expected counts made with splitter"):
         add_files([tmp_path / "a", tmp_path / "b"], tmp_path / "sum", threads=1)
     one = subwords.count(["a"])
-    huge = WordCounts(one.data, one.offsets, np.array([MOST], np.uint64), one.provenance)
+    huge = WordCounts(one.data, one.offsets, np.array([MOST_COUNTED], np.uint64), one.provenance)
     huge.save(tmp_path / "c")
     with pytest.raises(InputError, match="a: too many words"):
         add_files([tmp_path / "c", tmp_path / "a"], tmp_path / "sum", threads=1)

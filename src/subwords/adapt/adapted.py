@@ -10,17 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subwords import Padding, Tokenizer, TokenizerSpec
 from subwords.adapt.id_maps import IdMap, mapped_by, spelled
 from subwords.adapt.words import unreachable_ids
-from subwords.spec.model import Model, new_ids
-from subwords.spec.padding import Padding
-from subwords.spec.template import Inserted, Template
-from subwords.spec.tokenizer import TokenizerSpec
+from subwords.machine import Inserted, Model, Template, new_ids
 from subwords.support.errors import InputError
 from subwords.support.render import token_text
 from subwords.support.report import Report, Table, plain
 from subwords.support.value import read_only
-from subwords.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -136,7 +133,7 @@ def rearranged(
     old = list(spec.model.vocab)
     tokens = [old[origin] if origin >= 0 else fresh.get(i, b"") for i, origin in enumerate(origins.tolist())]
     if spec.foreign.sentencepiece is not None and all(tokens):
-        from subwords.formats.sentencepiece.write import revised
+        from subwords.machine import revised
 
         found = revised(spec, tokens, origins, scores)
         if found is not None:

@@ -12,37 +12,48 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from subwords import TokenBatch, Tokenizer, WordCounts
+from subwords import splitter as make_splitter
 from subwords.adapt.pruning import letters_of
 from subwords.adapt.words import apart_ids, symbol_words_of_ids, threshold_of
-from subwords.corpus.counts import MOST, Provenance, WordCounts
-from subwords.corpus.progress import progress as progress_line
-from subwords.engine.encoder import word_ids
-from subwords.kernels import layout
-from subwords.kernels.layout import MergeRules
-from subwords.models.bpe.model import BPE
-from subwords.models.families import family_of
-from subwords.models.learning import TIES, CountLoop, Step, character_rules, merge_symbols
-from subwords.models.unigram.model import GRAINS, Unigram
-from subwords.models.unigram.train import logarithms
-from subwords.models.wordpiece.model import WordPiece
-from subwords.normalize.resolve import splitter as make_splitter
-from subwords.spec.model import NO_MERGES, Model
-from subwords.spec.token_batch import TokenBatch, batch_of
-from subwords.spec.unicode import property_members
-from subwords.spec.vocab import Vocab
-from subwords.split.routes import SplitBuffers
-from subwords.split.splitter import SplitterEngine
+from subwords.machine import (
+    APART,
+    BPE,
+    GRAINS,
+    MOST_COUNTED,
+    NO_MERGES,
+    TIES,
+    CountLoop,
+    MergeRules,
+    Model,
+    Provenance,
+    SplitBuffers,
+    SplitterEngine,
+    Step,
+    TokenizerLike,
+    Unigram,
+    Vocab,
+    WordPiece,
+    batch_of,
+    character_rules,
+    check_memory,
+    counts_of,
+    family_of,
+    logarithms,
+    merge_symbols,
+    property_members,
+    rules_like,
+    tokenizer_of,
+    word_ids,
+)
+from subwords.machine import progress as progress_line
 from subwords.support.checks import bytes_of, check_choice, check_flag, check_integer, check_strings
 from subwords.support.errors import InputError, SubwordsWarning, TrainingError
 from subwords.support.threads import thread_count
-from subwords.tokenizer import Tokenizer, TokenizerLike, tokenizer_of
-from subwords.training.count import counts_of, rules_like
-from subwords.training.train import check_memory
 
 if TYPE_CHECKING:
-    from subwords.corpus.reading import Reading
-    from subwords.corpus.source import Source
-    from subwords.normalize.resolve import SplitterLike
+    from subwords import Reading
+    from subwords.machine import Source, SplitterLike
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -104,7 +115,7 @@ def word_rules(tokens: Sequence[bytes], space: bytes, most: int) -> MergeRules:
     counts = np.minimum(_times(vocab, space), most + 1).astype(np.uint8)
     kinds = np.arange(most + 2)
     sums = kinds[:, None] + kinds
-    joined = np.where((sums <= most) & (kinds[:, None] <= most) & (kinds <= most), sums, layout.APART).astype(np.uint8)
+    joined = np.where((sums <= most) & (kinds[:, None] <= most) & (kinds <= most), sums, APART).astype(np.uint8)
     lengths = np.diff(vocab.offsets).astype(np.int32)
     return MergeRules(lengths, counts, joined.ravel(), np.zeros(0, np.int32))
 
@@ -124,7 +135,7 @@ def joint(first: MergeRules, second: MergeRules) -> MergeRules:
     """Return rules that allow what both allow; lengths and taken ids are those of the first."""
     a, b = (round(len(rules.joined) ** 0.5) for rules in (first, second))
     pairs = first.joined.reshape(a, 1, a, 1).astype(np.int64), second.joined.reshape(1, b, 1, b).astype(np.int64)
-    joined = np.where((pairs[0] == layout.APART) | (pairs[1] == layout.APART), layout.APART, pairs[0] * b + pairs[1])
+    joined = np.where((pairs[0] == APART) | (pairs[1] == APART), APART, pairs[0] * b + pairs[1])
     return MergeRules(
         first.lengths, first.classes * np.uint8(b) + second.classes, joined.astype(np.uint8).ravel(), first.taken
     )
@@ -149,13 +160,13 @@ class Extension:
     inner: SplitterEngine | None = None
 
     def __post_init__(self) -> None:
-        check_integer("count", self.count, 1, MOST)
-        check_integer("min_frequency", self.min_frequency, 0, MOST)
+        check_integer("count", self.count, 1, MOST_COUNTED)
+        check_integer("min_frequency", self.min_frequency, 0, MOST_COUNTED)
         check_choice("tie_break", self.tie_break, TIES)
         check_flag("whole_characters", self.whole_characters)
         for name in ("max_token_length", "max_words"):
             if getattr(self, name) is not None:
-                check_integer(name, getattr(self, name), 1, MOST)
+                check_integer(name, getattr(self, name), 1, MOST_COUNTED)
 
 
 class NewTokens(NamedTuple):
@@ -318,7 +329,7 @@ def extend(
             stacklevel=2,
         )
     if tokenizer.spec.foreign.sentencepiece is not None:
-        from subwords.formats.sentencepiece.write import with_pieces
+        from subwords.machine import with_pieces
 
         return Tokenizer(with_pieces(tokenizer.spec, tokens, found.scores or None))
     spec = replace(tokenizer.spec, model=model.grown(*found), splitter=rule.rule)
@@ -347,7 +358,7 @@ def of_scripts_only(counts: WordCounts, scripts: tuple[str, ...], *, whole: bool
 # Extend a WordPiece or Unigram model: merge its pieces further, and keep what its own rule then uses (P5, U6).
 
 ROUNDS = 20  # of replacing pieces that are not used
-MORE = 64  # candidates besides twice as many as asked for: those that are not used are replaced
+MORE_CANDIDATES = 64  # candidates besides twice as many as asked for: those that are not used are replaced
 
 
 def extend_wordpiece(
@@ -450,7 +461,7 @@ def _candidates(
     lengths = np.fromiter((len(token.removeprefix(prefix).decode("utf-8", "replace")) for token in base), np.int32)
     taken = np.flatnonzero(lengths > 1).astype(np.int32)
     rules = MergeRules(lengths, np.zeros(len(base), np.uint8), np.zeros(1, np.uint8), taken)
-    most = len(base) + 2 * settings.count + MORE
+    most = len(base) + 2 * settings.count + MORE_CANDIDATES
     limits = MergeLimits(most, settings.tie_break, settings.min_frequency, settings.max_token_length)
     threshold = threshold_of(ids, counts.counts, settings.count)
     loop = CountLoop(words, threshold, base, limits, len(prefix), rules)

@@ -13,14 +13,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from subwords import Tokenizer
 from subwords.adapt.words import ids_of_words
-from subwords.formats.json_node import Node, parse_json
-from subwords.models.families import segmenter_of
+from subwords.machine import Node, TokenizerLike, parse_json, segmenter_of, tokenizer_of
 from subwords.support.checks import as_index
 from subwords.support.errors import FormatError, InputError, readable
 from subwords.support.files import atomic_write, check_pointer, place_of
 from subwords.support.value import Value, read_only
-from subwords.tokenizer import Tokenizer, TokenizerLike, tokenizer_of
 
 # ---------------------------------------------------------------------------------------------------------------------
 # embedding_map.json: which old ids make up each new id, for code that carries embeddings over.
@@ -31,7 +30,7 @@ from subwords.tokenizer import Tokenizer, TokenizerLike, tokenizer_of
 # `[[], []]`.
 
 VERSION = 1
-LARGEST = 2**31 - 1
+LARGEST_ID = 2**31 - 1
 SLACK = 1e-6  # of the sum of weights, which other programs may write with fewer digits
 
 
@@ -61,7 +60,7 @@ def read_embedding_map(path: str | PathLike[str]) -> IdMap:
     version = top["version"]
     if version.value != VERSION or isinstance(version.value, bool):
         raise version.wrong(f"version {VERSION} of an embedding map")
-    old_size, new_size = (top[name]["size"].integer(LARGEST) for name in ("old", "new"))
+    old_size, new_size = (top[name]["size"].integer(LARGEST_ID) for name in ("old", "new"))
     old, new = (top[name]["fingerprint"].digest() for name in ("old", "new"))
     entries = top["entries"]
     if len(entries.array()) != new_size:

@@ -8,19 +8,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from subwords import Tokenizer, TokenizerSpec
 from subwords.adapt.adapted import Adapted, rearranged
 from subwords.adapt.id_maps import check_alphabets
 from subwords.adapt.words import ids_of_words
-from subwords.models.bpe.model import BPE
-from subwords.models.bpe.plain import merged
-from subwords.models.families import family_of, need
-from subwords.models.wordpiece.model import WordPiece
-from subwords.spec.added_token import FLAGS
-from subwords.spec.model import Model
-from subwords.spec.tokenizer import TokenizerSpec
-from subwords.spec.vocab import Vocab
+from subwords.machine import BPE, FLAGS, Model, TokenizerLike, Vocab, WordPiece, family_of, merged, need, tokenizer_of
 from subwords.support.errors import InputError
-from subwords.tokenizer import Tokenizer, TokenizerLike, tokenizer_of
 
 
 def merge(tokenizer: TokenizerLike, other: TokenizerLike, *, threads: int | None = None) -> Adapted:

@@ -10,29 +10,34 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from subwords import Tokenizer, TokenizerSpec, WordCounts
 from subwords.adapt.adapted import Adapted, kept_origins, rearranged
 from subwords.adapt.words import counts_for, parts_of_tokens
-from subwords.corpus.counts import MOST, WordCounts
-from subwords.engine.encoder import word_ids
-from subwords.models.bpe.model import BPE
-from subwords.models.bpe.plain import merged, pairs_of, word_symbols
-from subwords.models.families import family_of
-from subwords.models.unigram.model import Unigram
-from subwords.models.unigram.segmenter import best_path
-from subwords.models.wordpiece.model import WordPiece
-from subwords.models.wordpiece.segmenter import longest_match
-from subwords.spec.model import Model
-from subwords.spec.template import Inserted
-from subwords.spec.tokenizer import TokenizerSpec
-from subwords.spec.unicode import property_members
+from subwords.machine import (
+    BPE,
+    MOST_COUNTED,
+    Inserted,
+    Model,
+    TokenizerLike,
+    Unigram,
+    WordPiece,
+    best_path,
+    family_of,
+    longest_match,
+    merged,
+    pairs_of,
+    property_members,
+    tokenizer_of,
+    word_ids,
+    word_symbols,
+)
 from subwords.support.checks import check_flag, check_integer, check_strings
 from subwords.support.errors import InputError
 from subwords.support.render import token_text
-from subwords.tokenizer import Tokenizer, TokenizerLike, tokenizer_of
 
 if TYPE_CHECKING:
-    from subwords.corpus.reading import Reading
-    from subwords.corpus.source import Source
+    from subwords import Reading
+    from subwords.machine import Source
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -387,11 +392,11 @@ def chosen_ids(
         return all_but(removal, kept)
     size = sum(1 for token in removal.tokens if token)
     if vocab_size is not None:
-        check_integer("vocab_size", vocab_size, 1, MOST)
+        check_integer("vocab_size", vocab_size, 1, MOST_COUNTED)
         if vocab_size > size:
             raise InputError(f"expected vocab_size to be at most {size}, the number of tokens, not {vocab_size}")
     else:
-        check_integer("min_count", min_count, 1, MOST)
+        check_integer("min_count", min_count, 1, MOST_COUNTED)
     words = counts_for(tokenizer, source, reading=reading, threads=threads, progress=progress)
     used = token_counts(tokenizer.model, words, threads)
     if vocab_size is not None:

@@ -8,22 +8,21 @@ from typing import TYPE_CHECKING, Literal, TypeGuard
 
 import numpy as np
 
+from subwords import Tokenizer, WordCounts
 from subwords.adapt.adapted import Adapted, rearranged
 from subwords.adapt.extending import Extension, NewTokens
 from subwords.adapt.pruning import Removal, Tokens, chosen_ids, removal_of
 from subwords.adapt.words import counts_for
-from subwords.corpus.counts import MOST, WordCounts
-from subwords.corpus.progress import progress as progress_line
-from subwords.models.families import family_of
+from subwords.machine import MOST_COUNTED, TokenizerLike, family_of, tokenizer_of
+from subwords.machine import progress as progress_line
 from subwords.support.checks import check_integer, check_token, refuse_given
 from subwords.support.errors import InputError, TrainingError
 from subwords.support.names import nearest
 from subwords.support.threads import thread_count
-from subwords.tokenizer import Tokenizer, TokenizerLike, tokenizer_of
 
 if TYPE_CHECKING:
-    from subwords.corpus.reading import Reading
-    from subwords.corpus.source import Source
+    from subwords import Reading
+    from subwords.machine import Source
 
 
 def replace(
@@ -74,7 +73,7 @@ def replace(
     if keep is not None and count is None:
         raise InputError("keep is an option for count: the tokens to drop are named")
     if count is not None:
-        check_integer("count", count, 1, MOST)
+        check_integer("count", count, 1, MOST_COUNTED)
     counts = counts_for(tokenizer, source, reading=reading, threads=threads, progress=progress)
     removed = _removed(tokenizer, removal, counts, count, drop, scripts, keep, threads)
     settings = Extension(

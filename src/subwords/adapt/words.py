@@ -9,26 +9,30 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.corpus.counts import Provenance, WordCounts
-from subwords.corpus.reading import Reading
-from subwords.engine.encoder import word_ids
-from subwords.kernels.layout import SymbolWords
-from subwords.models.bpe.merges import has_ties
-from subwords.models.bpe.model import BPE
-from subwords.models.bpe.plain import Pairs, merged, pairs_of, word_symbols
-from subwords.models.bpe.segmenter import BPESegmenter
-from subwords.models.families import segmenter_of
-from subwords.models.learning import order_of
-from subwords.spec.model import Model
-from subwords.spec.token_batch import TokenBatch, batch_of
-from subwords.spec.tokenizer import TokenizerSpec
+from subwords import Reading, TokenBatch, Tokenizer, TokenizerSpec, WordCounts
+from subwords.machine import (
+    BPE,
+    BPESegmenter,
+    Model,
+    Pairs,
+    Provenance,
+    SymbolWords,
+    batch_of,
+    counts_of,
+    has_ties,
+    merged,
+    order_of,
+    pairs_of,
+    rules_like,
+    segmenter_of,
+    word_ids,
+    word_symbols,
+)
 from subwords.support.errors import InputError
 from subwords.support.memory import zeros
-from subwords.tokenizer import Tokenizer
-from subwords.training.count import counts_of, rules_like
 
 if TYPE_CHECKING:
-    from subwords.corpus.source import Source
+    from subwords.machine import Source
 
 
 LEAST_NEW = 1 << 10  # tokens; fewer are expected to be far more frequent than all others
@@ -51,7 +55,7 @@ def symbol_words_of_ids(
 
     in_order: in the order of the counts; otherwise frequent words come first.
     """
-    from subwords.kernels.named import fill_ids
+    from subwords.machine import fill_ids
 
     lengths = np.diff(ids.offsets)
     order = np.arange(len(counts)) if in_order else order_of(counts)

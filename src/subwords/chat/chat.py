@@ -11,21 +11,20 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
+from subwords import Special, Text, TokenBatch
 from subwords.chat.assistant import End, Start
 from subwords.chat.conversation import Chatter, Conversation, Options, encoded
 from subwords.chat.pieces import Spans, masked
 from subwords.chat.plain import messages_of
-from subwords.engine.growing import DECODED, Ids, first_difference
-from subwords.spec.added_token import Special, Text
-from subwords.spec.token_batch import TokenBatch, TokenBlock, as_ids, batch_of
+from subwords.machine import DECODED_BEFORE, Ids, TokenBlock, as_ids, batch_of, engine_of, first_difference
 from subwords.support.checks import check_choice, check_flag
 from subwords.support.errors import InputError
 from subwords.support.threads import streamed
-from subwords.tokenizer import engine_of
 from subwords.tokens.formats import MASKED
 
 if TYPE_CHECKING:
-    from subwords.corpus.reading import Reading, Tally
+    from subwords import Reading
+    from subwords.machine import Tally
 
 AT_ONCE = 256  # conversations that are encoded together
 _ROW = frozenset({"messages", "tools", "documents"})
@@ -350,13 +349,13 @@ def _parts_of(answer: _History, made: Conversation, prompt: Ids) -> Iterator[Tex
     """Yield the parts of an answer's ids: control tokens, and the text between them, after the prompt."""
     tok, control = made.chatter.tok, made.options.control
     contents = {token.id: token.content for token in control.tokens.values()}
-    before, run = [*prompt[-DECODED:].tolist()], list[int]()
+    before, run = [*prompt[-DECODED_BEFORE:].tolist()], list[int]()
     for index in (*answer.ids.tolist(), None):
         if index is not None and index not in contents:
             run.append(index)
             continue
         if run:
-            stream = tok.stream(prompt=before[-DECODED:])
+            stream = tok.stream(prompt=before[-DECODED_BEFORE:])
             text = stream.step(run) + stream.finish()
             if text:
                 yield Text(text, as_text=control.as_text)

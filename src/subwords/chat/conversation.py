@@ -13,16 +13,15 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from subwords import AddedToken, Special, Text, Tokenizer
 from subwords.chat.assistant import ASSISTANT, End, Reply, Start, generation_prompt, reply_of
 from subwords.chat.owned_text import Record
 from subwords.chat.pieces import Control, Rendering, Spans
 from subwords.chat.plain import listed, messages_of, other_shapes, variables_of
 from subwords.chat.template import MOST_KEPT, ChatTemplate, TemplateInputError, template_of
-from subwords.spec.added_token import AddedToken, Special, Text
-from subwords.spec.tokenizer import chat_templates_of
+from subwords.machine import chat_templates_of, engine_of
 from subwords.support.errors import InputError, SubwordsWarning
 from subwords.support.names import nearest
-from subwords.tokenizer import Tokenizer, engine_of
 
 _ELSEWHERE = {
     "add_generation_prompt": "prompt=True",

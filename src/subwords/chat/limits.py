@@ -26,7 +26,7 @@ MOST_TEXT = 1 << 26  # characters of any string that a template makes
 MOST_WORK = 1 << 32  # characters of all that a rendering makes and reaches, about a second
 MOST_SECONDS = 20  # of the processor
 MOST_MEMORY = 1 << 30  # bytes that the process grows by in a rendering
-LARGE = 1 << 12  # characters of a string that counts
+LARGE_STRING = 1 << 12  # characters of a string that counts
 NODE = 64  # characters that an element of a list or dict counts as
 FIELD = 256  # characters that a field of a format counts as
 MOST_PARTS = 1 << 19  # of a text
@@ -134,7 +134,7 @@ def weigh(*values: object) -> int:
     for value in values:
         room = room - len(value) if isinstance(value, str) else _left(value, room)
     weight = MOST_TEXT - room
-    if weight > LARGE:
+    if weight > LARGE_STRING:
         limit(weight)
         spend(weight)
     return weight
@@ -184,12 +184,13 @@ def _parts(value: Any) -> Collection[Any]:
 
 def is_light(value: object) -> bool:
     """Whether an operation on a value takes no longer than a call of `weigh`."""
-    return type(value) in _LIGHT or (isinstance(value, str) and len(value) <= LARGE)
+    return type(value) in _LIGHT or (isinstance(value, str) and len(value) <= LARGE_STRING)
 
 
 def light(value: Any) -> Any:
     """Return a value that is compared or hashed, weighed; what the caller gave shares no parts."""
-    if not (type(value) in _LIGHT or (isinstance(value, str) and len(value) <= LARGE) or isinstance(value, Weighed)):
+    short = isinstance(value, str) and len(value) <= LARGE_STRING
+    if not (short or type(value) in _LIGHT or isinstance(value, Weighed)):
         weigh(value)
     return value
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, SupportsIndex, TypeAlias
 from markupsafe import Markup
 
 from subwords.chat.limits import (
-    LARGE,
+    LARGE_STRING,
     MOST_BITS,
     NODE,
     LimitError,
@@ -31,7 +31,7 @@ RUN = 256  # characters that a change of origin takes as long as
 PART = 1 << 13  # characters that a part of a text counts as: half a million of them
 MOST_RUNS = 1 << 20  # changes of origin in a string: each takes as much memory as 100 characters
 FEW_RUNS = 64  # of two strings that are added without a loop
-_HUGE = 1 << MOST_BITS
+_HUGE_NUMBER = 1 << MOST_BITS
 _PLAIN_FIELDS = re.compile(r"%[s%]|%")
 
 TEMPLATE, OUTSIDE = -1, -2  # instead of the number of a message
@@ -363,7 +363,7 @@ def turn_of(value: object) -> int:
 
 def made(text: str, origin: Owner) -> OwnedText:
     """Return a string of one origin."""
-    if len(text) > LARGE:
+    if len(text) > LARGE_STRING:
         spend(len(text))
     found = str.__new__(OwnedText, text)
     found._runs = ((len(text), origin),) if text else ()
@@ -372,7 +372,7 @@ def made(text: str, origin: Owner) -> OwnedText:
 
 def with_runs(text: str, runs: Runs) -> OwnedText:
     """Return a string with given runs."""
-    if len(text) > LARGE:
+    if len(text) > LARGE_STRING:
         spend(len(text))
     found = str.__new__(OwnedText, text)
     found._runs = runs
@@ -391,7 +391,7 @@ def owner_runs(text: str) -> Runs:
 
 def cut(text: OwnedText, start: int, stop: int) -> OwnedText:
     """Return text[start:stop], with start <= stop."""
-    large = len(text._runs) > FEW_RUNS or stop - start > LARGE
+    large = len(text._runs) > FEW_RUNS or stop - start > LARGE_STRING
     spend(PART + (min(stop, len(text)) - start + RUN * len(text._runs) if large else 0))
     found, runs = str.__new__(OwnedText, str.__getitem__(text, slice(start, stop))), text._runs
     size = len(found)
@@ -445,7 +445,7 @@ def _between(runs: Runs, start: int, stop: int) -> Iterator[tuple[int, Owner]]:
 def join(pieces: Sequence[str]) -> OwnedText:
     """Return the strings joined; what is no string raises TypeError."""
     size, changes = sum(map(len, pieces)), sum(len(piece._runs) for piece in pieces if type(piece) is OwnedText)
-    if size > LARGE or changes > FEW_RUNS:
+    if size > LARGE_STRING or changes > FEW_RUNS:
         limit(size)
         if changes > MOST_RUNS:
             raise LimitError(f"it joins more than {MOST_RUNS:,} texts of different origin")
@@ -475,7 +475,7 @@ def add(left: Any, right: Any) -> Any:
     """Return `left + right` of a template."""
     if type(left) is OwnedText and type(right) is OwnedText:
         size, before, after = len(left), left._runs, right._runs
-        if not left or not right or len(before) + len(after) > FEW_RUNS or size + len(right) > LARGE:
+        if not left or not right or len(before) + len(after) > FEW_RUNS or size + len(right) > LARGE_STRING:
             return join((left, right))
         found = str.__new__(OwnedText, str.__add__(left, right))  # most texts of a template: half the time of `join`
         if before[-1][1] is after[0][1]:
@@ -600,7 +600,7 @@ def power(left: Any, right: Any) -> Any:
 
 def modulo(left: Any, right: Any) -> Any:
     """Return `left % right` of a template."""
-    if type(left) is int is type(right) and -_HUGE < left < _HUGE and 0 < right < _HUGE:
+    if type(left) is int is type(right) and -_HUGE_NUMBER < left < _HUGE_NUMBER and 0 < right < _HUGE_NUMBER:
         return left % right
     if isinstance(left, str):
         return (made(left, LOST) if type(left) is str else left) % right

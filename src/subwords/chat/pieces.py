@@ -11,10 +11,10 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from subwords import AddedToken, Special, Text
 from subwords.chat.owned_text import LITERAL, LOST, Owner, owner_runs, whole
 from subwords.chat.template import Written
-from subwords.engine.added_tokens import AddedTokenFinder
-from subwords.spec.added_token import AddedToken, Special, Text
+from subwords.machine import AddedTokenFinder
 
 Found: TypeAlias = tuple[int, int, AddedToken]  # where a control token begins and ends, in characters
 Spans: TypeAlias = NDArray[np.int64]

@@ -12,7 +12,7 @@ from typing import Any
 
 from subwords.chat.functions import function_schema
 from subwords.chat.owned_text import LITERAL, OUTSIDE, OwnedText, Owner, Record, changed_record, join, made, turn_of
-from subwords.engine.added_tokens import alternation
+from subwords.machine import alternation
 from subwords.support.checks import encode_text
 from subwords.support.errors import InputError
 

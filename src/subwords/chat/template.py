@@ -24,7 +24,7 @@ from jinja2.utils import Namespace
 from markupsafe import Markup, escape
 
 from subwords.chat import limits, owned_text
-from subwords.chat.limits import LARGE, MOST_TEXT, NODE, LimitError, is_light
+from subwords.chat.limits import LARGE_STRING, MOST_TEXT, NODE, LimitError, is_light
 from subwords.chat.owned_text import OUTSIDE, OwnedText, Owner, Record, printed
 from subwords.chat.passes import Effects
 from subwords.support.errors import InputError
@@ -162,7 +162,7 @@ class _Optimizer(Optimizer):
 
     def generic_visit(self, node: nodes.Node, *args: Any, **options: Any) -> nodes.Node:
         found = super().generic_visit(node, *args, **options)
-        return found if not isinstance(found, nodes.Const) or limits.weigh(found.value) <= LARGE else node
+        return found if not isinstance(found, nodes.Const) or limits.weigh(found.value) <= LARGE_STRING else node
 
 
 _BOUNDED_NODES = (nodes.Const, nodes.TemplateData, nodes.Test, nodes.Not, nodes.Compare)  # their values are small
@@ -223,7 +223,7 @@ class _Code(CodeGenerator):
 
     def _output_child_to_const(self, node: nodes.Expr, frame: Frame, finalize: Any) -> str:
         text = super()._output_child_to_const(node, frame, finalize)
-        if len(text) > LARGE and not isinstance(node, nodes.TemplateData):
+        if len(text) > LARGE_STRING and not isinstance(node, nodes.TemplateData):
             raise nodes.Impossible
         return text
 
@@ -599,8 +599,8 @@ def _ready(name: str, args: Sequence[Any], given: Collection[Any], attribute: ob
     found = [limits.counted_items(value, deep=deep) if isinstance(value, Iterator) else value for value in args]
     text, *others = args
     attribute = args[_ATTRIBUTE[name]] if len(args) > _ATTRIBUTE.get(name, 99) else attribute
-    if isinstance(attribute, str) and len(attribute) > LARGE:
-        raise LimitError(f"an attribute has {len(attribute):,} characters, more than {LARGE:,}")
+    if isinstance(attribute, str) and len(attribute) > LARGE_STRING:
+        raise LimitError(f"an attribute has {len(attribute):,} characters, more than {LARGE_STRING:,}")
     others += given
     if name in _WIDE:
         for value in others:
@@ -630,7 +630,7 @@ def _compared(plain: Any) -> Callable[[Any, Any], Any]:
 
     @wraps(plain)
     def compared(value: Any, other: Any) -> Any:
-        if (type(other) is not OwnedText or len(other) > LARGE) and not (is_light(other) or is_light(value)):
+        if (type(other) is not OwnedText or len(other) > LARGE_STRING) and not (is_light(other) or is_light(value)):
             limits.weigh(value, other)
         return plain(value, other)
 

@@ -29,8 +29,8 @@ from subwords.cli.options import Adapter, Call, command_of, corpora, sources
 from subwords.support.errors import FormatError, readable
 
 if TYPE_CHECKING:
+    from subwords import Tokenizer
     from subwords.adapt.adapted import Adapted
-    from subwords.tokenizer import Tokenizer
 
 
 def _tokens(name: str, verb: str) -> Adapter:
@@ -242,8 +242,8 @@ def train_parity(call: Call) -> None:
     Example:
       subwords research train-parity --language en=en.txt --language ru=ru.txt --vocab-size 32000 -o tok.json
     """
+    from subwords.machine import dry_run
     from subwords.research import train_parity as function
-    from subwords.training.train import dry_run
 
     started, output, defaults = time.perf_counter(), call.take("output"), signature(function).parameters
     names = ("vocab_size", "splitter", "normalizer", "special_tokens", "byte_level")

@@ -28,7 +28,7 @@ from subwords.support.render import shorten_visible, uses_color
 if TYPE_CHECKING:
     from subwords.study.conversations import ChatRun, ChatToken
 
-MOST = 200  # characters of one token
+MOST_CHARACTERS = 200  # characters of one token
 CONTROL, REPLY = "\x1b[38;5;16;48;5;253m", "\x1b[4m"
 OWNERS = (153, 194, 223, 225, 229, 195)
 
@@ -81,7 +81,7 @@ def chat(tokenizer: str, file: str, template: Path | None, name: str | None, pro
 
 def _conversations(file: str) -> Iterator[Any]:
     from subwords.cli.encoding import line_batches
-    from subwords.corpus.files import open_text
+    from subwords.machine import open_text
 
     source, name = input_of(file, "conversations")
     with open_text(source, name, expected="rows") as stream:
@@ -101,7 +101,7 @@ def _row(run: ChatRun, *, color: bool) -> str:
 
 
 def _shown(token: ChatToken, trained: bool, owner: int, color: bool) -> str:
-    text = shorten_visible(token.text, MOST)
+    text = shorten_visible(token.text, MOST_CHARACTERS)
     if not color:
         return f"[{text}]" if token.control else text
     style = CONTROL if token.control else f"\x1b[38;5;16;48;5;{OWNERS[owner % len(OWNERS)]}m"

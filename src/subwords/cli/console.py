@@ -28,7 +28,7 @@ from subwords.support.errors import InputError, SubwordsError, SubwordsWarning, 
 from subwords.support.render import CHARACTERS, SPACE, printable, visible
 
 if TYPE_CHECKING:
-    from subwords.tokenizer import Tokenizer
+    from subwords import Tokenizer
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -97,7 +97,7 @@ class _TokenizerType(click.Path):
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """Complete files; names where no file begins so."""
-        from subwords.spec.splitter import ENCODINGS, MODELS
+        from subwords.machine import ENCODINGS, MODELS
 
         begun = Path(incomplete)
         if incomplete and not any(entry.name.startswith(begun.name) for entry in _entries(begun.parent)):
@@ -178,7 +178,7 @@ class _TargetType(click.Path):
     """Where a tokenizer is saved, as it was written: a "/" at the end means a folder, and a Path would lose it."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        from subwords.formats.write import target_of
+        from subwords.machine import target_of
 
         try:
             target_of(value)
@@ -205,7 +205,7 @@ def _noted(name: str) -> Callable[[click.Context, click.Parameter, bool], None]:
     def note(context: click.Context, option: click.Parameter, value: bool) -> None:
         context.meta[name] = value
         if name == "quiet" and value:
-            from subwords.kernels.modes import NOTICES
+            from subwords.machine import NOTICES
 
             NOTICES.shown = True  # nothing is said about compiling
 
@@ -430,7 +430,7 @@ def given(context: click.Context, name: str) -> bool:
 
 def load_tokenizer(tokenizer: str) -> Tokenizer:
     """Load a tokenizer: a file, a folder, or a name that `subwords.load` knows."""
-    from subwords.tokenizer import load
+    from subwords import load
 
     return load(tokenizer)
 
@@ -465,7 +465,7 @@ def check_saving(path: Path, save: Callable[[Path], object]) -> None:
 
 def check_target(output: str, tok: Tokenizer) -> None:
     """Fail now rather than after hours of work: for a place that cannot be written, a format that cannot hold `tok`."""
-    from subwords.formats.write import files_of, target_of
+    from subwords.machine import files_of, target_of
 
     target = target_of(output)
     check_output(target.path / "tokenizer.json" if target.path.is_dir() else target.path)

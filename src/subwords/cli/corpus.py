@@ -38,6 +38,7 @@ from subwords.cli.options import (
     command,
     family_options,
     given_settings,
+    is_counts,
     print_waiting,
     reading_from,
     reading_options,
@@ -51,8 +52,8 @@ from subwords.support.errors import InputError, SubwordsWarning, TrainingError
 from subwords.support.files import place_of
 
 if TYPE_CHECKING:
-    from subwords.corpus.counts import WordCounts
-    from subwords.formats.write import SaveTarget
+    from subwords import WordCounts
+    from subwords.machine import SaveTarget
     from subwords.scale.runners import Run
 
 
@@ -84,8 +85,8 @@ def mixed(
     max_bytes: tuple[str, ...],
 ) -> tuple[WordCounts, dict[str, int]]:
     """Return the mixture of files of counts, and how often each source counts."""
-    from subwords.corpus.counts import WordCounts
-    from subwords.corpus.mix import add_multiplied, mix_factors
+    from subwords import WordCounts
+    from subwords.machine import add_multiplied, mix_factors
 
     if bool(weights) + bool(shares) + (exponent is not None) > 1:
         raise click.UsageError("expected one of --weight, --share and --exponent, not several")
@@ -115,8 +116,6 @@ def _print_mixture(counts: WordCounts, factors: dict[str, int], output: Path) ->
         print_rows(["source", "times"], [[name, str(factor)] for name, factor in factors.items()])
 
 
-_PARQUET = b"PAR1"
-_FOOTER = 1 << 16  # bytes; larger than the schema of counts
 # The options of `subwords.count` that are fixed once a file of counts exists.
 _COUNTING = ("splitter", "normalizer", "special_tokens")
 _NO_SETTINGS = ("algorithm", "template", "roles")
@@ -215,12 +214,9 @@ def train(
       subwords train "corpus/*.txt" --algorithm wordpiece --vocab-size 30522 -o bert.json
       subwords train "corpus/*.txt" --algorithm unigram --vocab-size 32000 -o t5.model
     """
-    from subwords.corpus.source import check_there
-    from subwords.formats.write import target_of
-    from subwords.normalize.resolve import normalizer, splitter
-    from subwords.spec.splitter import not_kept_whole
-    from subwords.training.train import dry_run, family_settings, special_tokens_of
-    from subwords.training.train import train as train_tokenizer
+    from subwords import normalizer, splitter
+    from subwords import train as train_tokenizer
+    from subwords.machine import check_there, dry_run, family_settings, not_kept_whole, special_tokens_of, target_of
 
     started = time.perf_counter()
     run, reading, algorithm = run_from(options, threads), reading_from(options), options["algorithm"]
@@ -360,8 +356,8 @@ def _check_format(target: SaveTarget, algorithm: str, *, character_level: bool) 
 
 def _with_digits(options: dict[str, Any], sources: Sequence[str], algorithm: str) -> None:
     """Let the splitter of the options cut numbers as --digits says."""
-    from subwords.models.families import ALGORITHMS
-    from subwords.normalize.resolve import splitter
+    from subwords import splitter
+    from subwords.machine import ALGORITHMS
 
     digits = options.pop("digits")
     if digits is not None:
@@ -374,7 +370,7 @@ def _counts_or_rules(
     sources: Sequence[str], counting: dict[str, Any], algorithm: str
 ) -> tuple[WordCounts | None, dict[str, str]]:
     """Return the counts if the sources hold counts, otherwise None, and the names of the rules for words."""
-    from subwords.models.families import ALGORITHMS
+    from subwords.machine import ALGORITHMS
 
     family = ALGORITHMS[algorithm]
     if not any(map(is_counts, sources)):
@@ -398,7 +394,7 @@ def _count(
     path: Path,
 ) -> WordCounts | None:
     """Return the counts; None if other ranks have shards to do. The shards are kept beside `path`."""
-    from subwords.training.count import count as count_words
+    from subwords import count as count_words
 
     options = {name: value for name, value in counting.items() if value is not None}
     files = source_argument(sources)
@@ -425,7 +421,7 @@ def _remove_parts(run: Run | None, path: Path) -> None:
 
 
 def _added(sources: Sequence[str]) -> WordCounts:
-    from subwords.corpus.counts import WordCounts
+    from subwords import WordCounts
 
     parts = [_load(source) for source in sources]
     for source, part in zip(sources, parts, strict=True):
@@ -439,30 +435,16 @@ def _added(sources: Sequence[str]) -> WordCounts:
 def _no_counts() -> WordCounts:
     import numpy as np
 
-    from subwords.corpus.counts import Provenance, WordCounts
+    from subwords import WordCounts
+    from subwords.machine import Provenance
 
     return WordCounts(np.zeros(0, np.uint8), np.zeros(1, np.int64), np.zeros(0, np.uint64), Provenance(""))
 
 
 def _load(source: str) -> WordCounts:
-    from subwords.corpus.counts import WordCounts
+    from subwords import WordCounts
 
     return WordCounts.load(source)
-
-
-def is_counts(source: str) -> bool:
-    """Whether a source is a file of counts."""
-    from subwords.corpus.counts import MAGIC
-
-    path = place_of(source)
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        head = file.read(len(MAGIC))
-        if not head.startswith(_PARQUET):
-            return head == MAGIC
-        file.seek(max(0, path.stat().st_size - _FOOTER))
-        return b"subwords" in file.read()  # the metadata key of the provenance
 
 
 def _refuse_options(counting: dict[str, Any], names: Sequence[str]) -> None:

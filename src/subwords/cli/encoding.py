@@ -35,7 +35,7 @@ from subwords.cli.console import (
     utf8_argument,
     wants_json,
 )
-from subwords.corpus.files import TextStream
+from subwords.machine import TextStream
 from subwords.support.errors import InputError
 from subwords.support.render import colored, uses_color
 
@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from subwords.spec.vocab import Vocab
-    from subwords.tokenizer import Tokenizer
+    from subwords import Tokenizer
+    from subwords.machine import Vocab
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -275,7 +275,7 @@ def _one_text(files: Sequence[str]) -> str:
 def _check_tokenizer(job: _Job, tok: Tokenizer, path: str) -> None:
     if not (job.draw or job.nbest):
         return
-    from subwords.models.families import family_of
+    from subwords.machine import family_of
 
     if (family := family_of(tok.model)).name != "unigram":
         option = "--draw" if job.draw else "--nbest"
@@ -290,7 +290,7 @@ def _batches(
     if texts:
         yield [[text.encode() for text in texts]], None
         return
-    from subwords.corpus.files import open_text
+    from subwords.machine import open_text
 
     with open_text(*input_of(file, "text", "--text")) as stream:
         if lines:
@@ -500,7 +500,7 @@ def _decoded(
         rows = given.encode("utf-8", "replace")
         yield (tok.decode_bytes(parse_ids(row, None, "--ids")) for row in (rows.splitlines() if lines else [rows]))
         return
-    from subwords.corpus.files import open_text
+    from subwords.machine import open_text
 
     source, name = input_of(file, "ids", "--ids")
     with open_text(source, name, expected="bytes" if dtype else "ids") as stream:

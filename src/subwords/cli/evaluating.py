@@ -37,8 +37,8 @@ from subwords.support.errors import FormatError, unreadable
 from subwords.support.files import atomic_write
 
 if TYPE_CHECKING:
+    from subwords import Tokenizer
     from subwords.study.findings import Findings
-    from subwords.tokenizer import Tokenizer
 
 _plot = opt("--plot FILE", "Also draw a plot: .pdf, .svg or .png.", INPUT)
 _CORPORA = sources("--source [NAME=]SOURCE...", "The corpus; may be repeated. With names, each is a group.", named=True)

@@ -83,7 +83,7 @@ _COUNTS = opt(
 
 
 def _counts(call: Call) -> object:
-    from subwords.corpus.counts import WordCounts
+    from subwords import WordCounts
 
     path = call.take("counts")
     return None if path is None else WordCounts.load(path)
@@ -133,7 +133,7 @@ def _text(file: str, text: str | None) -> str | bytes:
     check_file([file], "text", "--text")
     if text is not None:
         return text
-    from subwords.corpus.files import open_text
+    from subwords.machine import open_text
 
     with open_text(*input_of(file, "text", "--text")) as stream:
         return stream.read()
@@ -243,7 +243,7 @@ def show(
 
 def _start(path: object) -> tuple[str, bool]:
     """Return the beginning of a text file, and whether the file is longer."""
-    from subwords.corpus.files import open_text
+    from subwords.machine import open_text
     from subwords.study.page import MOST_CHARACTERS
 
     buffer = memoryview(bytearray(4 * MOST_CHARACTERS + 4))

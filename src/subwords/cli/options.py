@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
+from subwords import Reading
 from subwords.cli.console import (
     INPUT,
     PLACE,
@@ -38,14 +39,14 @@ from subwords.cli.console import (
     utf8_argument,
     wants_json,
 )
-from subwords.corpus.reading import Reading
 from subwords.support.checks import Option, options_of
 from subwords.support.errors import InputError
+from subwords.support.files import place_of
 from subwords.support.render import printable
 
 if TYPE_CHECKING:
+    from subwords import Tokenizer
     from subwords.scale.runners import Run
-    from subwords.tokenizer import Tokenizer
 
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -55,6 +56,8 @@ _NAMES = {
     "keep": "--keep-parts",
     "output": "--output-embeddings",
 }
+_PARQUET = b"PAR1"
+_FOOTER = 1 << 16  # bytes; larger than the schema of counts
 AT_LEAST_1 = click.IntRange(min=1)
 threads_option = opt("--threads N", "Threads.  [default: one per processor]", AT_LEAST_1)
 
@@ -137,7 +140,7 @@ def run_options() -> list[click.Parameter]:
 
 def _rows() -> dict[str, list[tuple[str, Option]]]:
     """Return the settings of all algorithms by their names, each with the algorithms that have it."""
-    from subwords.models.families import ALGORITHMS
+    from subwords.machine import ALGORITHMS
 
     rows: dict[str, list[tuple[str, Option]]] = {}
     for name, family in ALGORITHMS.items():
@@ -280,7 +283,7 @@ def _of_parameter(name: str, hint: str, default: Any, text: str) -> Option:
     types = [kind for kind in hint.split(" | ") if kind != "None"]
     choices = ast.literal_eval(types[0].removeprefix("Literal")) if types[0].startswith("Literal[") else ()
     if name == "algorithm" and not choices:
-        from subwords.models.families import ALGORITHMS
+        from subwords.machine import ALGORITHMS
 
         choices = [*ALGORITHMS]
     kind: type = {"bool": bool, "int": int, "float": float}.get(types[0], str) if len(types) == 1 else object
@@ -381,13 +384,27 @@ def _decorated(options: Sequence[Callable[[Any], Any]]) -> list[Any]:
     return [*reversed(getattr(add_options(function, options), "__click_params__", ()))]
 
 
+def is_counts(source: str) -> bool:
+    """Whether a source is a file of counts."""
+    from subwords.machine import COUNTS_MAGIC
+
+    path = place_of(source)
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        head = file.read(len(COUNTS_MAGIC))
+        if not head.startswith(_PARQUET):
+            return head == COUNTS_MAGIC
+        file.seek(max(0, path.stat().st_size - _FOOTER))
+        return b"subwords" in file.read()  # the metadata key of the provenance
+
+
 def corpus_of(sources: Sequence[str], *, named: bool = False, counts: bool = True) -> Any:
     """Return sources for a function: a corpus, corpora by name, or counts, if they are one file of them.
 
     named: NAME=SOURCE is a corpus with a name. None without sources.
     """
-    from subwords.cli.corpus import is_counts
-    from subwords.corpus.counts import WordCounts
+    from subwords import WordCounts
 
     pairs = [name_and_place(source) if named else (None, source) for source in sources]
     if found := [place for _, place in pairs if is_counts(place)]:

@@ -42,14 +42,13 @@ from subwords.cli.options import (
 from subwords.support.files import place_of
 
 if TYPE_CHECKING:
-    from subwords.corpus.blocks import Block
-    from subwords.corpus.reading import Reading
-    from subwords.tokenizer import Tokenizer
+    from subwords import Reading, Tokenizer
+    from subwords.machine import Block
     from subwords.tokens.manifest import Manifest
 
 
 BLOCK = 1 << 22  # bytes
-SHORT = 1 << 20  # bytes
+SHORT_FILE = 1 << 20  # bytes
 
 
 @command()
@@ -193,9 +192,7 @@ def _print_counts(
 
 def _counts(tok: Tokenizer, source: str, reading: Reading | None, threads: int | None) -> Iterator[dict[str, Any]]:
     """The row of each file of a source."""
-    from subwords.corpus.reading import reading_of
-    from subwords.engine.documents import encode_documents
-    from subwords.tokenizer import engine_of
+    from subwords.machine import encode_documents, engine_of, reading_of
 
     for name, blocks in _files(source, reading_of(reading)):
         size = documents = number = 0
@@ -214,7 +211,7 @@ def _counts(tok: Tokenizer, source: str, reading: Reading | None, threads: int |
 def _short_text(source: str) -> str:
     """Return the text of a short .txt file, "" for any other source. It is counted without importing NumPy."""
     path = Path(source)
-    if path.suffix != ".txt" or not path.is_file() or path.stat().st_size > SHORT:
+    if path.suffix != ".txt" or not path.is_file() or path.stat().st_size > SHORT_FILE:
         return ""
     try:
         text = path.read_bytes().decode()
@@ -224,8 +221,7 @@ def _short_text(source: str) -> str:
 
 
 def _files(source: str, reading: Reading) -> Iterator[tuple[str, Iterator[Block]]]:
-    from subwords.corpus.read import read_blocks
-    from subwords.corpus.source import files_and_texts
+    from subwords.machine import files_and_texts, read_blocks
 
     if source == "-":
         yield "standard input", read_blocks(standard_input(), reading, block_size=BLOCK)

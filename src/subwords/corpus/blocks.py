@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from subwords.corpus.reading import LEAST_CAP, Reading, Tally
 from subwords.kernels import layout
 
-LONG = 1 << 17  # bytes from which on a kernel finds invalid UTF-8 sooner than Python
+LONG_TEXT = 1 << 17  # bytes from which on a kernel finds invalid UTF-8 sooner than Python
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,8 +78,8 @@ def line_ends(data: bytes) -> NDArray[np.int64]:
 
 
 def invalid_place(data: bytes | memoryview) -> int | None:
-    """Return the place of the first byte that is not UTF-8."""
-    if len(data) < LONG:
+    """Return the place of the first byte that is not UTF-8. Row: train, "english, 60 MB"."""
+    if len(data) < LONG_TEXT:
         try:
             str(data, "utf-8")
         except UnicodeDecodeError as error:
@@ -139,7 +139,7 @@ def capped(blocks: Iterable[Block], most: int, tally: Tally) -> Iterator[Block]:
 # ---------------------------------------------------------------------------------------------------------------------
 # Specials: removes special tokens from the text of a corpus before it is split.
 
-NEAR = 1 << 12  # bytes; shorter texts are searched in Python, longer ones by a kernel that releases the GIL
+SHORT_SEARCH = 1 << 12  # bytes; shorter texts are searched in Python, longer ones by a kernel that releases the GIL
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +211,7 @@ class Specials:
 
     def _occur(self, data: bytes, start: int, stop: int) -> bool:
         """Whether data[start:stop] contains any special token."""
-        if stop - start < NEAR:
+        if stop - start < SHORT_SEARCH:
             return any(data.find(token, start, stop) >= 0 for token in self.tokens)
         from subwords.kernels.named import find_bytes
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from subwords.corpus.blocks import Block, CorpusPart, Specials, cut_blocks
-from subwords.corpus.counts import MOST, Provenance, WordCounts, header_of, starts_of, sum_of_bytes
+from subwords.corpus.counts import MOST_COUNTED, Provenance, WordCounts, header_of, starts_of, sum_of_bytes
 from subwords.corpus.word_table import CountedWords, CountingTable, DocumentTable, collect_words, placed_words_of
 from subwords.kernels import layout
 from subwords.split.routes import SplitBuffers
@@ -392,7 +392,7 @@ def add_files(files: Sequence[Path], path: Path, *, threads: int, room: int | No
             except InputError as error:
                 raise InputError(f"{file}: {error}") from None
             total += counts.total
-            if total > MOST:
+            if total > MOST_COUNTED:
                 raise InputError(f"{file}: too many words: expected a total below 2**63, not {total}")
             for first in range(0, len(counts), BLOCK):
                 offsets = counts.offsets[first : first + BLOCK + 1]

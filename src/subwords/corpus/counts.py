@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 # ---------------------------------------------------------------------------------------------------------------------
 # Provenance: the normalizer, splitter and special tokens that produced word counts.
 
-MOST = 2**63 - 1  # of what is counted
+MOST_COUNTED = 2**63 - 1  # of what is counted
 
 
 def _named(rule: object) -> object:
@@ -71,14 +71,14 @@ def bytes_of_text(stored: object) -> int | None:
     """Return the bytes of the text as a file holds them; None without them; ValueError if they are invalid."""
     if stored is None:
         return None
-    if not isinstance(stored, int) or isinstance(stored, bool) or not 0 <= stored <= MOST:
+    if not isinstance(stored, int) or isinstance(stored, bool) or not 0 <= stored <= MOST_COUNTED:
         raise ValueError(f"invalid text_bytes {stored!r:.60}")
     return stored
 
 
-# The file: MAGIC, the length and the CRC-32 of the header (uint64, little endian), the header in JSON, then counts,
+# The file: COUNTS_MAGIC, length and CRC-32 of the header (uint64, little endian), the header in JSON, then counts,
 # offsets, data and, if the header says so, numbers of documents, each aligned to 64 bytes for mapping.
-MAGIC = b"subwords-counts\x01"
+COUNTS_MAGIC = b"subwords-counts\x01"
 BLOCK = 1 << 20  # elements that are checked at once
 
 
@@ -138,7 +138,7 @@ class WordCounts:
             raise InputError(f"expected ascending word offsets from 0 to {size}")
         _check_provenance(self.provenance)
         if self.text_bytes is not None:
-            check_integer("text_bytes", self.text_bytes, 0, MOST)
+            check_integer("text_bytes", self.text_bytes, 0, MOST_COUNTED)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -166,7 +166,7 @@ class WordCounts:
         first = parts[0]
         for part in parts[1:]:
             first.check(part.provenance)
-        if (total := sum(part.total for part in parts)) > MOST:
+        if (total := sum(part.total for part in parts)) > MOST_COUNTED:
             raise InputError(f"too many words: expected a total below 2**63, not {total}")
         if any((part.documents is None) != (first.documents is None) for part in parts):
             raise InputError("only some of the counts have numbers of documents: count all with document_frequencies")
@@ -269,9 +269,9 @@ class WordCounts:
         >>> dict(subwords.count(["so so so it it"]).at_least(2))
         {b' so': 2, b' it': 2}
         """
-        check_integer("count", count, 1, MOST)
+        check_integer("count", count, 1, MOST_COUNTED)
         if documents is not None:
-            check_integer("documents", documents, 1, MOST)
+            check_integer("documents", documents, 1, MOST_COUNTED)
             if self.documents is None:
                 raise InputError(
                     "these counts have no numbers of documents: count again with document_frequencies=True"
@@ -356,7 +356,7 @@ class WordCounts:
         # The sum in floating point detects an overflow of the exact sum.
         about = sum(float(block.sum(dtype=np.float64)) for block in _blocks(self.counts))
         least = min((int(block.min()) for block in _blocks(self.counts)), default=1)
-        if least < 1 or about > 1.5 * MOST or self.total > MOST:
+        if least < 1 or about > 1.5 * MOST_COUNTED or self.total > MOST_COUNTED:
             raise FormatError(f"{name}: expected counts of at least 1 with a sum below 2**63")
         if self.documents is not None:
             for numbers, counts in zip(_blocks(self.documents), _blocks(self.counts), strict=True):
@@ -426,7 +426,7 @@ def header_of(
     fields: dict[str, object] = {"words": words, "bytes": size, "provenance": vars(provenance)}
     fields |= {} if text_bytes is None else {"text_bytes": text_bytes}
     body = json.dumps({**fields, "documents": True} if documents else fields).encode()
-    return MAGIC + len(body).to_bytes(8, "little") + zlib.crc32(body).to_bytes(8, "little") + body
+    return COUNTS_MAGIC + len(body).to_bytes(8, "little") + zlib.crc32(body).to_bytes(8, "little") + body
 
 
 def starts_of(header: int, words: int) -> tuple[int, int, int]:
@@ -444,10 +444,10 @@ def _read_header(raw: NDArray[np.uint8], path: Path) -> tuple[int, int, Provenan
     def damaged(what: object) -> FormatError:
         return FormatError(f"{path}: expected a file of word counts; {what}")
 
-    begin = len(MAGIC) + 16
+    begin = len(COUNTS_MAGIC) + 16
     fixed = raw[:begin].tobytes()
     check_pointer(fixed, path)
-    if not fixed.startswith(MAGIC):
+    if not fixed.startswith(COUNTS_MAGIC):
         raise damaged("its first bytes are different")
     length = int.from_bytes(fixed[-16:-8], "little")
     body = raw[begin : begin + length].tobytes()

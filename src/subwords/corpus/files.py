@@ -29,7 +29,7 @@ _NUMPY = "a NumPy file"
 POINTER = "a Git LFS pointer instead of the file"
 _EXTRACT = "extract its text first"
 _IN_PYTHON = 'pass the texts of a column in Python: (row["text"] for row in rows)'
-_READ = "subwords train, count and encode to a token file read it, by a name that does not end in .txt"
+_READ_BY = "subwords train, count and encode to a token file read it, by a name that does not end in .txt"
 
 
 def _unpacked(by: str) -> str:
@@ -48,7 +48,7 @@ _BINARY = {
     "a 7z file": (rb"7z\xbc\xaf\x27\x1c", _unpacked("7z x")),
     "a RAR file": (rb"Rar!\x1a\x07", _unpacked("unrar x")),
     "a tar file": (rb".{257}ustar[\x00 ]", _unpacked("tar xf")),
-    "an Arrow file": (rb"ARROW1\x00\x00|\xff\xff\xff\xff..[\x00-\x0f]\x00\x10\x00\x00\x00", _READ),
+    "an Arrow file": (rb"ARROW1\x00\x00|\xff\xff\xff\xff..[\x00-\x0f]\x00\x10\x00\x00\x00", _READ_BY),
     "an Avro file": (rb"Obj\x01", _IN_PYTHON),
     "an HDF5 file": (rb"\x89HDF\r\n\x1a\n", _EXTRACT),
     _NUMPY: (rb"\x93NUMPY", "files of ids are for decode; to encode, pass a text file"),
@@ -66,7 +66,7 @@ _BINARY = {
     ),
 }
 _LETTERED = {
-    "a Parquet file": (rb"PAR[1E]", _READ),
+    "a Parquet file": (rb"PAR[1E]", _READ_BY),
     "a Feather file": (rb"FEA1", _IN_PYTHON),
     "an ORC file": (rb"ORC", _IN_PYTHON),
     "a GGUF file": (rb"GGUF", _EXTRACT),
@@ -77,7 +77,7 @@ _LETTERED = {
     "an MP3 file": (rb"ID3", _EXTRACT),
 }
 _MOST_NULS = 0.05  # maximum share of NUL bytes in text: UTF-16 has 0.5, 4-byte numbers more
-_FEW = 16  # bytes; fewer are too short to judge the share of NUL
+_FEW_BYTES = 16  # bytes; fewer are too short to judge the share of NUL
 
 _ROW = re.compile(rb'\s*\{\s*"')
 _ROWS = re.compile(rb'\s*\{\s*"[^\n]*\}[ \t\r]*\n\s*\{\s*"')
@@ -119,7 +119,7 @@ def check_text(head: bytes, name: str, path: Path | None = None) -> None:
             f"{name}: expected text in UTF-8, found UTF-16; convert it first, for example with iconv -f UTF-16 -t UTF-8"
         )
     nuls = head.count(0)
-    if len(head) >= _FEW and nuls > _MOST_NULS * len(head):
+    if len(head) >= _FEW_BYTES and nuls > _MOST_NULS * len(head):
         raise CorpusError(
             f"{name}: expected text, found binary data: {nuls} of the first {len(head)} bytes are NUL; "
             "if it is text, read it in Python and pass a list of str"

@@ -13,7 +13,7 @@ from subwords.corpus.source import Source, describe_value, files_and_texts
 from subwords.support.errors import CorpusError, InputError, readable
 
 BY_FILE = "file"  # in place of the name of a column
-ROOM = 1 << 24  # bytes of text of all groups in memory
+ROOM_BYTES = 1 << 24  # bytes of text of all groups in memory
 LINES = 1 << 22  # bytes of rows of JSON read at once
 
 Row = tuple[str, bytes]
@@ -40,7 +40,7 @@ def grouped_blocks(
     for group, text in _grouped_rows(source, by, reading, on_bytes, tally):
         waiting.setdefault(group, []).append(text.decode())
         size += len(text)
-        if size >= ROOM:
+        if size >= ROOM_BYTES:
             for name, texts in waiting.items():
                 yield name, read_blocks(iter(texts), reading, **options)
             waiting, size = {}, 0

@@ -10,20 +10,20 @@ from os import PathLike
 
 import numpy as np
 
-from subwords.corpus.counts import MOST, WordCounts
+from subwords.corpus.counts import MOST_COUNTED, WordCounts
 from subwords.corpus.groups import read_gold
 from subwords.support.checks import bytes_of, check_number
 from subwords.support.errors import InputError, TrainingError
 from subwords.support.files import place_of
 
-EXACT = 1000  # the largest denominator of a ratio that is kept exactly, and otherwise the smallest factor
+EXACT_RATIO = 1000  # the largest denominator of a ratio that is kept exactly, and otherwise the smallest factor
 
 
 def add_multiplied(sources: Mapping[str, WordCounts], factors: Mapping[str, int]) -> WordCounts:
     """Return the sum of counts, each multiplied by its factor."""
     parts = list[WordCounts]()
     for name, counts in sources.items():
-        if counts.total * factors[name] > MOST:
+        if counts.total * factors[name] > MOST_COUNTED:
             raise InputError(f"too many words: {name!r} counts {factors[name]} times, for a total of 2**63 or more")
         factor, size = factors[name], counts.text_bytes
         size = None if size is None else size * factor
@@ -108,11 +108,11 @@ def _whole(factors: Mapping[str, Fraction]) -> dict[str, int]:
     """Return whole numbers in these ratios: exactly if their common denominator is small, otherwise within 0.05 %."""
     least = min(factors.values())
     ratios = {name: factor / least for name, factor in factors.items()}
-    simple = {name: ratio.limit_denominator(EXACT) for name, ratio in ratios.items()}
+    simple = {name: ratio.limit_denominator(EXACT_RATIO) for name, ratio in ratios.items()}
     common = lcm(*(ratio.denominator for ratio in simple.values()))
-    if common <= EXACT and all(abs(simple[name] / ratios[name] - 1) < 1e-9 for name in ratios):
+    if common <= EXACT_RATIO and all(abs(simple[name] / ratios[name] - 1) < 1e-9 for name in ratios):
         return {name: int(ratio * common) for name, ratio in simple.items()}
-    return {name: round(ratio * EXACT) for name, ratio in ratios.items()}
+    return {name: round(ratio * EXACT_RATIO) for name, ratio in ratios.items()}
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -138,7 +138,7 @@ def segment_words(counts: WordCounts, segmentation: Segmentation) -> WordCounts:
     if not cut:
         shown = ", ".join(repr(word.decode()) for word in list(parts)[:3])
         raise TrainingError(f"no word of the corpus is in the segmentation, which has {shown}: is it normalized alike?")
-    if sum(found.values()) > MOST:
+    if sum(found.values()) > MOST_COUNTED:
         raise InputError(f"too many words: expected a total below 2**63, not {sum(found.values())}")
     offsets = np.cumsum([0, *map(len, found)], dtype=np.int64)
     data = np.frombuffer(b"".join(found), np.uint8)

@@ -24,7 +24,7 @@ class Progress:
     phase: Callable[[str, int, int], None] = lambda name, done, total: None
 
 
-EVERY = 30.0  # seconds between two lines of a log
+EVERY_SECONDS = 30.0  # seconds between two lines of a log
 
 
 class _Log:
@@ -49,7 +49,7 @@ class _Log:
 
     def _tell(self) -> None:
         now = time.monotonic()
-        if now - self._told < EVERY or sys.stderr is None:
+        if now - self._told < EVERY_SECONDS or sys.stderr is None:
             return
         self._told = now
         rate = (self._done - self._first) / max(now - self._began, 1e-9)

@@ -78,7 +78,7 @@ def _whole(buffer: bytearray, filled: int, stop: int, ended: bool) -> int:
 # Reads a text file as blocks: as one document, as its lines, or as what is between separators.
 
 TAIL = 1 << 12  # bytes
-LEAST = 1 << 12  # bytes of lines that are read at once, whatever the size of blocks
+LEAST_BYTES = 1 << 12  # bytes of lines that are read at once, whatever the size of blocks
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class TextFile:
     def _by_lines(self, part: tuple[int, int] | None) -> Iterator[Block]:
         """Yield whole lines; a line that is not UTF-8 may be left out."""
         before = 0
-        for data, offset in whole_lines(self.path, max(self.block_size, LEAST), self.on_bytes, part):
+        for data, offset in whole_lines(self.path, max(self.block_size, LEAST_BYTES), self.on_bytes, part):
             if invalid_place(data) is not None and self.reading.errors == "skip":
                 lines = _split_lines(data)
                 kept = [line for line in lines if invalid_place(line) is None]
@@ -266,7 +266,7 @@ def read_blocks(
     if is_stream(source):
         blocks = TextFile(source, reading, tally, block_size, on_bytes).blocks()
     elif is_table(source):
-        blocks = _lines(table_blocks(source, reading, tally, max(block_size, LEAST), on_bytes), reading)
+        blocks = _lines(table_blocks(source, reading, tally, max(block_size, LEAST_BYTES), on_bytes), reading)
     else:
         files, texts = files_and_texts(source)
         kinds = [kind_of_file(path) for path in files]
@@ -294,7 +294,7 @@ def read_corpus_file(
     threads: int = 1,
 ) -> Iterator[Block]:
     """Read a file of a kind, or a part of it: row groups of Parquet, or the lines that begin between two bytes."""
-    size = max(block_size, LEAST)
+    size = max(block_size, LEAST_BYTES)
     match kind:
         case "text":
             return TextFile(path, reading, tally, block_size, on_bytes).blocks(part)

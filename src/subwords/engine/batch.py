@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.engine.encoder import LARGE_TEXT, SPARE, EncoderState
+from subwords.engine.encoder import LARGE_TEXT, SPARE_ARRAYS, EncoderState
 from subwords.engine.fast_path import text_of_words
 from subwords.kernels import layout
 from subwords.kernels.named import encode_texts
-from subwords.kernels.plan_layout import CUT_TEXT, FIELDS, MANY, CallPlan
+from subwords.kernels.plan_layout import CUT_TEXT, FIELDS, MANY_BYTES, CallPlan
 from subwords.split.routes import NO_OFFSETS, WordChunk, gains_by_cuts
 from subwords.support.arrow import (
     NUMBERS,
@@ -50,7 +50,7 @@ PART = 1 << 18  # bytes of short texts per task of a thread
 THREAD_TEXT = 1 << 21  # bytes of one text that are worth a thread
 LEAST_ROOM = 1 << 20  # bytes for the UTF-8 of texts
 BYTES_PER_ID = 2  # of the first guess of a part's ids: growing took a tenth of the time of Russian with BERT
-READ, NEEDED = 2, 3  # of the numbers that `read_texts` takes
+TEXTS_READ, NEEDED = 2, 3  # of the numbers that `read_texts` takes
 
 ROOMS = Spare()  # memory for the UTF-8 of texts, used again
 NO_ROOM = np.zeros(0, np.uint8)
@@ -97,7 +97,7 @@ def read_places(texts: Sequence[object], *, marked: bool) -> Places | None:
             break
         room = ROOMS.empty(max(int(numbers[NEEDED]), LEAST_ROOM), np.uint8)
         owners.append(room)
-    return Places(addresses, lengths, (kept, owners)) if numbers[READ] == len(kept) else None
+    return Places(addresses, lengths, (kept, owners)) if numbers[TEXTS_READ] == len(kept) else None
 
 
 @cache
@@ -115,7 +115,10 @@ def encode_cut(encoder: Encoder, places: Places, upto: Offsets, threads: int) ->
 
 
 def encode_places(encoder: Encoder, places: Places, threads: int) -> IdsAndOffsets:
-    """Return the ids of texts by the fast path, which the encoder must have; the same for every number of threads."""
+    """Return the ids of texts by the fast path, which the encoder must have; the same for every number of threads.
+
+    Row: calls_batch, "encode_batch(100,000 lines) to arrays".
+    """
     lengths, whole = places.lengths, _Task(places, 0, len(places.lengths))
     total = int(lengths.sum())
     count, tasks, states = min(threads, total // THREAD_TEXT), [whole], list[EncoderState]()
@@ -141,7 +144,7 @@ def encode_places(encoder: Encoder, places: Places, threads: int) -> IdsAndOffse
 def _joined(tasks: list[_Task], parts: list[IdsAndOffsets], threads: int) -> IdsAndOffsets:
     """Return the ids of consecutive tasks together."""
     stops = np.cumsum([0, *(len(ids) for ids, _ in parts)])
-    found = SPARE.empty(int(stops[-1]) + layout.OUT_PADDING, np.uint32)[: stops[-1]]
+    found = SPARE_ARRAYS.empty(int(stops[-1]) + layout.OUT_PADDING, np.uint32)[: stops[-1]]
 
     def copied(number: int) -> None:
         found[stops[number] : stops[number + 1]] = parts[number][0]
@@ -202,7 +205,7 @@ def _run(encoder: Encoder, state: EncoderState, task: _Task) -> IdsAndOffsets:
     size = int(places.lengths[first] if alone else places.lengths[first:last].sum())
     if size > LARGE_TEXT:
         state.expect(size)
-    in_buffer = not alone or size < MANY  # what a longer text gains by the kernel, it loses as it is copied
+    in_buffer = not alone or size < MANY_BYTES  # what a longer text gains by the kernel, it loses as it is copied
     if in_buffer:  # in a longer text, each part of it decides
         cuts = encoder.segmenter.has_cuts and gains_by_cuts(_sampled(task))
     if cuts or size > (CUT_TEXT if alone else PART):
@@ -213,7 +216,7 @@ def _run(encoder: Encoder, state: EncoderState, task: _Task) -> IdsAndOffsets:
         out = np.empty(1 << 16, np.uint32)
     elif len(places.lengths) == 1:
         # One id a byte at most. With many texts, each part would hold such memory: 0.7 of the rate.
-        out = SPARE.empty(size + (1 << 12), np.uint32)
+        out = SPARE_ARRAYS.empty(size + (1 << 12), np.uint32)
     else:
         out = np.empty(size // BYTES_PER_ID + (1 << 12), np.uint32)
     numbers[FIELDS.next], numbers[FIELDS.last], numbers[FIELDS.filled] = first, last - (not ends), 0

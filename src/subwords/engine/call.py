@@ -48,7 +48,10 @@ def _list_of(texts: Any) -> list[Any]:
 
 
 class QuickCalls(dict[str, Callable[[object], "Encoding | None"]]):
-    """By the way to treat special tokens: the encoding of a short text; None: use the general path, `run`."""
+    """By the way to treat special tokens: the encoding of a short text; None: use the general path, `run`.
+
+    Row: requests_options, "GPT-2, tok(text).ids": a line 5 to 6 us without it, 1.7 with it.
+    """
 
     def __init__(self, engine: Engine, spec: TokenizerSpec, paths: FastPaths) -> None:
         super().__init__()

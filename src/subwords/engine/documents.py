@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-READ = 2  # parts that are read in advance
+READ_AHEAD = 2  # parts that are read in advance
 WINDOW = 3  # parts per thread: their ids are in memory at once
 LEAST_BLOCK, MOST_BLOCK = 1 << 16, 1 << 21  # bytes of text at once
 TABLES = 100 << 20  # bytes of a thread's table of words, and what it writes to, at the most
@@ -74,7 +74,7 @@ def in_parts(
         yield from map(run, parts)
         return
     # One thread reads, some encode, and the caller's thread takes the results.
-    with closing(ahead(parts, READ)) as ready:
+    with closing(ahead(parts, READ_AHEAD)) as ready:
         yield from streamed(run, ready, count, window=WINDOW * count)
 
 

@@ -156,6 +156,7 @@ class EncoderState:
     def enter_tokens(self) -> bool:
         """Let most tokens that are words enter the table, if they are on disk.
 
+        Row: requests, "GPT-2": with it 0.5 to 1 of the time up to 30 KB.
         To meet such a word for the first time takes 20 ns then, not 500. The words of the table keep their places, and
         the tokens go behind them: the other way round, known text took 7 to 16 % longer. Tried and dropped: mapping the
         tokens as a table, on pages of 4 KB (0.6 to 1.1 of the rate of requests without tokens), and looking for a new
@@ -246,7 +247,7 @@ POOL = 64  # states kept for reuse
 LARGE_TEXT = 1 << 20  # bytes for which the table is sized ahead
 CREWS = 2  # groups of states for such texts that are kept
 CUT_WORDS = 1 << 12  # long words cut at once
-SPARE = Spare()  # of all encoders, whose results are alike
+SPARE_ARRAYS = Spare()  # of all encoders, whose results are alike
 
 
 IdsAndOffsets: TypeAlias = (
@@ -519,7 +520,7 @@ class Encoder:
     def _larger(self, out: NDArray[np.uint32], filled: int, needed: int, expansion: float) -> NDArray[np.uint32]:
         # Sized by the ids per byte so far. `resize` would clear the new memory: -25 % throughput on a large text.
         size = max(needed, int(filled * max(expansion * 1.1, 1.25))) + 1024
-        larger = SPARE.empty(size, np.uint32) if size > 1 << 16 else np.empty(size, np.uint32)
+        larger = SPARE_ARRAYS.empty(size, np.uint32) if size > 1 << 16 else np.empty(size, np.uint32)
         larger[:filled] = out[:filled]
         return larger
 
@@ -612,7 +613,7 @@ def as_bytes(text: str | bytes, index: int) -> bytes:
 # ---------------------------------------------------------------------------------------------------------------------
 # The tables of safe cuts by vocabulary (E9), see `kernels/split/words.py`.
 
-LEAST, MOST = 1 << 9, 1 << 15  # elements, 4 KB and 256 KB: the filter should stay in the second cache
+LEAST_FILTER, MOST_FILTER = 1 << 9, 1 << 15  # elements, 4 KB and 256 KB: the filter should stay in the second cache
 # Thai, Lao and Tibetan; Burmese; Jamo; Khmer; Chinese, Japanese, their punctuation; Korean; more Chinese; wide forms
 # Other scripts of three bytes put spaces between words, so their words are met again.
 CUT = (
@@ -632,13 +633,14 @@ def safe_cuts(tokens: Vocab, unreached: Iterable[bytes] = ()) -> SafeCuts:
 
     unreached: tokens that only whole words become (E2). What lies between two cuts must not be taken for such a word,
     so nothing is cut beside their outer characters.
+    Row: encode_gpt2, "zh, 12 MB"; for texts of up to 50 KB, 0.2 to 1 of the time with it.
     """
     from subwords.kernels.named import enter_tokens
 
     members, none = np.zeros(layout.MEMBERS + 1, np.uint16), (np.zeros(0, np.uint8), np.zeros(0, np.uint16))
     entries = enter_tokens(tokens.data, tokens.offsets, SafeCuts(np.zeros(1, np.uint64), members, *none))
     # An entry sets two bits, and the filter has 16 to 32 bits for each: it misses at most 2 % of the safe cuts.
-    bits = np.zeros(min(max(1 << (entries // 4).bit_length(), LEAST), MOST), np.uint64)
+    bits = np.zeros(min(max(1 << (entries // 4).bit_length(), LEAST_FILTER), MOST_FILTER), np.uint64)
     enter_tokens(tokens.data, tokens.offsets, SafeCuts(bits, members, *none))
     for first, last in CUT:
         members[first : last + 1] |= layout.MAY_CUT

@@ -24,12 +24,12 @@ from subwords.support.value import Value, read_only
 _KINDS = (np.uint32, np.int64, np.int64, np.int32, np.int32, np.uint32, np.uint8, np.uint8)
 NO_ROW = Row(*(np.zeros(0, kind) for kind in _KINDS))
 
-SHORT = 1 << 10  # tokens
+SHORT_ROW = 1 << 10  # tokens
 FEW_ROWS = 64  # whose extent is found sooner as ints
 
 
 def _constant(value: int, kind: type) -> NDArray[Any]:
-    found: NDArray[Any] = np.full(SHORT, value, kind)
+    found: NDArray[Any] = np.full(SHORT_ROW, value, kind)
     found.setflags(write=False)
     return found
 
@@ -150,7 +150,7 @@ def _part(array: NDArray[Any], start: int, stop: int, constant: NDArray[Any]) ->
     if len(array):
         return array[start:stop]
     size = stop - start
-    if size <= SHORT:
+    if size <= SHORT_ROW:
         return constant[:size]
     found = np.full(size, constant[0], constant.dtype)
     found.setflags(write=False)

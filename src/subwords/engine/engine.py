@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 _PLAIN = {str, bytes}
-LITTLE = 1 << 15  # characters in all texts, which one search shows to have no tokens sooner than kernels find them
+LITTLE_TEXT = 1 << 15  # characters in all texts, which one search shows to have no tokens sooner than kernels find them
 
 
 class Tokens(dict[int, str]):
@@ -162,7 +162,10 @@ class Engine:
         return FastPaths(self.fast_path, NOTHING_AROUND)
 
     def fast_path(self, special: str | frozenset[str], around: Around) -> FastPath:
-        """Return functions for most short texts; `around`: the ids around those of a text."""
+        """Return functions for most short texts; `around`: the ids around those of a text.
+
+        Row: calls_special, "BERT, encode(line, template=True)": 12 times `encode(line)` without it, 1.2 times with it.
+        """
         finder, normalizer = self.added.finder(special), self.normalizer
         if self.sees_start:
             return FastPath(None)
@@ -263,7 +266,7 @@ class Engine:
         if not _PLAIN.issuperset(map(type, texts)):
             texts = [*map(exact, texts)]
         if all_plain_types(texts):
-            whole = self._reads_all(finder) or (sum(map(len, texts)) <= LITTLE and self._all_whole(texts, finder))
+            whole = self._reads_all(finder) or (sum(map(len, texts)) <= LITTLE_TEXT and self._all_whole(texts, finder))
             if not whole and (cut := self._cut_in_place(texts, finder)) is not None:
                 from subwords.engine.batch import encode_cut
 
@@ -455,7 +458,7 @@ class PlainSpaces:
     """Encodes texts without U+2581: the same ids as with the normalizer, 2 to 3 times as fast.
 
     The normalizer only inserts a space before the text and writes spaces as U+2581. If no token has a space, the same
-    tokens with spaces for U+2581 match the text before that step.
+    tokens with spaces for U+2581 match the text before that step. Row: encode_sentencepiece, "Mistral v1, english".
     """
 
     def __init__(self, segmenter: Segmenter, rule: Rule, symbols: list[str], *, prefixed: bool) -> None:

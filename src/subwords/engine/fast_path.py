@@ -24,7 +24,7 @@ from subwords.kernels.plan_layout import (
     MOST_STAGES,
     NEVER,
     PLAN_FIELDS,
-    SPARE,
+    SPARE_BYTES,
     WORD_ENDS,
     CallPlan,
     StagePlan,
@@ -71,6 +71,7 @@ class FastPath:
 
     slot: of the encoder; None if no function does anything. strings: texts with one of them need the general path.
     around: the ids around those of a text. pieces: the ids of a text that has tokens, without these.
+    Row: calls, "encode(line) to a list": 8.5 us without it, 0.8 with it when it was made.
     """
 
     def __init__(
@@ -108,7 +109,10 @@ class FastPath:
 
     @cached_property
     def rows(self) -> Callable[[object], list[NDArray[Any]] | None]:
-        """The ids of a list of texts and their offsets, as in `TokenBatch`; without ids around them."""
+        """The ids of a list of texts and their offsets, as in `TokenBatch`; without ids around them.
+
+        Row: calls_special, "BERT, 32 sentences to padded arrays".
+        """
         return self._function(fast_rows)
 
     def _function(self, kernel: Kernel, form: int = layout.AS_ARRAY) -> Callable[[object], Any]:
@@ -123,7 +127,10 @@ class FastPath:
         return built_in(kernel, (api(), held, *arrays, make_room, np.empty, *kinds, ints))
 
     def listed(self, ids: NDArray[np.uint32]) -> list[int]:
-        """Return ids as a list of ints that are made once: 5 ns an id instead of 15."""
+        """Return ids as a list of ints that are made once.
+
+        Row: requests_lists, "GPT-2": 15 ns an id without it, 5 with it.
+        """
         found: list[int]
         if self._slot is None or len(ids) < FEW_IDS:
             found = ids.tolist()
@@ -291,7 +298,7 @@ def new_plan(state: EncoderState, call: SplitCall, *, prefixed: bool, marked: bo
         fields[stage_row(number)] = address_of(stage.kernel), stage.scratch is not None
     return CallPlan(
         fields=fields,
-        buffer=np.empty(BUFFER + SPARE, np.uint8),
+        buffer=np.empty(BUFFER + SPARE_BYTES, np.uint8),
         bounds=np.zeros(CHUNK_TEXTS + 1, np.int64),
         tables=call.tables[0],
         tail=call.tables[-1],

@@ -32,9 +32,9 @@ Ids: TypeAlias = NDArray[np.uint32]
 # ProvedCuts (ALGORITHMS.md, G1).
 
 LOOK = 3  # characters on each side of a cut that prove it, at most
-NEAR = 256  # characters before the end of a text that are tried one by one
-FEW = 32  # of these, without a normalizer: kernels then find all places that may be one
-FAR = 2048  # characters of a text in which kernels look for a cut first
+NEAR_PLACES = 256  # characters before the end of a text that are tried one by one
+FEW_PLACES = 32  # of these, without a normalizer: kernels then find all places that may be one
+FAR_PLACES = 2048  # characters of a text in which kernels look for a cut first
 MOST_TRIED = 256  # of these places
 MOST_KNOWN = 1 << 16  # places that are remembered by their characters
 MOST_GROWERS = 64  # policies with sets of tokens
@@ -83,7 +83,7 @@ class ProvedCuts:
 
     known: False if no cut can be proved for this tokenizer. running: whether sums of scores run across cuts. fresh:
     whether the text after a cut is encoded as a text of its own; otherwise it is encoded after `LOOK` characters before
-    it, whose ids are then left out.
+    it, whose ids are then left out. Row: growing, "GPT-2, english".
     """
 
     def __init__(self, engine: Engine, special: str | AbstractSet[str]) -> None:
@@ -119,7 +119,8 @@ class ProvedCuts:
         """
         if not self.known:
             return start
-        width, first = self._width, max(start, stop - (NEAR if self._normalizer is not None else min(FEW, NEAR)))
+        near = NEAR_PLACES if self._normalizer is not None else min(FEW_PLACES, NEAR_PLACES)
+        width, first = self._width, max(start, stop - near)
         for in_word in self._passes:  # between such letters cuts are rare: these are tried if there are no others
             if cut := self._first(text, range(stop - width, max(start + width, first) - 1, -1), in_word):
                 return cut
@@ -224,7 +225,7 @@ class ProvedCuts:
 
     def _far(self, text: str, start: int, stop: int, end: int) -> int:
         """Return the last proved cut of text[start:stop] or `start`; kernels find places that may be one."""
-        size, width = FAR, self._width
+        size, width = FAR_PLACES, self._width
         find = self._split_places if self._flags is None else self._new_places
         while True:
             first = max(start, stop - size)
@@ -453,7 +454,7 @@ class Growers:
 
 OPEN = 1024  # characters at the end of a version that are encoded again for the next one, at most, if there are cuts
 BLOCK = 4096  # characters of a piece, at most
-DECODED = 64  # ids before given ones with which these are decoded
+DECODED_BEFORE = 64  # ids before given ones with which these are decoded
 
 
 def first_difference(a: Ids, b: Ids) -> int:
@@ -515,7 +516,7 @@ class GrowingText:
         block = self._block
         if self._open:
             block = block.then(self._open, self._open_ids, INSIDE)
-        stream = self._grower.decoder.stream(self.ids[-DECODED:], None, False)
+        stream = self._grower.decoder.stream(self.ids[-DECODED_BEFORE:], None, False)
         given = as_ids(ids).copy()
         return block.then(stream.step(given) + stream.finish(), given.astype(np.uint32), INSIDE, given=True)
 
@@ -617,7 +618,7 @@ class GrowingText:
         for text, ids, given in self._runs():
             spans = parts[0] if given else self._grower.spans(text)
             if len(spans) != len(ids):
-                decoded = np.concatenate([before[-DECODED:], ids])
+                decoded = np.concatenate([before[-DECODED_BEFORE:], ids])
                 whole, spans = self._grower.decoder.with_spans(decoded, False)
                 spans = (spans[len(spans) - len(ids) :] - (len(whole) - len(text))).clip(0)
             parts.append(spans + at)

@@ -450,7 +450,10 @@ Places = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
 class SpanSizes(NamedTuple):
-    """sizes: the bytes of a text that each id covers. prefix: what they cover before it, see `cover_text`."""
+    """sizes: the bytes of a text that each id covers. prefix: what they cover before it, see `cover_text`.
+
+    Row: calls, "ids and spans of a line": 23 us without it, 9 with it when it was made.
+    """
 
     sizes: NDArray[np.int32]
     prefix: int

@@ -160,6 +160,8 @@ class TextParts:
 
         They are normalized if tokens are found in normalized text. None if they have a token that is refused. For ids
         without places: where it matters how a text begins, the parts need `cut`.
+        Row: calls_special, "GPT-2, 12 MB of code with special tokens, bytes": without it 2.5 to 4 times as long as text
+        without tokens, with it 1.1 times.
         """
         base = int(places.addresses.min(initial=END))
         stop = int((places.addresses + places.lengths).max(initial=0))

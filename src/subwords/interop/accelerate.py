@@ -19,12 +19,11 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.engine.encoding import EncodingBatch, columns_of, extent
+from subwords import EncodingBatch, Padding, Truncation
 from subwords.interop.engines import ALLOW, ComparedEngine, FastWatch, SlowWatch, compared_engine
 from subwords.interop.hf import HFEncoding
 from subwords.interop.verify import needed
-from subwords.spec.padding import LONGEST, SIDES, Padding, Truncation
-from subwords.spec.token_batch import filled_rows, lists_of, places_of_rows
+from subwords.machine import LONGEST, SIDES, columns_of, extent, filled_rows, lists_of, places_of_rows
 from subwords.support.checks import check_flag
 from subwords.support.errors import InputError, MissingName, SubwordsError
 

@@ -11,9 +11,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from subwords.corpus.reading import Reading, reading_of
-from subwords.corpus.source import Source
-from subwords.formats.write import target_of, write_file
+from subwords import Reading, Tokenizer, load
 from subwords.interop.verify import (
     ComparedText,
     Difference,
@@ -23,14 +21,14 @@ from subwords.interop.verify import (
     probes,
     side_of,
 )
+from subwords.machine import Source, TokenizerLike, reading_of, target_of, tokenizer_of, write_file
 from subwords.support.checks import check_flag
 from subwords.support.errors import FormatError, InputError
 from subwords.support.files import place_of
 from subwords.support.report import Report, Table
-from subwords.tokenizer import Tokenizer, TokenizerLike, load, tokenizer_of
 
 if TYPE_CHECKING:
-    from subwords.normalize.resolve import SplitterLike
+    from subwords.machine import SplitterLike
 
 
 _IDS = ("model", "normalizer", "splitter", "added_tokens")  # the parts that decide the ids of a text

@@ -14,11 +14,10 @@ from functools import partial
 from hashlib import sha256
 from typing import Any
 
-from subwords.formats.hf.tokenizer_json import read_tokenizer_json
+from subwords import Tokenizer, load
 from subwords.interop.verify import Side, compare_ids, probes, side_of
-from subwords.spec.template import Slot, Template
+from subwords.machine import Slot, Template, read_tokenizer_json
 from subwords.support.errors import FormatError, SubwordsWarning, checked_reason
-from subwords.tokenizer import Tokenizer, load
 
 ALLOW: Any = "allow"  # transformers finds special tokens that a text spells
 MOST_STATE = 1 << 12  # bytes of a component that is compared in full at each call

@@ -14,15 +14,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from subwords.engine.encoding import Encoding
-from subwords.formats.hf import folder
-from subwords.formats.write import json_of, write_file
+from subwords import AddedToken, Encoding, Padding, Tokenizer, Truncation
 from subwords.interop.verify import needed
-from subwords.spec.added_token import FLAGS, AddedToken
-from subwords.spec.padding import Padding, Truncation
+from subwords.machine import FLAGS, json_of, write_file, write_folder_files
 from subwords.support.checks import as_items
 from subwords.support.errors import InputError, TooLargeError, WrongTypeError
-from subwords.tokenizer import Tokenizer
 
 # ---------------------------------------------------------------------------------------------------------------------
 # An encoding in the shape of HF's Encoding.
@@ -460,10 +456,10 @@ def to_transformers(tok: Tokenizer, options: Mapping[str, Any]) -> Any:
     It is what `AutoTokenizer.from_pretrained` returns for a folder that this tokenizer is saved to.
     """
     transformers, tokenizers = (needed(name, "to_transformers") for name in ("transformers", "tokenizers"))
-    files = folder.write_folder_files(tok.spec)
-    named: dict[str, Any] = json.loads(files[folder.CONFIG])
-    if folder.TEMPLATE in files:
-        named["chat_template"] = files[folder.TEMPLATE].decode()
+    files = write_folder_files(tok.spec)
+    named: dict[str, Any] = json.loads(files["tokenizer_config.json"])
+    if "chat_template.jinja" in files:
+        named["chat_template"] = files["chat_template.jinja"].decode()
     if tok.spec.foreign.chat_templates:
         default = {"default": named["chat_template"]} if "chat_template" in named else {}
         named["chat_template"] = default | dict(tok.spec.foreign.chat_templates)

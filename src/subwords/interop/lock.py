@@ -10,20 +10,18 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from subwords import __version__
-from subwords.formats.json_node import parse_json
-from subwords.models.families import family_of
+from subwords import Tokenizer, __version__
+from subwords.machine import TokenizerLike, family_of, parse_json, tokenizer_of
 from subwords.support.errors import FormatError, InputError, readable
 from subwords.support.files import atomic_write, place_of
 from subwords.support.report import Report, Table
 from subwords.support.value import digest_of
-from subwords.tokenizer import Tokenizer, TokenizerLike, tokenizer_of
 
 if TYPE_CHECKING:
-    from subwords.spec.tokenizer import TokenizerSpec
+    from subwords import TokenizerSpec
 
 LOCK_VERSION = 1
-LARGEST = 2**31 - 1
+LARGEST_ID = 2**31 - 1
 NAME = "tokenizer.lock"
 _OF_MODEL = {"vocab": "vocabulary", "merges": "merges", "ranks": "merges", "scores": "scores"}
 
@@ -197,6 +195,6 @@ def _read_lock(file: Path) -> Lock:
         top["digest"].digest(),
         {name: None if parts[name].value is None else parts[name].digest() for name in parts.object()},
         top["family"].string(),
-        top["vocabulary"].integer(LARGEST),
-        {content: special[content].integer(LARGEST) for content in special.object()},
+        top["vocabulary"].integer(LARGEST_ID),
+        {content: special[content].integer(LARGEST_ID) for content in special.object()},
     )

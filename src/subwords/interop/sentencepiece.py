@@ -10,14 +10,10 @@ from typing import Any, Protocol, TypeAlias, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.engine.decode.decoding import decode_tokens
-from subwords.formats.sentencepiece import write
-from subwords.formats.sentencepiece.read import PieceType, model_class, spec_of
-from subwords.models.families import family_of
-from subwords.spec.tokenizer import TokenizerSpec
+from subwords import Tokenizer, TokenizerSpec
+from subwords.machine import PieceType, decode_tokens, family_of, model_class, spec_of, write_model_file
 from subwords.support.checks import as_items
 from subwords.support.errors import FailedError, InputError, OutOfRangeError, WrongTypeError
-from subwords.tokenizer import Tokenizer
 
 # ---------------------------------------------------------------------------------------------------------------------
 # The pieces of a tokenizer as SentencePiece's processor reports them.
@@ -48,7 +44,7 @@ def model_pieces(spec: TokenizerSpec) -> ModelPieces:
 
     Source: SentencePiece 0.2.3, model_interface.cc.
     """
-    data = write.write_model_file(spec)
+    data = write_model_file(spec)
     message = model_class().FromString(data)
     names = [piece.piece.decode() for piece in message.pieces]
     types = [piece.type for piece in message.pieces]

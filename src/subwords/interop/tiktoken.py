@@ -12,18 +12,17 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.engine.decode.decoding import decode_bytes
-from subwords.spec.splitter import Split
+from subwords import Tokenizer
+from subwords.machine import Split, decode_bytes
 from subwords.support.checks import as_items
 from subwords.support.errors import InputError, TooLargeError, UnknownTokenError, WrongTypeError
-from subwords.tokenizer import Tokenizer
 
 Allowed: TypeAlias = Literal["all"] | AbstractSet[str]
 Disallowed: TypeAlias = Literal["all"] | Collection[str]
 Ids: TypeAlias = "Sequence[int] | NDArray[np.integer[Any]]"
 
 _NONE: frozenset[str] = frozenset()
-_LARGEST = (1 << 32) - 1
+_LARGEST_ID = (1 << 32) - 1
 
 
 class TiktokenShape:
@@ -150,9 +149,9 @@ class TiktokenShape:
     @cached_property
     def _mergeable_ranks(self) -> dict[bytes, int]:
         """The id of each token that is not special; FormatError if tiktoken would merge it otherwise."""
-        from subwords.formats import tiktoken
+        from subwords.machine import read_ranks, write_rank_file
 
-        return tiktoken.read_ranks(tiktoken.write_rank_file(replace(self._tok.spec, added_tokens=())), self.name)
+        return read_ranks(write_rank_file(replace(self._tok.spec, added_tokens=())), self.name)
 
     @property
     def _special_tokens(self) -> dict[str, int]:
@@ -283,9 +282,9 @@ def _checked_ids(tokens: object) -> NDArray[np.int64]:
         or not all(hasattr(i, "__index__") for i in found if found.dtype.kind == "O")
     ):
         raise WrongTypeError(f"expected integer ids, not {found.ndim} dimensions of {found.dtype}")
-    if found.dtype.kind == "O" or (outside := (found < 0) | (found > _LARGEST)).any():
+    if found.dtype.kind == "O" or (outside := (found < 0) | (found > _LARGEST_ID)).any():
         wrong = tokens if found.dtype.kind == "O" else found[outside]
-        raise TooLargeError(f"expected ids from 0 to {_LARGEST}, not {wrong!r:.80}")
+        raise TooLargeError(f"expected ids from 0 to {_LARGEST_ID}, not {wrong!r:.80}")
     return found.astype(np.int64)
 
 

@@ -12,23 +12,33 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from subwords.corpus.columns import is_table
-from subwords.corpus.progress import progress as show_progress
-from subwords.corpus.read import read_blocks
-from subwords.corpus.reading import Reading, reading_of
-from subwords.corpus.source import Source, describe_value, files_and_texts, is_stream, source_size
-from subwords.formats.read import kind_at
-from subwords.spec.splitter import ByteChars, Rule, Split
+from subwords import Reading, Tokenizer
+from subwords.machine import (
+    ByteChars,
+    Rule,
+    Source,
+    Split,
+    TokenizerLike,
+    describe_value,
+    files_and_texts,
+    is_stream,
+    is_table,
+    kind_at,
+    read_blocks,
+    reading_of,
+    source_size,
+    tokenizer_of,
+)
+from subwords.machine import progress as show_progress
 from subwords.support.checks import check_choice
 from subwords.support.errors import FormatError, InputError, checked_reason
 from subwords.support.files import place_of
 from subwords.support.names import install_hint
 from subwords.support.report import Report, Table
 from subwords.support.threads import thread_count
-from subwords.tokenizer import Tokenizer, TokenizerLike, tokenizer_of
 
 if TYPE_CHECKING:
-    from subwords.normalize.resolve import SplitterLike
+    from subwords.machine import SplitterLike
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -38,8 +48,8 @@ Token: TypeAlias = tuple[int, str]
 Documents: TypeAlias = Literal["file", "line"]
 Errors: TypeAlias = Literal["strict", "replace"]
 
-_LONGEST = 1 << 18  # bytes of text that are compared as one; longer texts are cut
-_MOST = 1024  # texts of one batch
+_LONGEST_TEXT = 1 << 18  # bytes of text that are compared as one; longer texts are cut
+_MOST_TEXTS = 1024  # texts of one batch
 _AROUND = 24  # characters of context
 
 
@@ -170,7 +180,7 @@ def _of_files(
 ) -> Iterator[ComparedText]:
     for file in files:  # one by one: the same file may come twice
         line, character = 1, 0
-        for block in read_blocks(file, reading, block_size=_LONGEST, on_bytes=on_bytes):
+        for block in read_blocks(file, reading, block_size=_LONGEST_TEXT, on_bytes=on_bytes):
             ends = block.ends.tolist()
             for start, stop in pairwise([0, *ends, *([] if ends[-1:] == [len(block.data)] else [len(block.data)])]):
                 text = block.data[start:stop].decode()
@@ -182,8 +192,8 @@ def _of_text(text: object, index: int) -> Iterator[ComparedText]:
     if not isinstance(text, str):
         raise InputError(f"text {index}: expected str, got {describe_value(text)}")
     line, character = 1, 0
-    for start in range(0, max(1, len(text)), _LONGEST):
-        part = text[start : start + _LONGEST]
+    for start in range(0, max(1, len(text)), _LONGEST_TEXT):
+        part = text[start : start + _LONGEST_TEXT]
         yield ComparedText(part, f"text {index}", line, character)
         line, character = _after(part, line, character)
 
@@ -221,7 +231,7 @@ def _batches(texts: Iterable[ComparedText]) -> Iterator[list[ComparedText]]:
     for text in texts:
         batch.append(text)
         size += len(text.text)
-        if len(batch) == _MOST or size >= _LONGEST:
+        if len(batch) == _MOST_TEXTS or size >= _LONGEST_TEXT:
             yield batch
             batch, size = [], 0
     if batch:
@@ -428,7 +438,7 @@ def _tiktoken(path: Path, ours: Tokenizer, library: str, threads: int) -> Origin
     import tiktoken
     from tiktoken.load import read_file
 
-    from subwords.formats.tiktoken import read_ranks
+    from subwords.machine import read_ranks
 
     pattern, special = pattern_of(ours.spec.splitter), dict(ours.special_tokens)
     if kind_at(path) == "ranks":

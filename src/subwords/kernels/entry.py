@@ -22,7 +22,7 @@ from subwords.support.errors import SubwordsError, in_main_interpreter
 Parameter = str | dict[str, "Parameter"]
 # A kernel that releases the GIL, and the same kernel keeping it.
 Bound = tuple[Callable[..., int], Callable[..., int]]
-SHORT = 1 << 12  # bytes of input that take a kernel only microseconds
+SHORT_INPUT = 1 << 12  # bytes of input that take a kernel only microseconds
 
 
 class Kernel:
@@ -68,7 +68,7 @@ class Kernel:
 
     def by_size(self, size: int) -> Callable[..., int]:
         """One of these two, for an input of `size` bytes."""
-        return (self._bound or self._bind())[size <= SHORT]
+        return (self._bound or self._bind())[size <= SHORT_INPUT]
 
     def _bind(self) -> Bound:
         # A lock for each process: a child does not wait for a thread of its parent.

@@ -79,11 +79,11 @@ from subwords.kernels.plan_layout import (
     FIRST_STAGE,
     HEADER,
     LEAST_CUT,
-    MANY,
+    MANY_BYTES,
     MOST_TEXTS,
     NEVER,
     PLAN,
-    SPARE,
+    SPARE_BYTES,
     STAGE,
     STAGE_ROW,
     TEXT_ARRAY,
@@ -116,7 +116,7 @@ def every_address_kernel() -> list[Kernel]:
 # A call plan says which kernels run and owns what they work on. Many texts are copied into its buffer, one after
 # another, as the kernels of normalizers and splitters expect them; the buffer stays in a core's cache. One text is
 # many with n = 1, read where it is if it is not normalized: a copy takes 30 ns, since its bytes are read again before
-# they left the store buffer. A normalizer takes 200 ns longer without SPARE bytes to read after the text.
+# they left the store buffer. A normalizer takes 200 ns longer without SPARE_BYTES to read after the text.
 
 # Of what a built-in function carries: a list whose item is (call plan, its owner), or None. A call that uses the plan
 # leaves it there and sets `busy`: to take it out and to put it back, with all references, took 10 ns of 250.
@@ -164,7 +164,7 @@ def point_to(fields, array, address, size):
 
 @helper
 def gather_texts(plan, fields):
-    """Copy the next texts into the buffer, with their bounds; how many: those of MANY bytes, or a longer one."""
+    """Copy the next texts into the buffer, with their bounds; how many: those of MANY_BYTES bytes, or a longer one."""
     to, bounds, i, filled = data_of(item(plan, PLAN.buffer)), data_of(item(plan, PLAN.bounds)), I64(0), I64(0)
     first = get(fields, FIELDS.next)
     addresses, lengths = get(fields, FIELDS.addresses) + 8 * first, get(fields, FIELDS.lengths) + 8 * first
@@ -172,7 +172,7 @@ def gather_texts(plan, fields):
     store_at(bounds, 0)
     while i < texts:
         size = load_at(lengths + 8 * i)
-        if filled + size + 1 > (MANY if i > 0 else I64(BUFFER)):
+        if filled + size + 1 > (MANY_BYTES if i > 0 else I64(BUFFER)):
             break
         if size > 0 and get(fields, FIELDS.prefixed) != 0:
             store_byte_at(to + filled, 32)
@@ -205,7 +205,7 @@ def normalize(plan, fields, address, texts, spare):
             status = call_at(get(fields, row), array, ends, tables, item(stage, STAGE.scratch), out, progress)
         else:
             status = call_at(get(fields, row), array, ends, tables, out, progress)
-        address, bounds, spare = data_of(item(out, 0)), data_of(item(out, 2)), I64(SPARE)
+        address, bounds, spare = data_of(item(out, 0)), data_of(item(out, 2)), I64(SPARE_BYTES)
         if status != layout.DONE or load_at(numbers + 8 * layout.PROGRESS.out) > BUFFER:
             return address, bounds, False
     return address, bounds, True
@@ -283,7 +283,7 @@ def encode_at(plan, fields, address, texts, spare):
     """Append the ids of the texts at an address, with the bounds of the plan: whether all went well."""
     address, bounds, well = normalize(plan, fields, address, texts, spare)
     if get(fields, FIELDS.stages) != 0:
-        spare = I64(SPARE)
+        spare = I64(SPARE_BYTES)
     if not well or not split(plan, fields, address, bounds, texts, spare):
         return False
     mark_ends(fields, data_of(fields + 8 * ENDS_ARRAY), texts)
@@ -302,7 +302,7 @@ def encode_texts(plan: Int) -> Int:
     while get(fields, FIELDS.next) < get(fields, FIELDS.last):
         set_field(fields, FIELDS.status, 0)
         texts = gather_texts(plan, fields)
-        if texts == 0 or not encode_at(plan, fields, buffer, texts, I64(SPARE)):
+        if texts == 0 or not encode_at(plan, fields, buffer, texts, I64(SPARE_BYTES)):
             return I64(-1)
         copy_bytes(get(fields, FIELDS.offsets), marks, 8 * texts)
         set_field(fields, FIELDS.offsets, get(fields, FIELDS.offsets) + 8 * texts)
@@ -399,7 +399,7 @@ def gains_at(address, size, masks):
     """Whether many of CUT_SAMPLE places have safe cuts: see `split.routes.gains_by_cuts`. No id depends on it.
 
     masks: Burmese and Khmer count too, for which masks take 1.3 to 1.6 times as long; without cuts, the machine of
-    o200k takes 0.8 times as long.
+    o200k takes 0.8 times as long. Row: requests, "GPT-2": Chinese and Thai 1.3 to 5 times as fast.
     """
     found, step = I64(0), (size - 1) // CUT_SAMPLE
     for k in range(CUT_SAMPLE):
@@ -516,7 +516,7 @@ def encode_one(carried, held, text):
                 copy_bytes(buffer + prefix, address, size)
             if prefix != 0:
                 store_byte_at(buffer, 32)
-            address, size, spare = buffer, size + prefix, I64(SPARE)
+            address, size, spare = buffer, size + prefix, I64(SPARE_BYTES)
         store_at(data_of(item(chosen, PLAN.bounds)) + 8, size)  # the first bound is always 0
         before, after = load_at(around), load_at(around + 8)
         set_field(fields, FIELDS.filled, 0)
@@ -599,7 +599,7 @@ def gather_list(carried, plan, fields, texts, n):
     items, prefixed, marked = load_at(texts + LIST_ITEMS), get(fields, FIELDS.prefixed), get(fields, FIELDS.marked)
     for i in range(n):
         text, place = load_at(items + 8 * i), to + filled + I64(prefixed != 0)
-        address, _ = utf8_of(carried, text, MANY - 1 - filled, fields + 8 * FIELDS.size, False, place)
+        address, _ = utf8_of(carried, text, MANY_BYTES - 1 - filled, fields + 8 * FIELDS.size, False, place)
         size = get(fields, FIELDS.size)
         if address == 0 or is_refused(carried, address, size):
             return False
@@ -655,7 +655,7 @@ def fast_rows(carried: Int, texts: Int) -> Int:
     done = I64(0)
     if well:
         set_field(fields_of(chosen), FIELDS.filled, 0)
-        done = encode_here(carried, held, chosen, buffer, n, I64(SPARE))
+        done = encode_here(carried, held, chosen, buffer, n, I64(SPARE_BYTES))
     if done > 0:
         made = new_rows(carried, chosen, fields_of(chosen), n)
     else:
@@ -688,7 +688,7 @@ def put_plan(carried: Int, held: Int) -> Int:
 # ---------------------------------------------------------------------------------------------------------------------
 # Many texts in one call: where their UTF-8 is, and lists of their ids; see `fastpath.py`.
 
-MOST = 1 << 40  # bytes of one text
+LONGEST_TEXT = 1 << 40  # bytes of one text
 TEXTS, ADDRESSES, LENGTHS, OWNERS, ROOM = range(1, 6)  # of the tuple that `read_texts` takes
 REFUSES, READ, NEEDED = range(1, 4)  # of its numbers; the first is how many texts there are
 
@@ -718,7 +718,7 @@ def read_texts(carried: Int, request: Int) -> Int:
             to += size
             left -= size
         else:
-            address, owner = utf8_of(carried, text, I64(MOST), size_at, not refuses, I64(0))
+            address, owner = utf8_of(carried, text, I64(LONGEST_TEXT), size_at, not refuses, I64(0))
         if owner != 0:
             failed = call_at(api_of(carried, LIST_APPEND), owners, owner) & 1
             call_at(api_of(carried, RELEASE), owner)
@@ -744,7 +744,7 @@ def make_lists(carried: Int, request: Int) -> Int:
     The request is a tuple of arrays: ids, offsets, the first and the last text, and ints as `new_list` takes them.
     None if an offset is outside the ids: another thread wrote into the offsets.
     The garbage collector is off during the call, where it took three quarters of the time; the GIL is held, so no other
-    thread is affected.
+    thread is affected. Row: calls_batch, "encode_batch(100,000 lines) to lists".
     """
     ids, offsets, part = data_of(item(request, IDS)), data_of(item(request, OFFSETS)), data_of(item(request, PART))
     first, last, ints = load_at(part), load_at(part + 8), data_of(item(request, INTS))

@@ -44,10 +44,10 @@ from subwords.kernels.objects import (
 )
 from subwords.kernels.text.utf8 import FLAGS, run_after
 
-# Items of what the built-in function carries, after the table of Python's functions. SCRATCH: of FEW ids and SHORT
-# bytes; no other call uses it at the same time, because no Python code runs before the text is made or dropped.
+# Items of what the built-in function carries, after the table of Python's functions. SCRATCH: of FEW_IDS ids and
+# SHORT_RESULT bytes; no other call uses it at once, because no Python code runs before the text is made or dropped.
 SPANS, BYTES, SCRATCH = API + 1, API + 2, API + 3
-FEW, SHORT = 1 << 10, 1 << 14
+FEW_IDS, SHORT_RESULT = 1 << 10, 1 << 14
 
 
 @inlined
@@ -115,8 +115,8 @@ def copy_tokens(carried, ids, n, out):
 @helper
 def make_text(carried, ids, n, total):
     """The text of n ids at an address, which give `total` bytes; None if it is not UTF-8."""
-    if total <= SHORT:
-        room, out = I64(0), data_of(item(carried, SCRATCH)) + 4 * FEW
+    if total <= SHORT_RESULT:
+        room, out = I64(0), data_of(item(carried, SCRATCH)) + 4 * FEW_IDS
     else:
         room = room_for(carried, total + layout.LANES)
         if room == 0:
@@ -137,7 +137,7 @@ def text_of(carried, ids):
     if load_at(ids + TYPE) != api_of(carried, LIST_TYPE):
         return nothing(carried)
     n = call_at(api_of(carried, LIST_SIZE), ids)
-    if n <= FEW:
+    if n <= FEW_IDS:
         room, places = I64(0), data_of(item(carried, SCRATCH))
     else:
         room = room_for(carried, 4 * n)
@@ -183,5 +183,5 @@ DecodesMany = Callable[[object], list[str | None] | None]
 
 def list_decoders(spans: NDArray[np.int64], tokens: NDArray[np.uint8]) -> tuple[Decodes, DecodesMany]:
     """Return the functions that decode a list of ids, and many, whose bytes are these spans of the tokens' bytes."""
-    carried = api(), spans, tokens, np.empty(4 * FEW + SHORT + layout.LANES, np.uint8)
+    carried = api(), spans, tokens, np.empty(4 * FEW_IDS + SHORT_RESULT + layout.LANES, np.uint8)
     return built_in(decode_ids, carried), built_in(decode_lists, carried)

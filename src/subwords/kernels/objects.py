@@ -224,7 +224,7 @@ def write_utf8(carried, text, to, most):
     """Write the UTF-8 of a `str` that is not ASCII: its size; -1: it has a surrogate, or more than `most` bytes.
 
     Up to SLACK bytes after these are written too. In place of Python's own function, which took up to half of the time
-    of known text: it makes `bytes` and then, for each, new memory.
+    of known text: it makes `bytes` and then, for each, new memory. Row: requests, "GPT-2": 1.1 to 1.5 times as fast.
     """
     form, place = form_of(carried, text), api_of(carried, STR_DATA)
     n = call_at(api_of(carried, STR_LENGTH), text)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 BUFFER = 750_000  # bytes of a text, three times `layout.LONG_TEXT`, as NFD of Korean is: all its words have room
-MANY = 60_000  # bytes of several texts at once, which stay in a core's cache
+MANY_BYTES = 60_000  # bytes of several texts at once, which stay in a core's cache
 WORD_ENDS = BUFFER + 3 * 64  # those of a text, and what kernels that split ask for beyond
-SPARE = 128  # bytes after them that may be read
+SPARE_BYTES = 128  # bytes after them that may be read
 MOST_TEXTS = 1024  # at once
 MOST_STAGES = 8  # of a normalizer
 MOST_AROUND = 64  # ids of a template around those of one text

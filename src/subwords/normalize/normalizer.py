@@ -238,7 +238,10 @@ def _bert_parts(step: Bert) -> list[CharMap | Stage | Form]:
 
 
 def _fused(parts: tuple[CharMap | Stage | Form, ...]) -> tuple[Stage, int] | None:
-    """Return one stage for the first two or three parts, and their number; None if they cannot be merged."""
+    """Return one stage for the first two or three parts, and their number; None if they cannot be merged.
+
+    Row: encode_bert, "ru, 4 MB".
+    """
     before = parts[0] if isinstance(parts[0], CharMap) else CharMap.of({})
     form, after = (parts[1:] if before else parts)[:2] if len(parts) > 1 + bool(before) else (None, None)
     if not isinstance(form, Form) or "C" in form.form or not isinstance(after, CharMap):

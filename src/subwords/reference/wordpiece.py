@@ -242,7 +242,7 @@ def encode(
 # More pieces for WordPiece and Unigram, the textbook way (P5, U6).
 
 Segment = Callable[[str], list[str]]  # the pieces of a word; other text splits it
-GRAINS, ROUNDS, MORE = 128, 20, 64
+GRAINS, ROUNDS, MORE_CANDIDATES = 128, 20, 64
 
 
 def extend_wordpiece(
@@ -258,7 +258,7 @@ def extend_wordpiece(
         known = {*vocab, *more} - {unk}
         return lambda word: encode_word(word, known, prefix=prefix, unk=unk)
 
-    found = _candidates(word_counts, segment([]), vocab, 2 * add + MORE, prefix, {unk})
+    found = _candidates(word_counts, segment([]), vocab, 2 * add + MORE_CANDIDATES, prefix, {unk})
     chosen, left = found[:add], add
     for turn in range(ROUNDS):
         used = _uses(word_counts, segment([piece for piece, _ in chosen]))
@@ -285,7 +285,7 @@ def extend_unigram(word_counts: Mapping[str, int], scores: Mapping[str, float], 
         return lambda word: unigram.best_path(word, {**scores, **more})
 
     total = sum(_uses(word_counts, segment({})).values())
-    found = _candidates(word_counts, segment({}), [*scores], 2 * add + MORE, "", set())
+    found = _candidates(word_counts, segment({}), [*scores], 2 * add + MORE_CANDIDATES, "", set())
     weights, chosen, left = dict(found), [piece for piece, _ in found[:add]], add
     for turn in range(ROUNDS):
         more = _spared(scores, {piece: _score(weights[piece], total, scores) for piece in chosen})

@@ -181,7 +181,7 @@ class _ShardJob:
 Format: TypeAlias = Literal["npy", "bin", "megatron", "parquet", "datatrove", "llmc"]
 
 BLOCK = 1 << 21  # bytes of text that are encoded at once: 4 MB are 10 % slower, 512 KB 20 %
-MOST = 1 << 62
+MOST_VALUE = 1 << 62
 
 
 class EncodeOptions(TypedDict, total=False):
@@ -226,7 +226,7 @@ def encode_corpus(
     check_choice("special", special, ("text", "error", "allow"))
     for name, value, least in (("shard_size", shard_size, 1), ("shuffle", shuffle, 0), ("pack", pack, 1)):
         if value is not None:
-            check_integer(name, value, least, MOST)
+            check_integer(name, value, least, MOST_VALUE)
     form = format_named(format, target)
     conversations = chat is not False
     if pack is not None and not conversations:

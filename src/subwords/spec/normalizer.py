@@ -171,8 +171,8 @@ Codes = NDArray[np.int64]
 Members = NDArray[np.bool_]
 
 BLOCK = 1 << 10  # bytes
-LEAF, FAR, VALUE, LABEL = 1 << 8, 1 << 9, (1 << 31) - 1, 1 << 31 | 0xFF
-LEAST = np.array([0, 0x80, 0x800, 0x10000])  # first code points of 1, 2, 3 and 4 bytes
+LEAF, FAR_BIT, VALUE, LABEL = 1 << 8, 1 << 9, (1 << 31) - 1, 1 << 31 | 0xFF
+FIRST_CODES = np.array([0, 0x80, 0x800, 0x10000])  # first code points of 1, 2, 3 and 4 bytes
 
 
 class Charsmap:
@@ -187,7 +187,7 @@ class Charsmap:
         self.units, self.text = units, text
         wide = units.astype(np.int64)
         self._leaf = (wide & LEAF) != 0
-        self._base = np.arange(len(wide)) ^ (wide >> 10 << ((wide & FAR) >> 6))
+        self._base = np.arange(len(wide)) ^ (wide >> 10 << ((wide & FAR_BIT) >> 6))
         self._label = wide & LABEL
         _check_trie(wide, self._base, self._leaf, text)
         self._child = np.flatnonzero((self._label > 0) & (self._label <= 0xFF))
@@ -261,7 +261,7 @@ class Charsmap:
             inner, labels, found = self._children(found)
             above, codes, sizes = above[inner], codes[inner] << 6 | labels & 0x3F, sizes[inner]
             wrong = labels & 0xC0 != 0x80
-        for codes, least in zip((part[1] for part in done), LEAST, strict=True):
+        for codes, least in zip((part[1] for part in done), FIRST_CODES, strict=True):
             if ((codes < least) | (codes >= layout.CODE_POINTS) | (codes >> 11 == 0x1B)).any():
                 raise FormatError("invalid precompiled charsmap: expected all strings in UTF-8")
         above, codes, found = (np.concatenate(parts) for parts in zip(*done, strict=True))

@@ -192,7 +192,10 @@ class Scanner(SplitRoute):
         return TracedChunk(WordChunk(text, 0, buffers.ends, buffers.text_ends[:1], True), NO_OFFSETS)
 
     def texts(self, text: Bytes, bounds: Offsets, buffers: SplitBuffers) -> Iterator[WordChunk]:
-        """Split many texts; short ones by hundreds per kernel call."""
+        """Split many texts; short ones by hundreds per kernel call.
+
+        Row: train, "english, 60 MB, each line a document".
+        """
         first = 0
         while first < len(bounds) - 1:
             long = bounds[first + 1] - bounds[first] >= CHUNK_WORDS
@@ -241,6 +244,7 @@ class MachineRoute(Scanner):
         """Return the route of the machine with this name, from its tables on disk if they are there.
 
         So a process that finds them never imports what makes machines: 8 ms. Tokenizers of one rule share it.
+        Row: calls_load, "load o200k's ranks".
         """
         made = KEPT.get((cls, name))
         if made is None:
@@ -360,7 +364,7 @@ def by_masks(rule: Rule) -> MaskRoute | None:
 
 
 class MaskRoute(Scanner):
-    """Splits by GPT-2's rule, with boundary algebra on bit masks."""
+    """Splits by GPT-2's rule, with boundary algebra on bit masks. Row: split, "gpt2, english, 60 MB"."""
 
     name = "compiled masks"
     _split, _split_many = split_gpt2, split_gpt2_many
@@ -404,7 +408,10 @@ class MaskRoute(Scanner):
 
 
 class GapsRoute(MaskRoute):
-    """Splits by the rule of GPT-4, Llama 3 or Qwen."""
+    """Splits by the rule of GPT-4, Llama 3 or Qwen.
+
+    Row: split, "cl100k, english, 60 MB": 1.0 to 1.3 ns a byte without it, 0.38 with it when it was made.
+    """
 
     _split, _split_many = split_cl100k, split_cl100k_many
 
@@ -414,7 +421,10 @@ class GapsRoute(MaskRoute):
 
 
 class CasedRoute(MaskRoute):
-    """Splits by the rule of GPT-4o or Tekken: large texts by masks, if they are ASCII mostly, others by the machine."""
+    """Splits by the rule of GPT-4o or Tekken: large texts by masks, if they are ASCII mostly, others by the machine.
+
+    Row: split, "o200k, english, 60 MB": 0.88 ns a byte without masks, 0.45 with them when they were made.
+    """
 
     _split = split_o200k
 

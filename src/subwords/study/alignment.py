@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.spec.added_token import Input, input_bytes
+from subwords.machine import Input, input_bytes, tokenizer_of
 from subwords.support.render import token_text
 from subwords.support.report import Report, Table
-from subwords.tokenizer import tokenizer_of
 
 if TYPE_CHECKING:
-    from subwords.tokenizer import SpecialPolicy, Tokenizer, TokenizerLike
+    from subwords import Tokenizer
+    from subwords.machine import SpecialPolicy, TokenizerLike
 
 MOST_SHOWN = 40  # rows of a table
 CHUNK_COLUMNS = ("bytes", "text", "a", "b")

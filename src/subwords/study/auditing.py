@@ -10,21 +10,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.corpus.progress import progress as progress_line
-from subwords.corpus.read import read_blocks
-from subwords.corpus.reading import Reading, reading_of
+from subwords import Reading
+from subwords.machine import progress as progress_line
+from subwords.machine import read_blocks, reading_of, tokenizer_of
 from subwords.study.checks import Subject, check_behavior, check_chat, check_merges, check_reach, check_vocabulary
 from subwords.study.evaluation import measured
 from subwords.study.findings import RULES, Finding, Findings, by_severity
 from subwords.study.model_rows import undertrained_of
 from subwords.support.checks import check_strings
 from subwords.support.errors import InputError, SubwordsWarning
-from subwords.tokenizer import tokenizer_of
 
 if TYPE_CHECKING:
-    from subwords.corpus.source import Source
+    from subwords.machine import Source, TokenizerLike
     from subwords.study.model_rows import Matrix
-    from subwords.tokenizer import TokenizerLike
 
 
 SAMPLE = 1 << 22  # bytes of the corpus that are encoded and decoded

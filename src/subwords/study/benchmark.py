@@ -17,8 +17,7 @@ from os import PathLike
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from subwords.corpus.progress import progress as show_progress
-from subwords.corpus.reading import Reading, reading_of
+from subwords import Reading, Tokenizer
 from subwords.interop.verify import (
     ComparedText,
     Original,
@@ -29,25 +28,24 @@ from subwords.interop.verify import (
     open_original,
     sides_of,
 )
-from subwords.kernels.machine_code import processor_kind
+from subwords.machine import processor_kind, reading_of, tokenizer_of
+from subwords.machine import progress as show_progress
 from subwords.support.checks import bytes_of, check_choice, check_integer
 from subwords.support.errors import CorpusError, InputError, SubwordsError
 from subwords.support.files import place_of
 from subwords.support.report import Report, Table
 from subwords.support.threads import thread_count
-from subwords.tokenizer import Tokenizer, tokenizer_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from subwords.corpus.source import Source
-    from subwords.normalize.resolve import SplitterLike
+    from subwords.machine import Source, SplitterLike
 
 OURS = "subwords"
 LIBRARIES = ("tokenizers", "tiktoken", "sentencepiece", "transformers")
 LINES = 1_000  # calls with one line each
-LONG = 1 << 18  # bytes of the long text
-ENOUGH, MOST_PASSES = 0.1, 7  # seconds, and passes, of one measurement of what was done before
+LONG_BYTES = 1 << 18  # bytes of the long text
+ENOUGH_SECONDS, MOST_PASSES = 0.1, 7  # seconds, and passes, of one measurement of what was done before
 
 # The tasks, in the order of the table, and their units.
 TASKS = {
@@ -171,7 +169,7 @@ def bench(
     lines = [line for line in text.split("\n") if line.strip()]
     if not lines:
         raise CorpusError("expected text in the source to measure with; all lines are empty")
-    long = text.encode()[:LONG].decode(errors="ignore")
+    long = text.encode()[:LONG_BYTES].decode(errors="ignore")
     packages, without, different = _packages(path, ours, against), dict[str, str](), list[str]()
     compared = [ComparedText(line, f"text {number}") for number, line in enumerate(lines)]
     compared.append(ComparedText(long, "long text"))
@@ -390,7 +388,7 @@ def _timed(run: Callable[[], object]) -> float:
 def _repeated(run: Callable[[], object]) -> float:
     """Return the median seconds of some passes."""
     passes = [_timed(run)]
-    while sum(passes) < ENOUGH and len(passes) < MOST_PASSES:
+    while sum(passes) < ENOUGH_SECONDS and len(passes) < MOST_PASSES:
         passes.append(_timed(run))
     return median(passes)
 

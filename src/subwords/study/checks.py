@@ -12,24 +12,28 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from subwords import TokenBatch
 from subwords.adapt.words import ids_of_words, ordinary_ids
-from subwords.models.bpe.model import BPE
-from subwords.models.families import family_of, need, segmenter_of
-from subwords.normalize.normalizer import NormalizerEngine
-from subwords.spec.template import Inserted
-from subwords.spec.token_batch import TokenBatch
-from subwords.spec.tokenizer import chat_templates_of
-from subwords.spec.unicode import property_members
+from subwords.machine import (
+    BPE,
+    Inserted,
+    NormalizerEngine,
+    chat_templates_of,
+    chatter_of,
+    family_of,
+    need,
+    property_members,
+    segmenter_of,
+)
 from subwords.study.findings import Finding
 from subwords.support.errors import InputError, SubwordsError
 from subwords.support.names import nearest
 from subwords.support.render import quote, text_or_none, token_text
-from subwords.tokenizer import chatter_of
 
 if TYPE_CHECKING:
+    from subwords import Tokenizer
     from subwords.chat.conversation import Chatter, Conversation, Options
-    from subwords.spec.model import Model
-    from subwords.tokenizer import Tokenizer
+    from subwords.machine import Model
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -9,20 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from subwords.corpus.reading import Reading, reading_of
-from subwords.study.evaluation import Evaluation, Settings, evaluation_of, notes_of, ratio_name, sums_of
+from subwords import Reading, Tokenizer, count
+from subwords.machine import reading_of, tokenizer_of
+from subwords.study.evaluation import Evaluation, Settings, bars_of, evaluation_of, notes_of, ratio_name, sums_of
 from subwords.study.statistics import Interval, Resampled
 from subwords.support.checks import as_list, check_integer, check_string
 from subwords.support.errors import InputError
 from subwords.support.render import printable, token_text
 from subwords.support.report import Report, Table, frame
-from subwords.tokenizer import Tokenizer, tokenizer_of
-from subwords.training.count import count
 
 if TYPE_CHECKING:
-    from subwords.corpus.source import Source
-    from subwords.engine.encoding import Encoding
-    from subwords.tokenizer import TokenizerLike
+    from subwords import Encoding
+    from subwords.machine import Source, TokenizerLike
 
 
 COLUMNS = (
@@ -120,9 +118,15 @@ class Comparison(Report):
 
         title: what was measured. ax: the axes to draw in; None for a new figure.
         """
-        from subwords.study.plots import plot_comparison
+        from subwords.study.plots import plot_bars
 
-        return plot_comparison(self, title, ax)
+        costs = self.evaluations[0].parallel and len(self.evaluations[0].groups) > 1
+        every = [*zip(self.names, self.evaluations, strict=True)]
+        if len(self.evaluations[0].groups) > 1:
+            series = [(name, bars_of(one, costs=costs)) for name, one in every]
+        else:
+            series = [("", [(name, one.bytes_per_token, one.intervals.get("bytes_per_token")) for name, one in every])]
+        return plot_bars(series, self.notes(), title, ax, costs=costs)
 
 
 def compare(

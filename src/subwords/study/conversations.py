@@ -18,9 +18,9 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from subwords import Tokenizer
 from subwords.support.errors import InputError
 from subwords.support.memory import limit_process
-from subwords.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from subwords.chat.chat import Chat

@@ -12,24 +12,17 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from subwords import Reading, Tokenizer
 from subwords.adapt.words import parts_of_tokens
-from subwords.corpus.reading import Reading, reading_of
 from subwords.interop.verify import ComparedText, Differences, compare_ids, opened_texts, probes, side_of
-from subwords.models.bpe.model import BPE
-from subwords.models.families import family_of, need
-from subwords.spec.added_token import FLAGS
-from subwords.spec.template import Slot
+from subwords.machine import BPE, FLAGS, Slot, family_of, need, reading_of, tokenizer_of
 from subwords.study.findings import Finding, Findings, by_severity
 from subwords.support.errors import SubwordsError
 from subwords.support.render import quote, text_or_none, token_text
-from subwords.tokenizer import Tokenizer, tokenizer_of
 
 if TYPE_CHECKING:
-    from subwords.corpus.source import Source
-    from subwords.spec.model import Model
-    from subwords.spec.template import Template
-    from subwords.spec.tokenizer import TokenizerSpec
-    from subwords.tokenizer import TokenizerLike
+    from subwords import TokenizerSpec
+    from subwords.machine import Model, Source, Template, TokenizerLike
 
 SHOWN = 200  # characters of a part in a message
 MOST_TRIED = 1 << 12  # texts for merges whose order changed

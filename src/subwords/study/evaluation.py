@@ -13,16 +13,29 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.corpus.blocks import CorpusPart
-from subwords.corpus.counts import WordCounts
-from subwords.corpus.groups import grouped_blocks, read_gold
-from subwords.corpus.progress import progress as progress_line
-from subwords.corpus.read import read_blocks
-from subwords.corpus.reading import Reading, Tally, reading_of
-from subwords.engine.documents import PartEncoder, in_parts
-from subwords.engine.encoder import word_ids
-from subwords.kernels import layout
-from subwords.spec.token_batch import TokenBatch
+from subwords import Reading, TokenBatch, Tokenizer, WordCounts
+from subwords.machine import (
+    IN_WORD,
+    MEASURED,
+    SPACELESS,
+    CorpusPart,
+    PartEncoder,
+    Tally,
+    check_counts,
+    counted,
+    engine_of,
+    grouped_blocks,
+    in_parts,
+    read_blocks,
+    read_gold,
+    reading_of,
+    rules_like,
+    splitting_rules,
+    tokenizer_of,
+    word_ids,
+)
+from subwords.machine import family_settings as settings_of_family
+from subwords.machine import progress as progress_line
 from subwords.study.statistics import (
     Boundaries,
     Interval,
@@ -40,17 +53,12 @@ from subwords.support.checks import check_choice, check_flag
 from subwords.support.errors import CorpusError, InputError
 from subwords.support.files import place_of
 from subwords.support.report import Report, Table, frame
-from subwords.tokenizer import Tokenizer, engine_of, tokenizer_of
-from subwords.training.count import check_counts, counted, rules_like
-from subwords.training.train import family_settings as settings_of_family
-from subwords.training.train import splitting_rules
 
 if TYPE_CHECKING:
     from os import PathLike
 
-    from subwords.corpus.blocks import Block, Cut
-    from subwords.corpus.source import Source
-    from subwords.tokenizer import TokenizerLike
+    from subwords.machine import Block, Cut, Source, TokenizerLike
+    from subwords.study.plots import Bar
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -62,7 +70,7 @@ BYTES, CHARACTERS, WORDS, SPACELESS_CHARACTERS, FIELDS = range(5)  # of a docume
 # Scripts whose words are not separated by spaces: their runs of letters do not count as words.
 NO_SPACES = ("Han", "Hiragana", "Katakana", "Thai", "Lao", "Khmer", "Myanmar", "Tibetan", "Tai_Tham", "New_Tai_Lue")
 WHITESPACE = tuple(b" \n\t\r")
-NEAR = 64  # cuts that are tried
+NEAR_CUTS = 64  # cuts that are tried
 
 
 @dataclass
@@ -97,14 +105,14 @@ class Measured:
 @cache
 def word_classes() -> NDArray[np.uint8]:
     """Return IN_WORD and SPACELESS for every code point: letters, marks and digits are in words."""
-    from subwords.spec.unicode import property_members
+    from subwords.machine import property_members
 
     spaceless = np.zeros(0x110000, np.bool_)
     for script in NO_SPACES:
         spaceless |= property_members(script)
     within = property_members("L") | property_members("M") | property_members("N")
     spaceless &= within
-    return (within & ~spaceless) * np.uint8(layout.IN_WORD) + spaceless * np.uint8(layout.SPACELESS)
+    return (within & ~spaceless) * np.uint8(IN_WORD) + spaceless * np.uint8(SPACELESS)
 
 
 def measured(
@@ -167,7 +175,7 @@ def _cut(encoders: list[PartEncoder]) -> Cut | None:
         return None
 
     def cut(text: NDArray[np.uint8], at: int, *, begins: bool = True) -> int:
-        for _ in range(NEAR):
+        for _ in range(NEAR_CUTS):
             places = {one(text, at, begins=begins) for one in cuts if one is not None}
             at = min(places)
             if len(places) == 1 and (not at or int(text[at - 1]) in WHITESPACE or int(text[at]) in WHITESPACE):
@@ -203,16 +211,14 @@ class _DocumentRange:
 def _of_part(
     part: CorpusPart, tokenizers: list[Tokenizer], encoders: list[PartEncoder], sizes: list[int]
 ) -> _DocumentRange:
-    from subwords.kernels.named import count_ids, measure_texts
+    from subwords.machine import count_ids, measure_texts
 
     number = len(part.bounds) - 1
     texts = np.empty((FIELDS, number), np.int64)
-    rows = np.empty((texts.shape[1], layout.MEASURED.width), np.int64)
+    rows = np.empty((texts.shape[1], MEASURED.width), np.int64)
     measure_texts(np.frombuffer(part.text, np.uint8), part.bounds, word_classes(), rows.ravel())
     texts[BYTES] = np.diff(part.bounds)
-    texts[[CHARACTERS, WORDS, SPACELESS_CHARACTERS]] = rows.T[
-        [layout.MEASURED.characters, layout.MEASURED.words, layout.MEASURED.spaceless]
-    ]
+    texts[[CHARACTERS, WORDS, SPACELESS_CHARACTERS]] = rows.T[[MEASURED.characters, MEASURED.words, MEASURED.spaceless]]
     ids, batches = [], []
     for encoder, size in zip(encoders, sizes, strict=True):
         start = time.thread_time()  # of this thread alone, whatever else runs
@@ -317,7 +323,7 @@ class _Sums:
 
 
 RANKS = (1, 10_000)  # that the line of Zipf's law is fitted to
-RARE = 10  # a token with fewer uses counts as rare
+RARE_USES = 10  # a token with fewer uses counts as rare
 TOKENS, LOSSY, DOCUMENTS = range(WORDS + 1, WORDS + 4)  # after the columns that are resampled with them
 COLUMNS = ("metric", "value", "interval")
 GROUP_COLUMNS = ("group", "documents", "bytes", "tokens", "bytes per token", "interval", "characters per token")
@@ -453,7 +459,7 @@ class Evaluation(Report):
         kind: None for the costs of parallel text, the bytes per token of other groups, and frequencies without groups.
         title: what was measured. ax: the axes to draw in; None for a new figure.
         """
-        from subwords.study.plots import plot_groups, plot_zipf
+        from subwords.study.plots import plot_bars, plot_zipf
 
         if kind is None:
             kind = "zipf" if len(self.groups) < 2 else "costs" if self.parallel else "groups"
@@ -464,7 +470,14 @@ class Evaluation(Report):
             raise InputError(
                 "no costs to plot: a cost is relative to another group of documents, in parallel=True text"
             )
-        return plot_groups(self, title, ax, costs=kind == "costs")
+        return plot_bars([("", bars_of(self, costs=kind == "costs"))], self.notes(), title, ax, costs=kind == "costs")
+
+
+def bars_of(found: Evaluation, *, costs: bool) -> list[Bar]:
+    """Return the cost of each group, or its bytes per token, as bars of a plot."""
+    if costs:
+        return [(group.name, group.cost, group.cost_interval) for group in found.groups]
+    return [(group.name, group.bytes_per_token, group.interval) for group in found.groups]
 
 
 @dataclass(frozen=True)
@@ -608,7 +621,7 @@ def evaluation_of(
         lossy=lossy,
         characters_lost=sums.missing[number] / int(texts[CHARACTERS]),
         used=int(used.sum()) / size,
-        used_rarely=int((used & (counts < RARE)).sum()) / size,
+        used_rarely=int((used & (counts < RARE_USES)).sum()) / size,
         renyi_efficiency=renyi_efficiency(counts, order=settings.order, vocabulary=size),
         entropy_efficiency=renyi_efficiency(counts, order=1.0, vocabulary=size),
         zipf=zipf(counts, RANKS),

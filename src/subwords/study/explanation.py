@@ -12,14 +12,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.corpus.counts import WordCounts
-from subwords.models.families import family_of, segmenter_of
-from subwords.spec.added_token import input_bytes
-from subwords.spec.model import Model
-from subwords.spec.oniguruma import pattern_tokens
-from subwords.spec.splitter import ByteChars, Prefix, Replace, Rule, SpelledBytes, Split, Step
-from subwords.split.splitter import SplitterEngine
-from subwords.split.word_spans import WordSpans
+from subwords import WordCounts
+from subwords.machine import (
+    ByteChars,
+    Model,
+    Prefix,
+    Replace,
+    Rule,
+    SpelledBytes,
+    Split,
+    SplitterEngine,
+    WordSpans,
+    engine_of,
+    family_of,
+    input_bytes,
+    pattern_tokens,
+    segmenter_of,
+    tokenizer_of,
+)
 from subwords.study.segments import (
     Added,
     BPEWords,
@@ -40,13 +50,10 @@ from subwords.support.checks import check_instance
 from subwords.support.errors import InputError
 from subwords.support.render import Written, token_text
 from subwords.support.report import Report, Table, plain
-from subwords.tokenizer import engine_of, tokenizer_of
 
 if TYPE_CHECKING:
-    from subwords.engine.encoding import Encoding
-    from subwords.engine.text_parts import TextSegment
-    from subwords.spec.added_token import Input
-    from subwords.tokenizer import Tokenizer, TokenizerLike
+    from subwords import Encoding, Tokenizer
+    from subwords.machine import Input, TextSegment, TokenizerLike
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -182,7 +189,7 @@ def _lattice(word: Word, found: Lattice, written: Written) -> Iterator[str]:
 AFTER = 64  # bytes after a word that a pattern may look at
 
 
-def described(step: Step) -> str:
+def described(step: Split | Prefix | Replace | ByteChars | SpelledBytes) -> str:
     """Return a step in words."""
     if isinstance(step, Split):
         matches = "the gaps between matches of" if step.invert else "pattern"

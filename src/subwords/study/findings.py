@@ -95,7 +95,7 @@ _DIFF: tuple[tuple[str, Severity, str], ...] = (
     ("changed-dropout", "note", "the default of `sample` differs; `encode` does not use it"),
 )
 RULES, DIFF_RULES = ({row[0]: Rule(*row) for row in table} for table in (_AUDIT, _DIFF))
-_EVERY = RULES | DIFF_RULES
+_EVERY_RULE = RULES | DIFF_RULES
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class Finding:
     @property
     def severity(self) -> Severity:
         """The severity of its rule."""
-        return _EVERY[self.rule].severity
+        return _EVERY_RULE[self.rule].severity
 
     @property
     def fingerprint(self) -> str:
@@ -126,7 +126,7 @@ class Finding:
 
 def by_severity(findings: list[Finding]) -> tuple[Finding, ...]:
     """Return findings in the order of their rules, the worst first."""
-    order = {rule: place for place, rule in enumerate(_EVERY)}
+    order = {rule: place for place, rule in enumerate(_EVERY_RULE)}
     return tuple(sorted(findings, key=lambda one: (SEVERITIES.index(one.severity), order[one.rule])))
 
 
@@ -169,8 +169,8 @@ class Findings(Report):
         rules = [
             {
                 "id": name,
-                "shortDescription": {"text": _EVERY[name].summary},
-                "defaultConfiguration": {"level": _EVERY[name].severity},
+                "shortDescription": {"text": _EVERY_RULE[name].summary},
+                "defaultConfiguration": {"level": _EVERY_RULE[name].severity},
             }
             for name in used
         ]
@@ -195,7 +195,7 @@ class Findings(Report):
         """Yield the findings by rule, at most `limit` of each."""
         yield self._head()
         for rule, number in Counter(one.rule for one in self.findings).items():
-            yield f"{_EVERY[rule].severity}: {rule} ({number}): {_EVERY[rule].summary}"
+            yield f"{_EVERY_RULE[rule].severity}: {rule} ({number}): {_EVERY_RULE[rule].summary}"
             for one in islice((one for one in self.findings if one.rule == rule), limit):
                 yield f"    {one.message}"
             if number > limit:

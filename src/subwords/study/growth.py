@@ -8,20 +8,16 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
-from subwords.corpus.counts import WordCounts
-from subwords.corpus.reading import Reading
-from subwords.models.bpe.model import BPE
-from subwords.models.families import family_of, need
+from subwords import Reading, Tokenizer, WordCounts, train
+from subwords.machine import BPE, family_of, need
 from subwords.study.evaluation import Group, counts_to_train, unknown_text, uses_of, without_sample
 from subwords.study.statistics import Interval
 from subwords.support.checks import check_flag, check_integer
 from subwords.support.errors import InputError
 from subwords.support.report import Report, Table
-from subwords.tokenizer import Tokenizer
-from subwords.training.train import train
 
 if TYPE_CHECKING:
-    from subwords.corpus.source import Source
+    from subwords.machine import Source
 
 
 _COLUMNS = (
@@ -101,7 +97,11 @@ class Sweep(Report):
         """
         from subwords.study.plots import plot_sweep
 
-        return plot_sweep(self, title, ax)
+        known = [one for one in self.sizes if one.bytes_per_token is not None]
+        points = [(one.vocab_size, one.bytes_per_token or 0.0, one.interval) for one in known]
+        groups = known[0].groups if known else ()
+        lines = {group.name: [one.groups[k].bytes_per_token for one in known] for k, group in enumerate(groups)}
+        return plot_sweep(points, lines, title, ax)
 
 
 def sweep(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from subwords.machine import tokenizer_of
 from subwords.study.checks import NOT_UTF8, Subject, check_reach
 from subwords.study.findings import Finding, Findings, by_severity
 from subwords.support.checks import as_list
@@ -18,10 +19,9 @@ from subwords.support.errors import FormatError, InputError, unreadable
 from subwords.support.files import check_pointer, place_of
 from subwords.support.names import install_hint
 from subwords.support.report import Table
-from subwords.tokenizer import tokenizer_of
 
 if TYPE_CHECKING:
-    from subwords.tokenizer import TokenizerLike
+    from subwords.machine import TokenizerLike
 
 Matrix: TypeAlias = "NDArray[Any] | str | PathLike[str]"
 

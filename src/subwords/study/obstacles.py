@@ -8,25 +8,32 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from subwords.models.bpe.model import BPE
-from subwords.models.bpe.plain import Symbol, word_symbols
-from subwords.models.families import family_of, segmenter_of
-from subwords.models.unigram.model import GRAINS, Unigram
-from subwords.models.wordlevel.model import WordLevel
-from subwords.models.wordpiece.model import WordPiece
-from subwords.spec.model import Model
-from subwords.spec.splitter import SPACE
-from subwords.spec.vocab import CHARACTERS, tokens_from_text
+from subwords.machine import (
+    BPE,
+    CHARACTERS,
+    GRAINS,
+    SPACE,
+    Model,
+    Symbol,
+    Unigram,
+    WordLevel,
+    WordPiece,
+    family_of,
+    segmenter_of,
+    tokenizer_of,
+    tokens_from_text,
+    word_symbols,
+)
 from subwords.study.explanation import Trace, explain, ids_of_word
 from subwords.study.segments import Added, BPEWords, Lattice, Merging, Pair, Span, Stretch, UnigramWords
 from subwords.support.checks import check_string
 from subwords.support.errors import InputError
 from subwords.support.render import Written, text_or_none, token_text
 from subwords.support.report import Report, Table
-from subwords.tokenizer import tokenizer_of
 
 if TYPE_CHECKING:
-    from subwords.tokenizer import Tokenizer, TokenizerLike
+    from subwords import Tokenizer
+    from subwords.machine import TokenizerLike
 
 
 # ---------------------------------------------------------------------------------------------------------------------

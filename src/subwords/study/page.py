@@ -20,13 +20,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.engine.encoding import Encoding
-from subwords.models.families import family_of
+from subwords import Encoding, Tokenizer, load
+from subwords.machine import family_of
 from subwords.study.conversations import ChatProcess, example
 from subwords.study.explanation import Trace, Words, explain_word, word_explainer
 from subwords.study.segments import Stretch
 from subwords.support.errors import InputError, SubwordsError
-from subwords.tokenizer import Tokenizer, load
 
 # ---------------------------------------------------------------------------------------------------------------------
 # The files of the local page, which are part of the package: HTML, CSS, JavaScript and an icon.
@@ -344,7 +343,7 @@ def _trimmed(spans: _Spans, spaces: NDArray[np.bool_]) -> NDArray[np.int64]:
 MOST_CHARACTERS = 200_000  # of a text; the rest is left out, and the answer says so
 MOST_SHOWN = 20_000  # tokens of a text in one answer
 MOST_TOKENIZERS = 4
-MOST = 300  # bytes of a word whose steps are shown: nobody reads more
+LONGEST_WORD = 300  # bytes of a word whose steps are shown: nobody reads more
 ADDED = "An added token: it is put in by the template, or found in the text before any splitting."
 Answer: TypeAlias = Mapping[str, object]
 
@@ -418,7 +417,8 @@ class PageApi:
             return self._found(one, encoding, range(place, place + 1), _lookup(ADDED))
         special = "allow" if request.get("special") else "text"
         try:
-            trace, first = explain_word(one.tok, text, encoding, place, one.facts.words, special=special, most=MOST)
+            words = one.facts.words
+            trace, first = explain_word(one.tok, text, encoding, place, words, special=special, most=LONGEST_WORD)
         except InputError as error:
             first = encoding.word_ids.index(number)
             return self._found(

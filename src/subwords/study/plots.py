@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
@@ -14,15 +14,13 @@ from subwords.support.errors import InputError
 from subwords.support.names import install_hint
 
 if TYPE_CHECKING:
-    from subwords.study.comparison import Comparison
-    from subwords.study.evaluation import Evaluation
-    from subwords.study.growth import Sweep
     from subwords.study.statistics import Zipf
 
 
-ROOM = 60  # characters of labels that fit side by side
+ROOM_LABELS = 60  # characters of labels that fit side by side
 HATCHES, MARKERS = ("", "//", "..", "xx", "\\\\", "++"), ("s", "^", "D", "v", "P", "X")  # in print without colours
 
+Point = tuple[int, float, Interval | None]  # a size of the vocabulary, its bytes per token, and their interval
 Bar = tuple[str, float | None, Interval | None]  # a label, the height, and its interval
 
 
@@ -71,31 +69,10 @@ def plot_zipf(frequencies: Sequence[int], fit: Zipf | None, title: str | None, a
     return figure
 
 
-def plot_groups(found: Evaluation, title: str | None, ax: Any, *, costs: bool) -> Any:
-    """Return a figure of the bytes per token, or of the cost, of each group, with intervals."""
-    return _plot_bars([("", _bars_of(found, costs))], found.notes(), costs, title, ax)
-
-
-def plot_comparison(found: Comparison, title: str | None, ax: Any) -> Any:
-    """Return a figure of the bytes per token, or of the costs of parallel text, of each tokenizer, side by side."""
-    costs = found.evaluations[0].parallel and len(found.evaluations[0].groups) > 1
-    every = [*zip(found.names, found.evaluations, strict=True)]
-    if len(found.evaluations[0].groups) > 1:
-        series = [(name, _bars_of(one, costs)) for name, one in every]
-    else:
-        series = [("", [(name, one.bytes_per_token, one.intervals.get("bytes_per_token")) for name, one in every])]
-    return _plot_bars(series, found.notes(), costs, title, ax)
-
-
-def _bars_of(found: Evaluation, costs: bool) -> list[Bar]:
-    if costs:
-        return [(group.name, group.cost, group.cost_interval) for group in found.groups]
-    return [(group.name, group.bytes_per_token, group.interval) for group in found.groups]
-
-
-def _plot_bars(
-    series: Sequence[tuple[str, Sequence[Bar]]], notes: Sequence[str], costs: bool, title: str | None, ax: Any
+def plot_bars(
+    series: Sequence[tuple[str, Sequence[Bar]]], notes: Sequence[str], title: str | None, ax: Any, *, costs: bool
 ) -> Any:
+    """Return a figure of the bytes per token, or of the costs, of groups or tokenizers; several series side by side."""
     label = "tokens, relative to the reference" if costs else "bytes per token"
     figure, axes = _figure(_titled("Cost" if costs else "Bytes per token", title), "", label, ax)
     _bars(axes, series)
@@ -107,24 +84,25 @@ def _plot_bars(
     return figure
 
 
-def plot_sweep(found: Sweep, title: str | None, ax: Any) -> Any:
+def plot_sweep(
+    points: Sequence[Point], groups: Mapping[str, Sequence[float | None]], title: str | None, ax: Any
+) -> Any:
     """Return a figure of bytes per token over the size of the vocabulary, with intervals; a line for each group."""
     from matplotlib.ticker import NullFormatter, NullLocator
 
     figure, axes = _figure(
         _titled("Compression by size of the vocabulary", title), "tokens in the vocabulary", "bytes per token", ax
     )
-    known = [one for one in found.sizes if one.bytes_per_token is not None]
-    if not known:
+    if not points:
         raise InputError("no bytes per token to plot: these word counts do not know the bytes of their text")
-    sizes, ratios = [one.vocab_size for one in known], [one.bytes_per_token or 0.0 for one in known]
+    sizes, ratios, intervals = zip(*points, strict=True)
     axes.set_xscale("log")
     axes.plot(sizes, ratios, "o-")
-    _whiskers(axes, sizes, ratios, [one.interval for one in known])
-    for k, group in enumerate(known[0].groups):
+    _whiskers(axes, sizes, ratios, intervals)
+    for k, (name, values) in enumerate(groups.items()):
         style = MARKERS[k % len(MARKERS)] + "--"  # told apart without colours
-        axes.plot(sizes, [one.groups[k].bytes_per_token for one in known], style, label=group.name)
-    if known[0].groups:
+        axes.plot(sizes, values, style, label=name)
+    if groups:
         axes.lines[0].set_label("all")
         axes.legend(frameon=False)
     axes.xaxis.set_minor_locator(NullLocator())
@@ -150,7 +128,7 @@ def _bars(axes: Any, series: Sequence[tuple[str, Sequence[Bar]]]) -> None:
         hatch = HATCHES[number % len(HATCHES)]
         axes.bar(places + shift, heights, width, hatch=hatch, edgecolor="white", linewidth=0, label=name)
         _whiskers(axes, places + shift, heights, [interval for _, _, interval in kept])
-    turned = sum(map(len, labels)) > ROOM
+    turned = sum(map(len, labels)) > ROOM_LABELS
     axes.set_xticks(places, labels, rotation=45 if turned else 0, ha="right" if turned else "center")
 
 

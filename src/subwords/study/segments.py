@@ -10,14 +10,19 @@ from typing import TypeAlias
 
 import numpy as np
 
-from subwords.corpus.counts import WordCounts
-from subwords.models.bpe.model import BPE
-from subwords.models.bpe.plain import Pairs, Symbol, merge_plainly, word_symbols
-from subwords.models.families import segmenter_of
-from subwords.models.unigram.model import Unigram
-from subwords.models.wordlevel.model import WordLevel
-from subwords.models.wordpiece.model import WordPiece
-from subwords.models.wordpiece.segmenter import matches
+from subwords import WordCounts
+from subwords.machine import (
+    BPE,
+    Pairs,
+    Symbol,
+    Unigram,
+    WordLevel,
+    WordPiece,
+    matches,
+    merge_plainly,
+    segmenter_of,
+    word_symbols,
+)
 from subwords.study.verification import learned_merges, one_merge_each
 from subwords.support.errors import InputError
 

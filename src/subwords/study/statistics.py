@@ -16,7 +16,7 @@ from subwords.support.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from subwords.tokenizer import Tokenizer
+    from subwords import Tokenizer
 
 
 MOST_UNITS = 1024  # documents, or bundles of them, that are resampled

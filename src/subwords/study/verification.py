@@ -10,29 +10,35 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from subwords import Special, Text, WordCounts
 from subwords.adapt.extending import MergeLimits
 from subwords.adapt.words import apart_ids, symbol_words_of_ids
-from subwords.corpus.counts import WordCounts
-from subwords.engine.encoder import word_ids
-from subwords.kernels.layout import MergeRules
-from subwords.models.bpe.model import BPE
-from subwords.models.bpe.plain import MergeOf, Pairs, merge_plainly, word_symbols
-from subwords.models.families import need, segmenter_of
-from subwords.models.learning import TIES, CountLoop
-from subwords.spec.added_token import Special, Text
-from subwords.spec.token_batch import as_ids
-from subwords.spec.vocab import Vocab
+from subwords.machine import (
+    BPE,
+    TIES,
+    CountLoop,
+    MergeOf,
+    MergeRules,
+    Pairs,
+    Vocab,
+    as_ids,
+    counts_of,
+    merge_plainly,
+    need,
+    rules_like,
+    segmenter_of,
+    tokenizer_of,
+    word_ids,
+    word_symbols,
+)
 from subwords.support.checks import check_choice, check_integer
 from subwords.support.errors import InputError
 from subwords.support.render import token_text
 from subwords.support.report import Report, Table
-from subwords.tokenizer import tokenizer_of
-from subwords.training.count import counts_of, rules_like
 
 if TYPE_CHECKING:
-    from subwords.corpus.reading import Reading
-    from subwords.corpus.source import Source
-    from subwords.tokenizer import TokenizerLike
+    from subwords import Reading
+    from subwords.machine import Source, TokenizerLike
 
 
 # ---------------------------------------------------------------------------------------------------------------------

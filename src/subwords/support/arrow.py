@@ -18,7 +18,7 @@ from subwords.support.errors import InputError
 
 # The formats of integers.
 NUMBERS = dict(zip((b"c", b"C", b"s", b"S", b"i", b"I", b"l", b"L"), "bBhHiIqQ", strict=True))
-MOST = 1 << 62  # bytes of a buffer of unknown size
+MOST_BYTES = 1 << 62  # bytes of a buffer of unknown size
 LISTS = {b"+l": "int32", b"+L": "int64"}  # the formats of lists, and the type of their offsets
 
 
@@ -128,7 +128,7 @@ def sizes_of(column: Any, *, numbered: bool = False) -> Sizes:
 
 def copied(at: int | None, first: int, count: int, width: np.dtype[Any], sizes: Sizes) -> NDArray[np.int64]:
     """Return a private copy of integers of a buffer as int64, from the first on; InputError if it is too short."""
-    if at is None or first < 0 or (first + count) * width.itemsize > sizes.get(at, MOST):
+    if at is None or first < 0 or (first + count) * width.itemsize > sizes.get(at, MOST_BYTES):
         raise InputError(f"damaged Arrow array: a buffer is too short for {first + count} values")
     found: NDArray[Any] = np.frombuffer(ctypes.string_at(at + first * width.itemsize, count * width.itemsize), width)
     return found.astype(np.int64)
@@ -143,7 +143,7 @@ def copied_spans(
     """
     found = copied(at, first, count + 1, width, sizes)
     lengths = found[1:] - found[:-1]
-    if found[0] < 0 or lengths.min() < 0 or found[-1] > sizes.get(held or 0, MOST):
+    if found[0] < 0 or lengths.min() < 0 or found[-1] > sizes.get(held or 0, MOST_BYTES):
         raise InputError("damaged Arrow array: a value ends before it begins, or outside its buffer")
     return found[:-1], lengths
 

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_
 from subwords.support.errors import InputError, WrongTypeError
 
 T = TypeVar("T")
-LARGEST = sys.float_info.max
+LARGEST_FLOAT = sys.float_info.max
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
 _AMOUNT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]I?)?B?\s*", re.IGNORECASE)
 
@@ -70,11 +70,11 @@ def too_much_text(what: str, size: int) -> InputError:
     )
 
 
-def check_number(name: str, value: object, least: float, most: float = LARGEST) -> float:
+def check_number(name: str, value: object, least: float, most: float = LARGEST_FLOAT) -> float:
     """Return a finite number; InputError unless it is one from `least` to `most`."""
     if isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most:
         return float(value)
-    limits = f"of at least {least}" if most == LARGEST else f"from {least} to {most}"
+    limits = f"of at least {least}" if most == LARGEST_FLOAT else f"from {least} to {most}"
     raise InputError(f"expected {name} to be a number {limits}, not {value!r:.60}")
 
 
@@ -251,7 +251,7 @@ def check_options(value: Any) -> None:
         elif one.kind is int:
             check_integer(name, found, int(least or 0), 2**63 - 1 if one.most is None else int(one.most))
         elif one.kind is float:
-            check_number(name, found, least or 0, LARGEST if one.most is None else one.most)
+            check_number(name, found, least or 0, LARGEST_FLOAT if one.most is None else one.most)
         elif one.kind is list:
             object.__setattr__(value, name, check_strings(name, found))
         elif one.kind is str:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from subwords.support.errors import InputError
 
-SMALL = 1 << 16  # bytes; smaller arrays are allocated by NumPy
+SMALL_ARRAY = 1 << 16  # bytes; smaller arrays are allocated by NumPy
 MOST_SPARE = 1 << 27  # bytes
 
 
@@ -28,7 +28,7 @@ def zeros(count: int, dtype: Any, *, random: bool = False) -> NDArray[Any]:
     32 bytes straddle two cache lines (-20 % encoding speed).
     """
     size = max(1, count) * np.dtype(dtype).itemsize
-    if size < SMALL:
+    if size < SMALL_ARRAY:
         room = np.zeros(size + 64, np.uint8)
         skip = -room.ctypes.data % 64
         small: NDArray[Any] = room[skip : skip + size].view(dtype)
@@ -51,11 +51,11 @@ def _pages(size: int, *, huge: bool) -> mmap.mmap:
 
 def memory_at(address: int, size: int) -> NDArray[np.uint8]:
     """Return the bytes at an address as an array, read-only. Hazard: it does not keep what owns them."""
-    found: NDArray[np.uint8] = np.frombuffer(_view()(address, size, _READ), np.uint8)
+    found: NDArray[np.uint8] = np.frombuffer(_view()(address, size, _READ_FLAG), np.uint8)
     return found
 
 
-_READ = 0x100  # PyBUF_READ
+_READ_FLAG = 0x100  # PyBUF_READ
 
 
 @cache

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 # A word, or several joined by `-`, `.` or spaces. The pattern `a.b` matches too: as a regex it would be rare.
 _NAME = re.compile(r"\w+(?:[-. ]+\w+)*")
-SHORTEST = 3  # characters
-MOST = 3  # names in a suggestion
+SHORTEST_NAME = 3  # characters
+MOST_NAMES = 3  # names in a suggestion
 
 
 def _squashed(text: str) -> str:
@@ -38,7 +38,7 @@ def named(text: str, names: Iterable[str], aliases: Mapping[str, str] | None = N
 
 def looks_like_name(text: str) -> bool:
     """Whether a text of at least 3 characters has only letters and digits, with `-`, `_`, `.` or spaces between."""
-    return len(text) >= SHORTEST and _NAME.fullmatch(text) is not None
+    return len(text) >= SHORTEST_NAME and _NAME.fullmatch(text) is not None
 
 
 def nearest(text: str, names: Iterable[str]) -> str:
@@ -52,7 +52,7 @@ def nearest(text: str, names: Iterable[str]) -> str:
     spellings: dict[str, str] = {}
     for name in names:
         spellings.setdefault(_squashed(name), name)
-    found = get_close_matches(_squashed(text), spellings, n=MOST, cutoff=0.6)
+    found = get_close_matches(_squashed(text), spellings, n=MOST_NAMES, cutoff=0.6)
     return f"; did you mean {' or '.join(repr(spellings[name]) for name in found)}?" if found else ""
 
 

@@ -21,15 +21,16 @@ WINDOW = 3  # items per thread that are taken from the caller's iterable, before
 
 PATIENCE = 0.5  # seconds: Ctrl-C must end a command that reads a terminal
 
-MOST = 1024  # threads; each has its own tables of some megabytes
+MOST_THREADS = 1024  # threads; each has its own tables of some megabytes
 
 
 def thread_count(threads: int | None) -> int:
     """Return `threads` or, for None, the number of processors available to this process."""
     if threads is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if isinstance(threads, bool) or not isinstance(threads, int) or not 1 <= threads <= MOST:
-        raise InputError(f"expected threads to be a positive integer up to {MOST}, or None, not {threads!r:.60}")
+    if isinstance(threads, bool) or not isinstance(threads, int) or not 1 <= threads <= MOST_THREADS:
+        came = f"{threads!r:.60}"
+        raise InputError(f"expected threads to be a positive integer up to {MOST_THREADS}, or None, not {came}")
     return threads
 
 

@@ -16,7 +16,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.spec.token_batch import TokenBlock
+from subwords.machine import TokenBlock
 from subwords.support.checks import check_choice
 from subwords.support.errors import FormatError, InputError, readable, unreadable
 from subwords.support.files import atomic_write, check_pointer, is_remote, local_copy
@@ -419,7 +419,7 @@ NPY, BIN, LLMC = (
 MAGIC = b"MMIDIDX\x00\x00"
 HEADER = struct.Struct("<9sQBQQ")
 CODES = {1: "u1", 2: "i1", 3: "i2", 4: "i4", 5: "i8", 8: "u2"}
-LONGEST = (1 << 31) - 1  # ids of a sequence
+MOST_IDS = (1 << 31) - 1  # ids of a sequence
 
 
 def index_path(path: Path) -> Path:
@@ -452,8 +452,8 @@ def _append_megatron(path: Path, dtype: np.dtype[Any], sums: Sums) -> Iterator[A
         def append(ids: NDArray[Any], stops: NDArray[np.int64]) -> None:
             nonlocal sequences
             lengths = ends.append(len(ids), stops)
-            if len(lengths) and lengths.max() > LONGEST:
-                raise InputError(f"format megatron holds documents of at most {LONGEST} ids, not {lengths.max()}")
+            if len(lengths) and lengths.max() > MOST_IDS:
+                raise InputError(f"format megatron holds documents of at most {MOST_IDS} ids, not {lengths.max()}")
             write_numbers(stream, ids, dtype)
             sequences += int(np.count_nonzero(lengths))
 

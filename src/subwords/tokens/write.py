@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.corpus.reading import Tally
-from subwords.spec.token_batch import TokenBlock
+from subwords.machine import Tally, TokenBlock
 from subwords.support.errors import InputError, SubwordsError
 from subwords.tokens.formats import (
     BEGINS,
@@ -55,7 +54,7 @@ def shard_path(path: Path, number: int) -> Path:
 
 def with_ends(blocks: Iterable[TokenBlock], bos: int | None, eos: int | None) -> Iterator[TokenBlock]:
     """Yield blocks with these ids before and after each document."""
-    from subwords.kernels.named import place_ends
+    from subwords.machine import place_ends
 
     if bos is None and eos is None:
         yield from blocks

@@ -12,7 +12,7 @@ import numpy as np
 from subwords.corpus.blocks import Block
 from subwords.corpus.columns import is_table
 from subwords.corpus.count import count_blocks, count_blocks_to, provenance_of
-from subwords.corpus.counts import MOST, WordCounts, mapped_counts
+from subwords.corpus.counts import MOST_COUNTED, WordCounts, mapped_counts
 from subwords.corpus.progress import progress as progress_line
 from subwords.corpus.read import read_blocks
 from subwords.corpus.reading import Reading, Tally, reading_of
@@ -282,7 +282,7 @@ def weighted_counts(
     for bit in range(most.bit_length()):
         part = of([text for text, times in texts if times >> bit & 1])
         size = (part.text_bytes or 0) << bit
-        if max(size, part.total << bit) > MOST:
+        if max(size, part.total << bit) > MOST_COUNTED:
             raise InputError(f"too many words: expected fewer than 2**63 words and bytes, not {size} bytes or more")
         parts.append(replace(part, counts=part.counts << np.uint64(bit), text_bytes=size))
     return WordCounts.joined(parts)

@@ -167,8 +167,8 @@ def _refuse_others(family: Family, given: Mapping[str, Any]) -> None:
 # Looks at a sample of a corpus for marks, such as accents and vowel signs, that a normalizer removes.
 
 LOOK = 1 << 11  # bytes of every fourth block: more would slow counting down
-EVERY = 4
-LEAST = 0.01  # share of the letters, or of the words; English has fewer letters with accents
+NTH_BLOCK = 4
+LEAST_SHARE = 0.01  # share of the letters, or of the words; English has fewer letters with accents
 
 
 class Marks:
@@ -183,7 +183,7 @@ class Marks:
     def __call__(self, data: bytes) -> None:
         """Look at the beginning of a block, of every fourth one."""
         self._blocks += 1
-        if self._blocks % EVERY != 1:
+        if self._blocks % NTH_BLOCK != 1:
             return
         text = data[:LOOK].decode("utf-8", "ignore")
         if text.isascii():
@@ -196,7 +196,7 @@ class Marks:
     def warning(self) -> str | None:
         """Return what to say of the marks, or None if there are few."""
         lost = self._lost.total()
-        if lost < LEAST * max(1, self._letters):
+        if lost < LEAST_SHARE * max(1, self._letters):
             return None
         names = ", ".join(unicodedata.name(mark, f"U+{ord(mark):04X}") for mark, _ in self._lost.most_common(3))
         return (
@@ -263,7 +263,7 @@ def cut_marks(counts: WordCounts, splitter: Splitter, family: Family) -> str | N
     weights = zip(texts, np.bincount(places.ravel(), times[late]), strict=True)
     marks = Counter({char: weight for char, weight in weights if unicodedata.category(char) in ("Mn", "Mc")})
     share = sum(marks.values()) / max(1.0, times.sum())
-    if share < LEAST:
+    if share < LEAST_SHARE:
         return None
     names = ", ".join(unicodedata.name(mark, f"U+{ord(mark):04X}") for mark, _ in marks.most_common(2))
     return (
@@ -300,7 +300,7 @@ def check_memory(counts: WordCounts, memory: int) -> None:
         )
 
 
-FEW = 1 << 20  # bytes of distinct words; whitespace alone has few of them
+FEW_BYTES = 1 << 20  # bytes of distinct words; whitespace alone has few of them
 
 
 @overload
@@ -479,7 +479,8 @@ def train(
 
 
 def _warn_of_whitespace(counts: WordCounts) -> None:
-    if len(counts.data) < FEW and not counts.data.tobytes().decode("utf-8", "replace").replace("\u2581", " ").strip():
+    few = counts.data.tobytes().decode("utf-8", "replace") if len(counts.data) < FEW_BYTES else "words"
+    if not few.replace("\u2581", " ").strip():
         warnings.warn("the corpus has whitespace only: check the source", SubwordsWarning, stacklevel=3)
 
 

@@ -259,7 +259,7 @@ def gather_symbols(symbols, links):
 # ---------------------------------------------------------------------------------------------------------------------
 # A word to its ids, without any table: symbols, pairs, merges, and windows for long words.
 
-LARGE = 1 << 12  # bytes of a window if small windows share no token: half the second cache
+LARGE_WINDOW = 1 << 12  # bytes of a window if small windows share no token: half the second cache
 
 
 class BPEPointers(NamedTuple):
@@ -440,10 +440,10 @@ def segment_bpe_word(model, counters, text, at, length, out, count):
         return layout.DONE, left_over(symbols, short_window(model, text, at, length), out, count)
     if model.settings[layout.BPE.complete] != 0:
         n = segment_windows(model, text, at, length, out, count, I64(layout.SHORT_WORD))
-        if n < 0 and model.scratch >= min(length, LARGE):
+        if n < 0 and model.scratch >= min(length, LARGE_WINDOW):
             n = segment_windows(model, text, at, length, out, count, I64(min(length, model.scratch)))
         if n < 0:
-            counters[layout.COUNTER.needed] = min(length, max(LARGE, 2 * model.scratch))
+            counters[layout.COUNTER.needed] = min(length, max(LARGE_WINDOW, 2 * model.scratch))
             return layout.NEED_SCRATCH, 0
         return layout.DONE, n
     if length > model.scratch:

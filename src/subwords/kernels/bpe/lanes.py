@@ -36,7 +36,11 @@ from subwords.kernels.table.keys import LENGTH
 #
 # Bit k of `alive` says that a symbol begins at position k: neighbours are found by counting zeros, nothing is moved.
 
-FEW, SOME, MANY = 16, 32, layout.PAIR_LANES  # lanes: the number of pairs is one less than that of symbols
+FEW_LANES, SOME_LANES, MANY_LANES = (
+    16,
+    32,
+    layout.PAIR_LANES,
+)  # lanes: the number of pairs is one less than that of symbols
 LANE_SHIFT, LANE = U64(6), U64(63)  # a lane's value is priority << 6 | position
 NO_LANE, LINKED_LANE = U64(0xFFFFFFFF), NO_MERGE << LANE_SHIFT
 BORDER = (1 << layout.ID_BITS) - 1  # in place of a symbol before and after a word: no symbol has this number
@@ -71,9 +75,9 @@ def fill_codes(merges, n):
 def merge_codes(merges, n):
     """Merge at most SHORT_WORD symbols in place, given their lanes in `codes`; the number left."""
     codes = merges.codes
-    for k in range(n - 1, FEW if n <= FEW else MANY):
+    for k in range(n - 1, FEW_LANES if n <= FEW_LANES else MANY_LANES):
         codes[k] = NO_LANE
-    if n <= FEW:
+    if n <= FEW_LANES:
         return merge_lanes(merges, n, few_lanes(codes))
     return merge_lanes(merges, n, many_lanes(codes))
 
@@ -129,19 +133,19 @@ def left_over(symbols, alive, out, at):
 def merge_known(merges, n):
     """Merge at most SHORT_WORD symbols by a perfect table; a bit for each position that begins one.
 
-    The symbols are at positions 1..n, and codes[k] is the lane of the pair at k, from 1 on.
+    The symbols are at 1..n, and codes[k] is the lane of the pair at k, from 1 on. Row: encode_cl100k, "english, 60 MB".
     """
     codes = merges.codes
     codes[0] = NO_LANE
-    if n < FEW:
-        for k in range(n, FEW):
+    if n < FEW_LANES:
+        for k in range(n, FEW_LANES):
             codes[k] = NO_LANE
         return merge_known_lanes(merges, n, few_lanes(codes))
-    if n < SOME:
-        for k in range(n, SOME):
+    if n < SOME_LANES:
+        for k in range(n, SOME_LANES):
             codes[k] = NO_LANE
         return merge_known_lanes(merges, n, some_lanes(codes))
-    for k in range(n, MANY):
+    for k in range(n, MANY_LANES):
         codes[k] = NO_LANE
     return merge_known_lanes(merges, n, many_lanes(codes))
 
@@ -187,7 +191,8 @@ def merge_known_lanes(merges, n, lanes):
 # ---------------------------------------------------------------------------------------------------------------------
 # New words side by side: most of the time of a new word, which is merged as in `merge_known_lanes`, waits for memory.
 # So several are merged in turns, one step of each, and a step fetches what the next one of its word needs. With entries
-# of 64 bits and sieves (`pairs.py`): text of new words only, o200k, 473 -> 335 ns a word; requests 1.0 to 1.1 times.
+# of 64 bits and sieves (`pairs.py`): text of new words only, o200k, 473 -> 335 ns a word. Row: requests, "o200k": 1.0
+# to 1.1 times as fast.
 #
 # A row has the 16 lanes of a word, its symbols, and what follows; a word that is its own key has at most INLINE bytes.
 
@@ -209,7 +214,7 @@ def begin_word(model, keys, k, row):
         row[j] = lane_code(U64(model.first_ranks[before << 8 | byte]), j) & LOW
         before = byte
     row[0] = NO_LANE
-    for j in range(length, FEW):
+    for j in range(length, FEW_LANES):
         row[j] = NO_LANE
     row[ROW_ALIVE] = (U64(4) << U64(length)) - ONE
     row[ROW_AT], row[ROW_RIGHT], row[ROW_LEFT], row[ROW_KEY] = 0, 0, 0, k + 1

@@ -16,9 +16,9 @@ from subwords.kernels.bpe.pairs import TrainingPointers, bring_near, entry_at, p
 from subwords.kernels.jit import HALF, I64, LOW, ONE, U64, ZERO, Int, helper, inlined, kernel, pointer, prefetch
 from subwords.kernels.layout import MergeTraining
 
-MOST = (1 << 63) - 1
+MOST_COUNT = (1 << 63) - 1
 NEXT = 2  # entries of the heap below the first one
-AHEAD = 16  # postings whose words are prefetched; as many elements follow the last one
+POSTINGS_AHEAD = 16  # postings whose words are prefetched; as many elements follow the last one
 
 
 @helper
@@ -109,12 +109,12 @@ def merge_places(t, place, number, left, right, merged):
     whole = first + tokens[layout.TOKEN.width * right + layout.TOKEN.span]
     run, next_run, weight = I64(0), I64(0), ZERO
     lefts, rights, touched_left, touched_right = I64(0), I64(0), I64(0), I64(0)
-    for k in range(place, place + min(number, AHEAD)):
+    for k in range(place, place + min(number, POSTINGS_AHEAD)):
         prefetch(symbols, I64(t.postings[k]) - 1)
         prefetch(symbols, I64(t.postings[k]) + whole)
     for k in range(place, place + number):
-        prefetch(symbols, I64(t.postings[k + AHEAD]) - 1)
-        prefetch(symbols, I64(t.postings[k + AHEAD]) + whole)
+        prefetch(symbols, I64(t.postings[k + POSTINGS_AHEAD]) - 1)
+        prefetch(symbols, I64(t.postings[k + POSTINGS_AHEAD]) + whole)
         at = I64(t.postings[k])
         # Stale, or taken by the merge just done: in "aaa" the second pair (a, a) is gone after the first.
         if symbols[at] != left or symbols[at + first] != right:
@@ -206,11 +206,11 @@ def move_pair_counts(t, left, right, merged, side, filled, touched):
     """Move the counts of one side's old pairs to the new ones, and give the live ones their postings and heap entry."""
     tokens, step, live = t.tokens, 1 if side == layout.TOKEN.left else -1, 0
     start, first = (I64(0), I64(0)) if side == layout.TOKEN.left else (t.most_touched - 1, t.buffer_size - 1)
-    for k in range(min(touched, AHEAD)):
+    for k in range(min(touched, POSTINGS_AHEAD)):
         prefetch_old(t, left, right, merged, side, I64(t.touched[start + step * k]))
     for k in range(touched):
-        if k + AHEAD < touched:
-            prefetch_old(t, left, right, merged, side, I64(t.touched[start + step * (k + AHEAD)]))
+        if k + POSTINGS_AHEAD < touched:
+            prefetch_old(t, left, right, merged, side, I64(t.touched[start + step * (k + POSTINGS_AHEAD)]))
         neighbour = I64(t.touched[start + step * k])
         weight = U64(tokens[layout.TOKEN.width * neighbour + side])
         if side == layout.TOKEN.right:
@@ -363,7 +363,7 @@ def start_heap(training: MergeTraining) -> Int:
     """Fill the heap with every pair of the table."""
     t = training_pointers(training)
     t.counters[layout.TALLY.heap_size], t.counters[layout.TALLY.near] = 0, 0
-    t.counters[layout.TALLY.least] = MOST  # none comes near before all are known
+    t.counters[layout.TALLY.least] = MOST_COUNT  # none comes near before all are known
     for entry in range(len(training.pairs) // layout.PAIR.width):
         at = entry * layout.PAIR.width
         if t.pairs[at + layout.PAIR.key] != FREE:

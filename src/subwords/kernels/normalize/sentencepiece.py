@@ -18,7 +18,7 @@ from subwords.kernels.trie import ROOT, child, piece_of
 
 MOST_HITS, MOST_USER_HITS = 32, 64  # as in SentencePiece: matches beyond this number are ignored
 NONE = -1
-SHORT = 5  # bytes of a grapheme that HF replaces as a whole
+SHORT_GRAPHEME = 5  # bytes of a grapheme that HF replaces as a whole
 
 # ------------------------------------------------------------------ graphemes, as HF
 
@@ -42,7 +42,7 @@ def of_hangul(last, kind):
 def joins(kinds, p, begin, i, stop):
     """Whether the character at p[i] continues the grapheme before it in p[begin:stop] (UAX 29).
 
-    GB12 and GB13 are left out: graphemes with flags are longer than SHORT.
+    GB12 and GB13 are left out: graphemes with flags are longer than SHORT_GRAPHEME.
     """
     if i == begin:
         return False
@@ -84,11 +84,11 @@ def put_grapheme(r, w, p, begin, i, stop, j):
     """Write the grapheme at p[i] if the map has it, else the character: (the place after it, place in the result)."""
     _, length = decode_at(p, i, stop)
     size = length
-    value, least = map_hit(r, p, i, min(stop, i + SHORT), 1)
+    value, least = map_hit(r, p, i, min(stop, i + SHORT_GRAPHEME), 1)
     if value >= 0:
-        while i + size < stop and size <= SHORT and joins(r.kinds, p, i, i + size, stop):
+        while i + size < stop and size <= SHORT_GRAPHEME and joins(r.kinds, p, i, i + size, stop):
             size += decode_at(p, i + size, stop)[1]
-        if size > length and (size > SHORT or joins(r.kinds, p, begin, i, stop)):
+        if size > length and (size > SHORT_GRAPHEME or joins(r.kinds, p, begin, i, stop)):
             size = length
         if size < least:
             value = I64(NONE)

@@ -41,11 +41,11 @@ from subwords.kernels.split.words import CutFilter, add_cuts, join_runs, last_bo
 from subwords.kernels.text.utf8 import decode_at
 
 # Bytes of a text that is not worth a stream, without and with cuts. An ASCII stream from 32 bytes on: as fast as `walk`
-# on lines of 72.
-SHORT, SHORT_CUT = 192, 48
+# on lines of 72. Row: split, "o200k, zh, 2 MB".
+SHORT_STREAM, SHORT_CUT = 192, 48
 BORDERS = U64((1 << layout.TOP_BORDER + 1) - 1)
 SAVES_BIT, EMITS_BIT, USES_BIT = U64(layout.SAVES), U64(layout.EMITS_SAVED), U64(layout.USES_SAVED)
-RARE = SAVES_BIT | EMITS_BIT
+RARE_BITS = SAVES_BIT | EMITS_BIT
 NONE = -1
 
 
@@ -104,7 +104,7 @@ def run_one(m, s, groups, g, row, bits):
         for k in range(0, layout.GROUP, 8):
             after, borders, seen = eight(m, load64(s, g * layout.GROUP + k), after, borders, seen, k)
         # Only `walk` has a saved place: the stream ends before this group.
-        if seen & RARE != ZERO:
+        if seen & RARE_BITS != ZERO:
             break
         store_group(bits, g, borders)
         row = after
@@ -126,7 +126,7 @@ def run_four(m, s, b, c, d, groups):
             next_b, borders_b, seen = eight(m, load64(s, i + b), next_b, borders_b, seen, k)
             next_c, borders_c, seen = eight(m, load64(s, i + c), next_c, borders_c, seen, k)
             next_d, borders_d, seen = eight(m, load64(s, i + d), next_d, borders_d, seen, k)
-        if seen & RARE != ZERO:
+        if seen & RARE_BITS != ZERO:
             break
         store_group(parts, g, borders_a)
         store_group(parts, g + layout.PART_WORDS, borders_b)
@@ -149,23 +149,23 @@ def set_borders(bits, i, entry):
 
 @helper
 def run_rest(m, s, i, n, row, bits):
-    """Walk the characters i..n after the last whole group, and the end of the text; False at a RARE entry."""
+    """Walk the characters i..n after the last whole group, and the end of the text; False at a rare entry."""
     bits[1 + i // layout.GROUP], bits[1 + n // layout.GROUP] = ZERO, ZERO
     while i < n:
         entry = single_at(m, s[i], row)
-        if entry & RARE != ZERO:
+        if entry & RARE_BITS != ZERO:
             return False
         set_borders(bits, i, entry)
         row = I64(entry >> HALF)
         i += 1
     entry = end_at(m, row)
     set_borders(bits, n, entry)
-    return entry & RARE == ZERO
+    return entry & RARE_BITS == ZERO
 
 
 @helper
 def finish_part(m, s, begin, n, ended, g, row, bits):
-    """Walk the rest of a part of n characters and, if `ended`, the end of the text; False at a RARE entry.
+    """Walk the rest of a part of n characters and, if `ended`, the end of the text; False at a rare entry.
 
     Adds the part's borders to those of the stream.
     """
@@ -200,7 +200,7 @@ def cut_near(m, s, at, least):
 def split_stream(m, s, n, ended):
     """Write the borders of words of a stream of n characters to m.borders; whether these are all.
 
-    With `ended`, the text ends there. Otherwise the last words may be missing; so are all after a RARE entry.
+    With `ended`, the text ends there. Otherwise the last words may be missing; so are all after a rare entry.
     """
     for k in range(n // layout.LANES + 2):
         m.borders[k] = ZERO
@@ -287,7 +287,7 @@ def walk(m, p, start, i, stop, ends, count):
         n += 1
         i += length
         # Not while a place is saved: the next scan starts at the last word end, in state 0.
-        if n >= SHORT and count > first and saved == NONE:
+        if n >= SHORT_STREAM and count > first and saved == NONE:
             return count, False
     recent[n % layout.GROUP] = i - start
     return emit_ends(m, end_at(m, row), n, saved, ends, count), True
@@ -297,7 +297,7 @@ def walk(m, p, start, i, stop, ends, count):
 def scan_transducer(m, p, start, stop, ends, count, capacity):
     """Write the ends of the words of p[start:stop], relative to `start`; stop early when `ends` is nearly full."""
     i, ended, first = start, start == stop, count
-    short = SHORT_CUT if m.packed.with_members else SHORT
+    short = SHORT_CUT if m.packed.with_members else SHORT_STREAM
     while not ended:
         room = capacity - count - 2 * layout.LANES
         if count > first and room < min(layout.STREAM, stop - i):
@@ -310,7 +310,7 @@ def scan_transducer(m, p, start, stop, ends, count, capacity):
                 more, ended = split_plain(m, advance(p, i), plain, i + plain == stop, i - start, ends, count)
             else:
                 more, ended = split_packed(m, p, i, stop, limit, i - start, ends, count)
-        # No word end in this stretch: its word is longer, or it has a RARE entry. `walk` continues until there is one.
+        # No word end in this stretch: its word is longer, or it has a rare entry. `walk` continues until there is one.
         if more == count and not ended:
             more, ended = walk(m, p, start, i, stop, ends, count)
         if more > count:

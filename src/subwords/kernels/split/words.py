@@ -196,7 +196,7 @@ def changed_origins(
 
 
 # Where each character by itself says what it is, as in BERT's rule, one pass by masks does all of it: the machine and
-# `change_words` took six times as long.
+# `change_words` took six times as long. Row: encode_bert, "english, 16 MB".
 
 
 @helper

@@ -33,7 +33,7 @@ from subwords.kernels.table.keys import RUN_KEY, UNKNOWN_KEY, begin_of, end_of, 
 LONGEST_KEPT = 1 << 20  # bytes of a word; a longer one is not stored
 MIXED = 8  # words of a block with ids in the arena; with more, the branch is often mispredicted in the next block
 WARY = -1
-FEW = 16  # words of a small block
+FEW_WORDS = 16  # words of a small block
 
 
 class SegmentFunctions(NamedTuple):
@@ -221,7 +221,7 @@ def next_block(family, model, table, text, size, start, ends, words, keys, out, 
     """Encode the next words, at most BLOCK of them."""
     st = table.counters
     first, begin, fresh = I64(st[layout.COUNTER.next_word]), I64(st[layout.COUNTER.written]), st[layout.COUNTER.begin]
-    last = min(first + (layout.BLOCK if st[layout.COUNTER.alone] == 0 else FEW), words)
+    last = min(first + (layout.BLOCK if st[layout.COUNTER.alone] == 0 else FEW_WORDS), words)
     # At most one id for each byte: with this room, nothing below needs to check `out`.
     st[layout.COUNTER.needed] = (
         st[layout.COUNTER.written] + end_of(ends, last - 1) - begin_of(ends, first) + layout.OUT_PADDING

@@ -221,7 +221,7 @@ def add_words(text: U8s, ends: I64s, weights: U64s, places: I64s, counted: Count
 
 
 GIVEN = U64(1) << U64(63)  # in SLOT.key_high, one of the owner's bits
-AHEAD = 8  # rows that are prefetched
+ROWS_AHEAD = 8  # rows that are prefetched
 TOP = U64(56)  # the bits of a hash above the eight that number a share; tables use the lowest ones
 
 
@@ -346,7 +346,7 @@ def place_words(rows: U64s, entries: U64s, offsets: I64s, counts: U64s) -> Int:
     start, last = I64(0), len(counts) - 1
     o[0] = 0
     for k in range(len(counts)):
-        prefetch(r, I64(order[layout.SORT_ROW * min(k + AHEAD, last) + 1]) * layout.WORD.width)
+        prefetch(r, I64(order[layout.SORT_ROW * min(k + ROWS_AHEAD, last) + 1]) * layout.WORD.width)
         at = I64(order[layout.SORT_ROW * k + 1]) * layout.WORD.width
         r[at + layout.WORD.start] = U64(start)
         start += I64(r[at + layout.WORD.length])

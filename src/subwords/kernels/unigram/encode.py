@@ -40,7 +40,7 @@ from subwords.kernels.trie import ROOT, child, next_piece, next_slot, piece_leng
 
 
 NO_PIECE, UNREACHED = layout.MISSING, -1
-LEAST, HUGE = F64(-1e300), F64(1e300)
+LEAST_SCORE, HUGE_SCORE = F64(-1e300), F64(1e300)
 RESET = F64(100000.0)
 DEEPEST = F64(1000.0)  # a word may be kept in the table if no sum differs more from the sum before it
 ROUNDING = F64(0.03125)  # four times the distance of 32-bit floats at RESET
@@ -125,21 +125,21 @@ def find_paths(m, text, at, length, base):
 
     Returns the number of characters, the lowest sum and the highest sum.
     """
-    m.best[0], m.leads[0], m.ids[0] = base, HUGE, 0
+    m.best[0], m.leads[0], m.ids[0] = base, HUGE_SCORE, 0
     i, slot, chars, low, high, running = I64(0), I64(ROOT), I64(0), base, base, m.settings[layout.UNIGRAM.running] != 0
     while i < length:
         if slot == ROOT:
             n, stop = unknown_run(m, text, at, i, length)
             # No piece spans place i (the slot is ROOT), and none begins in the run: there is one path through it, so
-            # its lead is HUGE.
+            # its lead is HUGE_SCORE.
             if n > 0:
                 value = added(m, m.best[i], n, running)
-                reach(m, stop, i, NO_PIECE, value, HUGE)
+                reach(m, stop, i, NO_PIECE, value, HUGE_SCORE)
                 low, chars, i = min(low, value), chars + n, stop
                 continue
         symbol, size = read_symbol(m.symbols, m.last_symbol, text, at + i, at + length)
         stop, slot = i + size, next_slot(m.units, m.links, slot, symbol)
-        piece, start, best, second, size = NO_PIECE, i, LEAST, LEAST, I64(0)
+        piece, start, best, second, size = NO_PIECE, i, LEAST_SCORE, LEAST_SCORE, I64(0)
         found = piece_of(m.units[slot])
         while found >= 0:
             record = m.records[found]
@@ -241,7 +241,7 @@ def unigram_pointers(model, scratch):
     )
 
 
-NEAR = RESET - DEEPEST - F64(100.0)
+NEAR_RESET = RESET - DEEPEST - F64(100.0)
 FAR_AWAY = F64(80000.0)  # below this sum no small block comes near RESET
 
 
@@ -319,7 +319,7 @@ def sum_up(m, counters, out, upto):
     for k in range(counters[layout.COUNTER.summed], upto):
         total = total + F32(m.scores[I64(out[k])])
         low, high = min(low, total), max(high, total)
-    if upto > counters[layout.COUNTER.summed] and (F64(low) < -NEAR or F64(high) > NEAR):
+    if upto > counters[layout.COUNTER.summed] and (F64(low) < -NEAR_RESET or F64(high) > NEAR_RESET):
         m.sums[layout.SUM.came_near] = 1.0
     m.sums[layout.SUM.total], counters[layout.COUNTER.summed] = F64(total), upto
 

@@ -165,7 +165,7 @@ def renumber(kept: U8s, links: I64s, numbers: I32s) -> Int:
 # words have in common: n log n for each number. A frame is a run that is being sorted: where its rest begins, its end,
 # and how many characters its suffixes share.
 
-FEW = 16  # sorted by insertion
+FEW_SUFFIXES = 16  # sorted by insertion
 
 
 @kernel
@@ -225,7 +225,7 @@ def quicksort(k, o, first, stop, stack):
     """Sort suffixes by their keys. The larger of two ranges goes to the stack, so that 64 ranges are enough."""
     top = 0
     while True:
-        while stop - first > FEW:
+        while stop - first > FEW_SUFFIXES:
             pivot = middle(k, first, stop - first)
             low, i, high = first, first, stop
             while i < high:

@@ -9,7 +9,7 @@ are linked by `links`, as left tokens and as right ones, and get new values. Wit
 falls: its value stays a bound. BPE's heap is no heap here, but the list of the pairs that a merge makes.
 
 Pruning, with the likelihood: pairs counted less than `threshold` have no value while the best gain is above the
-`most_gain` of such a pair.
+`most_gain` of such a pair. Row: train_wordpiece, "likelihood".
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from subwords.kernels.jit import HALF, I64, LOW, U64, Int, helper, inlined, kern
 from subwords.kernels.layout import I64s, MergeTraining, ScoreTraining, SymbolWords, U8s, U64s
 from subwords.kernels.text.utf8 import decode_at
 
-DEAD, LOWEST = -1e300, -1e299  # a value below all scores; a bound of all scores from below
+DEAD, LOWEST_SCORE = -1e300, -1e299  # a value below all scores; a bound of all scores from below
 
 
 class Scoring(NamedTuple):
@@ -140,7 +140,7 @@ def score_order(t, s, x, y):
 def best_scored(t, s):
     """The entry of the pair to merge next, or -1 - status: EXHAUSTED, or UNDECIDED between some of the best values."""
     likely, total = t.settings[layout.TRAIN.score] == layout.LIKELIHOOD, t.counters[layout.TALLY.total]
-    best, least, undecided = I64(-1), LOWEST, False
+    best, least, undecided = I64(-1), LOWEST_SCORE, False
     for block in range(s.blocks):
         if s.bounds[block] < least:
             continue

@@ -355,7 +355,7 @@ BUDGETS = {
     "engine": 8750,
     "formats": 6450,
     "interop": 3300,
-    "kernels": 14300,
+    "kernels": 14450,
     "models": 5300,
     "normalize": 2300,
     "prompts": 350,
@@ -384,7 +384,7 @@ def test_rooms_keep_their_budgets() -> None:
 
 
 # The same for the tests, and for the names that they reach past the public ones.
-TEST_LINES = 53_250
+TEST_LINES = 53_400
 INSIDE_NAMES = 450
 
 

@@ -145,6 +145,7 @@ def test_count_refuses_counts_as_text_and_options_for_text_with_counts(corpus_pa
 
 def test_warmup_says_how_long_it_took() -> None:
     assert json_of("warmup").keys() == {"seconds"}
+    assert json_of("warmup", "demo").keys() == {"seconds", "cache"}
 
 
 def test_doctor_says_what_is_there() -> None:

@@ -301,7 +301,7 @@ def blocks_of(rng: random.Random, texts: list[str], size: int) -> list[Block]:
 @pytest.mark.parametrize("special", [(), ("e",)])
 def test_blocks_at_every_two_places(special: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     # A mark composes with the letter of an earlier block, unless a special token or a document ends there.
-    monkeypatch.setattr("subwords.normalize.normalizer.NEAR", 6)
+    monkeypatch.setattr("subwords.normalize.normalizer.NEAR_BYTES", 6)
     source = Pipeline(NormalizerEngine(NORMALIZERS["nfc"]), SplitterEngine((Split(r"[\p{L} ]+|[^\p{L} ]"),)))
     text = "eae\u0301 x\u0301\u0301 ye\u0301 z z z"
     ref = dict(
@@ -332,14 +332,14 @@ def check_blocks(seed: int, count: int) -> None:
 
 def test_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     # Little context: otherwise cuts in texts as short as these would not depend on it.
-    monkeypatch.setattr("subwords.normalize.normalizer.NEAR", 6)
+    monkeypatch.setattr("subwords.normalize.normalizer.NEAR_BYTES", 6)
     check_blocks(3, 20)
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("part", range(10))
 def test_many_blocks(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("subwords.normalize.normalizer.NEAR", 6)
+    monkeypatch.setattr("subwords.normalize.normalizer.NEAR_BYTES", 6)
     check_blocks(1000 * sweep_seed() + part, 600)
 
 

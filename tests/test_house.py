@@ -612,28 +612,6 @@ QUANTITIES = (
     "AHEAD ENOUGH EVERY EXACT FAR FEW FEWER HUGE LARGE LARGER LARGEST LEAST LEFT LITTLE LONG LONGER LONGEST LOWEST "
     "HIGHEST MANY MORE MOST MUCH NEAR RARE READ ROOM SHORT SHORTER SHORTEST SMALL SMALLEST SPARE"
 )
-UNNAMED = {  # not renamed yet
-    "engine/kept.py": "LARGEST READ",
-    "formats/hf/components.py": "LONGEST MOST",
-    "formats/hf/wordpiece.py": "_LARGEST",
-    "formats/sentencepiece/read.py": "LONGEST",
-    "formats/write.py": "_MOST",
-    "kernels/layout.py": "FAR",
-    "kernels/stored.py": "LARGEST LEFT LITTLE SHORT",
-    "models/bpe/model.py": "LARGE",
-    "models/segmenter.py": "LARGE",
-    "models/unigram/model.py": "HUGE",
-    "normalize/normalizer.py": "NEAR",
-    "normalize/stages.py": "ROOM",
-    "spec/padding.py": "LARGEST LONGEST",
-    "split/automaton.py": "FAR",
-    "split/pattern.py": "NEAR",
-    "split/selection.py": "MUCH",
-}
-
-
-# Two constants of one name in one file: the later value holds for both.
-OVERWRITTEN = {"engine/encoder.py LONG_WORD", "kernels/layout.py BLOCK"}
 
 
 def constants(file: Path) -> list[str]:
@@ -650,8 +628,9 @@ def constants(file: Path) -> list[str]:
 def test_constants_have_a_noun() -> None:
     names = [f"{place(file)} {name}" for file in FILES for name in constants(file)]
     found = {name for name in names if name.split()[1].strip("_") in QUANTITIES.split()}
-    assert found <= {f"{file} {name}" for file, every in UNNAMED.items() for name in every.split()}
-    assert {name for name, times in Counter(names).items() if times > 1} == OVERWRITTEN
+    assert found == set()
+    # Of two constants of one name in one file the later value would hold for both.
+    assert {name for name, times in Counter(names).items() if times > 1} == set()
 
 
 def test_files_stay_short() -> None:

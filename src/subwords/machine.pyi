@@ -118,7 +118,7 @@ from subwords.spec.model import NO_MERGES as NO_MERGES  # an empty array of merg
 from subwords.spec.model import Model as Model  # the base of all models
 from subwords.spec.model import new_ids as new_ids  # old ids to new ones, from where each new id was before
 from subwords.spec.oniguruma import pattern_tokens as pattern_tokens  # a pattern in its tokens
-from subwords.spec.padding import LONGEST as LONGEST  # the largest length
+from subwords.spec.padding import LONGEST_LENGTH as LONGEST_LENGTH  # the largest length
 from subwords.spec.padding import SIDES as SIDES  # left and right
 from subwords.spec.splitter import ENCODINGS as ENCODINGS  # tiktoken's encodings by name
 from subwords.spec.splitter import MODELS as MODELS  # OpenAI's models and their encodings

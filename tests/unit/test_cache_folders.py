@@ -228,7 +228,7 @@ def test_what_a_killed_process_left_of_machine_code_is_deleted(root: Path) -> No
     with store.Folder(str(root), "code", make=True) as folder:
         left = root / "code" / f"plus.o.{'a' * 16}.tmp"
         left.write_bytes(store.MAGIC)
-        os.utime(left, (time.time() - 2 * store.LEFT,) * 2)
+        os.utime(left, (time.time() - 2 * store.LEFT_SECONDS,) * 2)
         folder.write("plus.o", store.MAGIC)
     assert [path.name for path in (root / "code").iterdir()] == ["plus.o"]
 

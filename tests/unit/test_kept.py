@@ -332,7 +332,7 @@ def test_what_is_read_from_more_than_its_name_says_has_none(data: Path, tmp_path
 
 def test_every_file_that_is_read_is_in_the_name() -> None:
     patterns = {pattern.rpartition(".")[2] for pattern in formats_read.FILES}
-    assert patterns | {"bpe", "gz"} <= {ending[1:] for ending in kept_files.READ}
+    assert patterns | {"bpe", "gz"} <= {ending[1:] for ending in kept_files.READ_ENDINGS}
 
 
 def test_damage_is_seen_and_mended(folder: Path) -> None:

@@ -128,7 +128,7 @@ def test_the_oldest_tables_are_deleted(folder: Path, monkeypatch: pytest.MonkeyP
         for file in folder.glob(f"{kind}-*"):
             os.utime(file, (time.time() - 100 + k,) * 2)
     assert {file.name[:-33] for file in folder.iterdir()} == {*kinds[4:]}
-    monkeypatch.setattr(store, "LARGEST", 1000)
+    monkeypatch.setattr(store, "MOST_BYTES", 1000)
     stored("trie", b"", lambda: bytes(2000))
     assert not [*folder.glob("trie*")]
 
@@ -164,8 +164,8 @@ def test_tokenizers_are_the_same_with_and_without(
     from inside import route_of, stages_of
 
     monkeypatch.setattr(formats_read, "LEAST_STORED", 0)
-    monkeypatch.setattr(model, "LARGE", 0)
-    monkeypatch.setattr(trie, "LARGE", 0)
+    monkeypatch.setattr(model, "LARGE_VOCABULARY", 0)
+    monkeypatch.setattr(trie, "LARGE_VOCABULARY", 0)
     text = "The café costs 12,50 €; 中文 isn't  simple.\n\tİstanbul ﬁne <s>" * 3
     for name in FILES:
         made = []

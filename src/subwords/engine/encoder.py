@@ -745,14 +745,14 @@ def _chunks(splitter: SplitterEngine, text: Bytes, bounds: Offsets, buffers: Spl
 # Counted words in the ids of a model.
 
 WORDS_AT_ONCE = 1 << 13  # for a thread; 364,000 lines: 0.28 s, with 1 << 15 0.32 s, 1 << 17 0.39 s
-LONG_WORD = 32  # bytes of a word, on average, from which on cutting it is faster
+WORTH_CUTTING = 32  # bytes of a word, on average, from which on cutting it is faster
 
 
 def word_ids(model: Model, counts: WordCounts, threads: int | None = None) -> TokenBatch:
     """Return the ids of every word, each by itself. Unknown symbols of BPE get the id after the last token."""
     encoder, text = encoder_of(model.by_words(), SplitterEngine(())), np.ascontiguousarray(counts.data)
     starts = [*range(0, len(counts), WORDS_AT_ONCE), len(counts)]
-    near = neighbours_of(model) if len(text) > LONG_WORD * len(counts) else None
+    near = neighbours_of(model) if len(text) > WORTH_CUTTING * len(counts) else None
 
     def encoded(part: tuple[int, int]) -> TokenBatch:
         return encoder.encode_words(text, counts.offsets[part[0] : part[1] + 1], near, distinct=True)

@@ -50,9 +50,9 @@ HEADER = SIZES + 16  # bytes of an array that is made up; the last eight are its
 LANES, AS_LIST, AS_NUMBER = 64, 0, 1
 HEAD = HEAD_SUM + 16  # bytes: these, how many numbers follow, and the place of the spec
 LONG_WORD = 1 << 9  # bytes of a word for which a kept file has buffers
-LARGEST = 1 << 26  # bytes of the files of a tokenizer
+MOST_BYTES = 1 << 26  # bytes of the files of a tokenizer
 # Endings of the files that a tokenizer is read from.
-READ = (".json", ".txt", ".model", ".jinja", ".tiktoken", ".spm", ".bpe", ".vocab", ".gz")
+READ_ENDINGS = (".json", ".txt", ".model", ".jinja", ".tiktoken", ".spm", ".bpe", ".vocab", ".gz")
 
 
 class Kept:
@@ -151,7 +151,7 @@ def kept_at(path: object) -> tuple[str | None, dict[str, tuple[bytes, bytes]]]:
         names = _files_in(place) if os.path.isdir(place) else [place] if os.path.isfile(place) else []
         above = place if os.path.isdir(place) else os.path.dirname(place)
         # A pipe can be read only once, and the tensors of a model are gigabytes: neither is opened here.
-        if not names or sum(map(os.path.getsize, names)) > LARGEST:
+        if not names or sum(map(os.path.getsize, names)) > MOST_BYTES:
             return None, contents
         for name in names:
             with open(name, "rb") as file:
@@ -169,7 +169,7 @@ def _files_in(folder: str) -> list[str]:
     within = os.path.join(folder, "additional_chat_templates")
     folders = [folder, within] if os.path.isdir(within) else [folder]
     entries = [entry for each in folders for entry in os.scandir(each)]
-    return sorted(entry.path for entry in entries if entry.name.endswith(READ) and entry.is_file())
+    return sorted(entry.path for entry in entries if entry.name.endswith(READ_ENDINGS) and entry.is_file())
 
 
 def read_kept(name: str) -> Kept | None:

@@ -18,7 +18,7 @@ from subwords.kernels.layout import Filled, Frame, Row
 from subwords.kernels.named import fill_rows, frame_rows, keep_ids
 from subwords.models.segmenter import TextError
 from subwords.spec.added_token import Input, input_bytes
-from subwords.spec.padding import LONGEST, NO_INPUTS, STRATEGIES, Padding, Truncation, padding_of, truncation_of
+from subwords.spec.padding import LONGEST_LENGTH, NO_INPUTS, STRATEGIES, Padding, Truncation, padding_of, truncation_of
 from subwords.spec.template import Slot, Template, whitespace_around
 from subwords.spec.tokenizer import TokenizerSpec
 from subwords.split.routes import NO_OFFSETS
@@ -179,7 +179,7 @@ class RowFrame:
             self._names.append(token)
         self._pieces = np.array(rows, np.int64).reshape(-1, layout.PIECE.width).ravel()
         self._keeps = np.array(framing.template.trims, np.uint8)
-        cut, times = framing.truncation or Truncation(LONGEST), [self._slots.count(text) for text in range(2)]
+        cut, times = framing.truncation or Truncation(LONGEST_LENGTH), [self._slots.count(text) for text in range(2)]
         room = cut.max_length - self._added
         rule = room, STRATEGIES.index(cut.strategy), cut.stride, cut.direction == "left", *times, self._added
         simple = room >= 0 and (framing.truncation is None or max(times) == 1)

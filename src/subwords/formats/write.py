@@ -186,7 +186,7 @@ def json_of(spec: TokenizerSpec) -> bytes:
 # ---------------------------------------------------------------------------------------------------------------------
 # What to do about the parts of a tokenizer that a file does not hold.
 
-_MOST = 5  # special tokens that are shown
+_MOST_SHOWN = 5  # special tokens that are shown
 _FOLDER = {"chat_template", "additional_chat_templates", "roles", "inputs"}  # what only a folder holds
 
 
@@ -216,8 +216,8 @@ def _options(spec: TokenizerSpec) -> Iterator[tuple[str, str, str]]:
     name = next((name for name, rule in NAMED.items() if rule == spec.splitter), None) or to_text(spec.splitter)
     yield "splitter", f"splitter={name!r:.300}", f"--splitter {shlex.quote(name):.300}"
     special = {token.content: token.id for token in spec.added_tokens}
-    more = ", ..." if len(special) > _MOST else ""
-    first = dict([*special.items()][:_MOST])
+    more = ", ..." if len(special) > _MOST_SHOWN else ""
+    first = dict([*special.items()][:_MOST_SHOWN])
     shown = ", ".join(f"{text!r}: {index}" for text, index in first.items())
     given = json.dumps(first, ensure_ascii=False).removesuffix("}") + more + "}"
     yield "special_tokens", f"special_ids={{{shown}{more}}}", f"--special-ids {shlex.quote(given)}"

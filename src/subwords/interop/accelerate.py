@@ -23,7 +23,7 @@ from subwords import EncodingBatch, Padding, Truncation
 from subwords.interop.engines import ALLOW, ComparedEngine, FastWatch, SlowWatch, compared_engine
 from subwords.interop.hf import HFEncoding
 from subwords.interop.verify import needed
-from subwords.machine import LONGEST, SIDES, columns_of, extent, filled_rows, lists_of, places_of_rows
+from subwords.machine import LONGEST_LENGTH, SIDES, columns_of, extent, filled_rows, lists_of, places_of_rows
 from subwords.support.checks import check_flag
 from subwords.support.errors import InputError, MissingName, SubwordsError
 
@@ -347,7 +347,7 @@ def _asked(self: Any, engine: ComparedEngine, options: dict[str, Any]) -> _Asked
         return "max_length"
     truncation = padding = None
     if cut != NEITHER[1]:
-        if length is None or length > LONGEST:
+        if length is None or length > LONGEST_LENGTH:
             return "max_length"
         truncation = _truncation(length, cut, get("stride", 0), self.truncation_side)
     if fill != NEITHER[0]:

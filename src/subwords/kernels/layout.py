@@ -72,10 +72,10 @@ IN_WORD, SPACELESS = 1, 2  # bits of a code point: it is part of a word; its scr
 # ------------------------------------------------------------------ the table of words (table/)
 
 SLOT = row("key_low key_high value_low value_high width")  # of a slot, uint64
-BLOCK = 256  # words whose keys are made at once
+WORD_BLOCK = 128  # words whose keys are made at once
 KEY_ROW = 3  # of a key: low, high, and the slot to begin the search at
-ODD_WORDS = KEY_ROW * BLOCK  # after the keys: the indices of the words whose keys need a second look, at most BLOCK
-ODD_COUNT = ODD_WORDS + 2 * BLOCK  # the number of these words; the second BLOCK before it is used for gaps in the ids
+ODD_WORDS = KEY_ROW * WORD_BLOCK  # after the keys: the indices of the words whose keys need a second look
+ODD_COUNT = ODD_WORDS + 2 * WORD_BLOCK  # the number of these words; the second half is for gaps in the ids
 KEYS = ODD_COUNT + 1  # elements of the whole scratch
 FOLLOWED = 31  # bits of the number of words of a text; above them is 1 + the id that comes after its ids, or 0
 WORDS = (1 << FOLLOWED) - 1
@@ -384,7 +384,10 @@ class Literals(NamedTuple):
 # Progress of a call: the text, the place in it, the place in the result. The rest is for sentencepiece.py.
 PROGRESS = row("text byte out spaced begun filled width")
 
-NEAR_CODES, FAR = 0x3000, 0xFF  # a table of what characters become: of those below, unless it has more than three bytes
+NEAR_CODES, FAR_CHARACTER = (
+    0x3000,
+    0xFF,
+)  # a table of what characters become: of those below, unless it has more than three bytes
 ENTRY_SHIFT, LONGEST_ENTRY = 8, 255  # an entry is place << ENTRY_SHIFT | length; the most bytes or characters of one
 PAIR_SHIFT = 21  # a pair that composes is first << PAIR_SHIFT | second
 STOP = (1 << 32) - 1  # the entry of a character that the table cannot replace
@@ -418,7 +421,7 @@ class Replacements(NamedTuple):
     """What each character becomes."""
 
     shifts: U8s  # ranges of ASCII, three elements each: first, last, and what is added; 0: they are no ASCII byte
-    near: U32s  # by code point below NEAR_CODES: up to three bytes of the result, and their number as a fourth, or FAR
+    near: U32s  # by code point below NEAR_CODES: up to three bytes of the result, and their number or FAR_CHARACTER
     entries: U32s  # by code point: place in `arena` << 8 | length, STOP, or 0 for no change
     arena: U8s
 
@@ -702,7 +705,7 @@ class ParityTraining(NamedTuple):
 # WordPiece training by scores (wordpiece/train.py), int64: of a token, its occurrences; how often a merge would join it
 # with itself; and the first entries of its pairs.
 SYMBOL = row("times doubles first_as_left first_as_right width")
-BLOCK = 128  # entries of the table of pairs that share a bound
+PAIR_BLOCK = 128  # entries of the table of pairs that share a bound
 TOLERANCE = 2.0**-37  # times n, above the error of a gain of n merges: a few roundings of terms below 64 * 16 * n
 
 

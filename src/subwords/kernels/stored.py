@@ -103,7 +103,7 @@ OPEN = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)
 INTO = OPEN | getattr(os, "O_DIRECTORY", 0)
 THROUGH = INTO | getattr(os, "O_PATH", 0)  # of folders that may be entered, but not listed
 MOST_LINKS = 40  # on the way to a folder, as in Linux
-LEFT = 24 * 3600  # seconds after which an unfinished file is one of a process that was killed
+LEFT_SECONDS = 24 * 3600  # seconds after which an unfinished file is one of a process that was killed
 
 
 def cache_root() -> str | None:
@@ -215,7 +215,7 @@ class Folder:
     def _sweep(self) -> None:
         """Delete what killed processes have left."""
         for used, _, name in self.files(r".+\.[0-9a-f]{16}\.tmp"):
-            if used < time.time() - LEFT:
+            if used < time.time() - LEFT_SECONDS:
                 self.delete(name)
 
 
@@ -314,7 +314,7 @@ HEAD = struct.Struct("<8sQQQ")
 SIZE = struct.Struct("<Q")  # of each array; then come the tree and the arrays, each from a multiple of ALIGNED on
 ALIGNED = 64
 LARGEST_FOLDER = 1 << 30  # of all files: those of about 70 tokenizers; of one with 200,000 tokens they have 49 MB
-LARGEST = 1 << 26
+MOST_BYTES = 1 << 26
 KINDS = (
     "characters class kept kernels links machine merges plain route scanner spaces spec stages trie whole-words "
     "wordpiece words"
@@ -432,7 +432,7 @@ def checksum(content: bytearray | mmap, start: int) -> int:
 
     See `sum_words`, which reads 23 MB in 0.5 ms (CRC-32: 6 ms). The size: zeros at the end may be cut off.
     """
-    if len(content) < LITTLE:
+    if len(content) < LITTLE_TABLE:
         return zlib.crc32(memoryview(content)[start:])
     import ctypes
 
@@ -460,7 +460,7 @@ def summed(content: bytearray) -> bytearray:
 def write_table(name: str, content: bytes | bytearray, root: str | None) -> None:
     """Write a file of the folder of tables, whole, if it can be written and is not too large."""
     with contextlib.suppress(OSError):
-        if len(content) <= LARGEST:
+        if len(content) <= MOST_BYTES:
             with Folder(root, FOLDER, make=True) as folder:
                 _make_room(folder, len(content))
                 folder.write(name, content)
@@ -594,8 +594,8 @@ FROM_ITEMS: Mapping[str, Callable[[list[Any]], object]] = {
     "dict": lambda items: dict(zip(items[::2], items[1::2], strict=True)),
     "range": lambda items: range(*items),
 }
-SHORT = 1 << 10  # bytes that stay in the tree
-LITTLE = 1 << 14  # bytes of a table
+SHORT_ENTRY = 1 << 10  # bytes that stay in the tree
+LITTLE_TABLE = 1 << 14  # bytes of a table
 
 
 def packed(table: object) -> bytearray:
@@ -623,7 +623,7 @@ def _described(value: Any, arrays: dict[int, tuple[int, Any]]) -> Any:
     kind = type(value)
     if kind in SCALARS:
         return value
-    if kind is bytes and len(value) < SHORT:
+    if kind is bytes and len(value) < SHORT_ENTRY:
         return ["bytes", value.decode("latin-1")]
     if kind is bytes or (kind.__name__ == "ndarray" and value.dtype.kind in "biuf"):
         return ["array", arrays.setdefault(id(value), (len(arrays), value))[0]]

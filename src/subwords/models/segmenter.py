@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 # ---------------------------------------------------------------------------------------------------------------------
 # The trie of a vocabulary, as kernels read it.
 
-LARGE = 1 << 12  # tokens; the trie of fewer takes milliseconds
+LARGE_VOCABULARY = 1 << 12  # tokens; the trie of fewer takes milliseconds
 
 
 Units: TypeAlias = "tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.uint64], NDArray[np.int32]]"
@@ -41,7 +41,7 @@ def units_of(vocab: Vocab, ids: NDArray[np.int64], *, characters: bool = False) 
 
     characters: make it of characters, not of bytes, and return their symbols too; see `layout.UnigramModel`.
     """
-    if len(ids) < LARGE:
+    if len(ids) < LARGE_VOCABULARY:
         return _units_of(vocab, ids, characters)
     source = digest_of((vocab.data, vocab.offsets, ids, characters)).encode()
     return stored("trie", source, lambda: _units_of(vocab, ids, characters))
@@ -254,7 +254,7 @@ class Segmenter(ABC):
     @cached_property
     def words_name(self) -> str | None:
         """The name of the table on disk that has most tokens that are words; None for small or running models."""
-        if len(self.model.vocab) < LARGE or not self.apart:
+        if len(self.model.vocab) < LARGE_VOCABULARY or not self.apart:
             return None
         return table_name("words", f"{type(self).__name__} {self.model.digest}".encode())
 

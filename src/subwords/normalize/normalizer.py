@@ -458,8 +458,8 @@ def _check_normalizer_step(step: Step) -> None:
 # A normalizer followed by a splitter.
 
 STRETCH = 1 << 18  # bytes of text normalized at once: the result stays in the L2 cache
-NEAR = 1 << 12  # bytes before a position in which `cut` searches
-CONTEXT = 2 * NEAR  # bytes before a cut that decide about it, at most
+NEAR_BYTES = 1 << 12  # bytes before a position in which `cut` searches
+CONTEXT = 2 * NEAR_BYTES  # bytes before a cut that decide about it, at most
 
 
 class Pipeline:
@@ -550,7 +550,7 @@ class Pipeline:
         begins: False if the text continues another. At most CONTEXT bytes before the position decide about it.
         """
         stop = self.normalizer.cut(text[:at], at)
-        begin = self.normalizer.cut(text[: max(0, stop - NEAR)], max(0, stop - NEAR))
+        begin = self.normalizer.cut(text[: max(0, stop - NEAR_BYTES)], max(0, stop - NEAR_BYTES))
         if begin == stop or stop - begin > CONTEXT or (begin == 0 and not begins):
             return 0
         of = Position(begin == 0 and begins, False)

@@ -40,7 +40,7 @@ Result = tuple[Bytes, Offsets, Offsets]
 Kernel = Callable[[Normalized, Offsets], int]
 
 WIDER = np.array([0x80, 0x800, 0x10000])  # first code points of 2, 3 and 4 bytes in UTF-8
-ROOM = 1 << 10  # initial size of the scratch buffer, in characters
+FIRST_ROOM = 1 << 10  # initial size of the scratch buffer, in characters
 SECONDS = 10  # time limit of the `regex` package for one text, plus 10 s for every 10 million characters
 
 
@@ -204,7 +204,7 @@ class CharStage(Stage):
         found = lengths << 24
         for k in range(3):
             found |= np.where(k < lengths, self._arena[places + k].astype(np.uint32) << 8 * k, 0)
-        return np.where(far, layout.FAR << 24, np.where(changed, found, kept)).astype(np.uint32)
+        return np.where(far, layout.FAR_CHARACTER << 24, np.where(changed, found, kept)).astype(np.uint32)
 
     def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Position = WHOLE) -> Result | None:
         """Replace the characters."""
@@ -270,7 +270,7 @@ class FormStage(Stage):
     def apply(self, text: Bytes, bounds: Offsets, *, tracked: bool, part: Position = WHOLE) -> Result | None:
         """Convert texts to the form."""
         form = self._form
-        room = Items(*np.empty((2, ROOM), np.int64))
+        room = Items(*np.empty((2, FIRST_ROOM), np.int64))
         kernel = form_texts.by_size(len(text))
 
         def run(out: Normalized, progress: Offsets) -> int:
@@ -283,7 +283,7 @@ class FormStage(Stage):
 
     def fast_path(self, *, begins: bool = True) -> StageCall | None:
         """Return the kernel."""
-        return StageCall(form_texts, self._form, Items(*np.empty((2, ROOM), np.int64)))
+        return StageCall(form_texts, self._form, Items(*np.empty((2, FIRST_ROOM), np.int64)))
 
     def cuts(self) -> CutNeeds:
         """Allow cuts before what nothing before it changes; if the form composes, before what never changes."""

@@ -9,8 +9,8 @@ from subwords.spec.token_batch import padded_length
 from subwords.support.checks import as_index, check_choice, check_integer, check_string
 from subwords.support.errors import InputError
 
-LARGEST = 2**32 - 1  # largest id
-LONGEST = 2**63 - 1  # tokens
+LARGEST_ID = 2**32 - 1  # largest id
+LONGEST_LENGTH = 2**63 - 1  # tokens
 SIDES = ("left", "right")
 STRATEGIES = ("longest_first", "only_first", "only_second")
 
@@ -38,12 +38,12 @@ class Padding:
     def __post_init__(self) -> None:
         for name in ("length", "multiple_of"):
             if getattr(self, name) is not None:
-                check_integer(name, getattr(self, name), 0, LONGEST)
+                check_integer(name, getattr(self, name), 0, LONGEST_LENGTH)
         if self.direction is not None:
             check_choice("direction", self.direction, SIDES)
-        check_integer("pad_type_id", self.pad_type_id, 0, LARGEST)
+        check_integer("pad_type_id", self.pad_type_id, 0, LARGEST_ID)
         if self.pad_id is not None:
-            check_integer("pad_id", self.pad_id, 0, LARGEST)
+            check_integer("pad_id", self.pad_id, 0, LARGEST_ID)
         if self.pad_token is not None:
             check_string("pad_token", self.pad_token)
 
@@ -90,9 +90,9 @@ class Truncation:
     direction: Literal["left", "right"] = "right"
 
     def __post_init__(self) -> None:
-        check_integer("max_length", self.max_length, 0, LONGEST)
+        check_integer("max_length", self.max_length, 0, LONGEST_LENGTH)
         check_choice("strategy", self.strategy, STRATEGIES)
-        check_integer("stride", self.stride, 0, LONGEST)
+        check_integer("stride", self.stride, 0, LONGEST_LENGTH)
         check_choice("direction", self.direction, SIDES)
 
 
@@ -115,7 +115,7 @@ class ModelInputs:
 
     def __post_init__(self) -> None:
         if self.max_length is not None:
-            check_integer("max_length", self.max_length, 0, LONGEST)
+            check_integer("max_length", self.max_length, 0, LONGEST_LENGTH)
         for name in ("padding_side", "truncation_side"):
             if getattr(self, name) is not None:
                 check_choice(name, getattr(self, name), SIDES)
@@ -145,7 +145,7 @@ def truncation_of(
         if own is None and inputs.max_length is None:
             raise InputError("truncation=True needs a length, and this tokenizer has none: truncation=512")
         given = (own.max_length if own else 0) if inputs.max_length is None else inputs.max_length
-    if isinstance(given, int) and given > LONGEST:  # transformers has 1e30 for models without a longest input
+    if isinstance(given, int) and given > LONGEST_LENGTH:  # transformers has 1e30 for models without a longest input
         return None
     own = own or Truncation()
     side = inputs.truncation_side or own.direction
@@ -171,6 +171,6 @@ def padding_of(
 
 def _length(name: str, given: object, kind: str) -> int:
     what = f"{name} as True, False, None, a number of tokens or {kind}"
-    if 0 <= (length := as_index(given, what)) <= LONGEST:
+    if 0 <= (length := as_index(given, what)) <= LONGEST_LENGTH:
         return length
     raise InputError(f"expected {what}, not {given!r:.60}")

@@ -243,7 +243,7 @@ def _numbered(rows: NDArray[np.generic]) -> NDArray[np.int64]:
 # ---------------------------------------------------------------------------------------------------------------------
 # The boundary transducer of an automaton, and of several steps.
 
-FAR = 1 << 20  # distance that represents the saved position
+FAR_PLACE = 1 << 20  # distance that represents the saved position
 MOST_MACHINE_STATES = 3000
 # What a machine emits: all borders of matches, only the ends of matches, or only their starts.
 EMITS = {"borders": ("end", "after gap"), "ends": ("end",), "starts": ("start", "after gap")}
@@ -350,7 +350,7 @@ def _bounded(config: _Config) -> tuple[bool, _Config]:
     since = config.since
     if since is not None and since.end is not None and since.end > layout.REACH:
         kept = since.end == layout.REACH + 1
-        since = since._replace(end=FAR)
+        since = since._replace(end=FAR_PLACE)
         config = config._replace(since=since)
     inner = config._replace(since=since and since._replace(end=0))
     while inner.since is not None:

@@ -31,7 +31,7 @@ Members = NDArray[np.bool_]
 INVALID = layout.CODE_POINTS
 
 DEEPEST = 100  # nested brackets or groups
-NEAR = 30  # characters of a pattern that an error shows on either side
+NEAR_SHOWN = 30  # characters of a pattern that an error shows on either side
 
 POSIX = re.compile(r"\[:(\^?)(\w+):\]")
 PROPERTY = re.compile(r"\{(\^?)([^{}]*)\}|([A-Za-z])")
@@ -287,7 +287,7 @@ def _known_to_regex(name: str) -> Members | None:
 
 def _pointed(pattern: str, at: int) -> str:
     """Return the pattern around a character, with a caret below that character."""
-    first, last = max(0, at - NEAR), at + NEAR
+    first, last = max(0, at - NEAR_SHOWN), at + NEAR_SHOWN
     shown = [c if c.isprintable() else ascii(c)[1:-1] for c in pattern[first:last]]
     before, after = "..." * (first > 0), "..." * (last < len(pattern))
     left = before + "".join(shown[: at - first])

@@ -29,7 +29,7 @@ from subwords.support.value import digest_of
 
 DIGITS = slice(ord("0"), ord("9") + 1)
 WHITESPACE = " \t\n\v\f\r"  # of ASCII
-MUCH = 100  # pattern length in characters above which a trie is better than a machine
+LONG_PATTERN = 100  # pattern length in characters above which a trie is better than a machine
 
 
 def machine_route(rule: Rule) -> SplitRoute | None:
@@ -50,7 +50,7 @@ def machine_route(rule: Rule) -> SplitRoute | None:
             if (each := _kinds(rule, dropped)) is not None:
                 return KindsRoute(machine, rule, each)
             return ChangingRoute(machine, rule, drops=dropped)
-        if rule and isinstance(rule[0], Split) and (len(rule) > 1 or len(rule[0].pattern) > MUCH):
+        if rule and isinstance(rule[0], Split) and (len(rule) > 1 or len(rule[0].pattern) > LONG_PATTERN):
             symbols = literal_strings(rule[0])
             if symbols:
                 return SymbolsRoute(symbols, MachineRoute(_machine_for(rule[1:])))

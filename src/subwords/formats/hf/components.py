@@ -17,8 +17,8 @@ from subwords.formats.json_node import Node, show_json
 from subwords.spec import decoder as decoders
 from subwords.spec import normalizer as normalizers
 from subwords.spec.oniguruma import from_oniguruma, to_oniguruma
-from subwords.spec.padding import LARGEST, Padding, Truncation
-from subwords.spec.padding import LONGEST as LONGEST_INPUT
+from subwords.spec.padding import LARGEST_ID, Padding, Truncation
+from subwords.spec.padding import LONGEST_LENGTH as LONGEST_INPUT
 from subwords.spec.splitter import (
     DIGIT,
     NAMED,
@@ -38,8 +38,8 @@ from subwords.spec.template import MOST_TEMPLATE_IDS, Inserted, Piece, Slot, Tem
 from subwords.spec.unicode import SCRIPTS, first_names
 from subwords.support.errors import FormatError, InputError
 
-MOST = 2**63 - 1  # characters; longer than any token
-LONGEST = 2**31 - 1  # characters; a longer fixed length leaves any text whole
+MOST_CHARACTERS = 2**63 - 1  # characters; longer than any token
+LONGEST_FIXED = 2**31 - 1  # characters; a longer fixed length leaves any text whole
 SCHEMES: tuple[Any, ...] = ("always", "first", "never")
 # HF's spelling: MergedWithNext.
 BEHAVIORS: dict[str, Behavior] = {name.title().replace("_", ""): name for name in get_args(Behavior)}
@@ -109,7 +109,7 @@ def _pattern_node(text: str, regex: bool) -> dict[str, str]:
 
 
 FLAG, TEXT, CHARACTER, PATTERN = Field(Node.boolean), Field(Node.string), Field(Node.character), Field(_pattern)
-_COUNT = Field(lambda node: node.integer(MOST))
+_COUNT = Field(lambda node: node.integer(MOST_CHARACTERS))
 _BEHAVIOR = Field(lambda node: BEHAVIORS[node.choice(tuple(BEHAVIORS))])
 
 
@@ -330,7 +330,7 @@ def _like_sentencepiece(decoder: decoders.SentencePieceDecoder) -> decoders.Deco
     steps += [decoders.ByteFallback()] if decoder.byte_fallback else []
     steps.append(decoders.Fuse())
     if decoder.drops_first or decoder.drops_leading:
-        steps.append(decoders.Strip(" ", MOST if decoder.drops_leading else 1, 0))
+        steps.append(decoders.Strip(" ", MOST_CHARACTERS if decoder.drops_leading else 1, 0))
     steps += [decoders.Replace(SPACE + surface, surface)] if kept else []
     return decoders.DecoderSequence(tuple(steps))
 
@@ -454,7 +454,8 @@ _PRE_TOKENIZERS: _Types = {
         lambda each: (Split(DIGIT, "isolated" if each else "contiguous"),), {"individual_digits": FLAG}
     ),
     "FixedLength": Component(
-        lambda length: (Split(rf"[\s\S]{{1,{length}}}"),) if length <= LONGEST else (), {"length": Field(_length, 5)}
+        lambda length: (Split(rf"[\s\S]{{1,{length}}}"),) if length <= LONGEST_FIXED else (),
+        {"length": Field(_length, 5)},
     ),
     "Metaspace": lambda node: _spaced(_metaspace(node)),
     "Punctuation": Component(
@@ -676,7 +677,7 @@ PADDING = Component(
         "strategy": Field(_fixed),
         "direction": _SIDE,
         "pad_to_multiple_of": maybe(_TOKENS.read),
-        **dict.fromkeys(("pad_id", "pad_type_id"), Field(lambda node: node.integer(LARGEST))),
+        **dict.fromkeys(("pad_id", "pad_type_id"), Field(lambda node: node.integer(LARGEST_ID))),
         "pad_token": TEXT,
     },
 )

@@ -14,7 +14,7 @@ from subwords.formats.hf import classes
 from subwords.formats.hf.tokenizer_json import spec_from
 from subwords.formats.json_node import Node
 from subwords.spec.normalizer import Bert, Precompiled, Prepend
-from subwords.spec.padding import LONGEST, SIDES, ModelInputs
+from subwords.spec.padding import LONGEST_LENGTH, SIDES, ModelInputs
 from subwords.spec.splitter import Prefix
 from subwords.spec.template import Slot, Template
 from subwords.spec.tokenizer import TokenizerSpec
@@ -135,7 +135,7 @@ def _length(config: Node) -> int | None:
     value = config[key].value
     if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
         raise config[key].wrong("a number of tokens")
-    return int(value) if value is not None and 0 < value <= LONGEST and value == int(value) else None
+    return int(value) if value is not None and 0 < value <= LONGEST_LENGTH and value == int(value) else None
 
 
 def _side(node: Node) -> str | None:

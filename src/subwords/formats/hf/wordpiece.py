@@ -13,7 +13,7 @@ from subwords.models.wordpiece.model import LONGEST_WORD, WordPiece
 from subwords.spec.added_token import AddedToken
 from subwords.spec.vocab import Vocab
 
-_LARGEST = 2**64 - 1  # the largest value that HF reads
+_LARGEST_NUMBER = 2**64 - 1  # the largest value that HF reads
 
 
 def read_model(node: Node, vocab: dict[str, int], added: Sequence[AddedToken]) -> WordPiece:
@@ -33,7 +33,7 @@ def read_model(node: Node, vocab: dict[str, int], added: Sequence[AddedToken]) -
         Vocab(encode_vocabulary(node["vocab"], texts_by_id(vocab, added))),
         vocab.get(node["unk_token"].string()),
         prefix=node["continuing_subword_prefix"].string(),
-        max_chars=min(node["max_input_chars_per_word"].integer(_LARGEST), LONGEST_WORD),
+        max_chars=min(node["max_input_chars_per_word"].integer(_LARGEST_NUMBER), LONGEST_WORD),
         special_ids=unyielded_ids(added, vocab),
     )
 

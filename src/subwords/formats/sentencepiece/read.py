@@ -116,7 +116,7 @@ def _add_field(entry: Any, name: str, number: int, kind: str, default: str) -> N
 # ---------------------------------------------------------------------------------------------------------------------
 # Pieces of SentencePiece's .model files: validity, and where text can be cut without changing ids.
 
-LONGEST = 8000  # bytes; pieces must be shorter
+LONGEST_PIECE = 8000  # bytes; pieces must be shorter
 SPACE_BYTES, NUL = "▁".encode(), b"\0"
 _WORDS: Rule = (Split("▁[^▁]*|[^▁]+"),)
 
@@ -202,15 +202,15 @@ def check_pieces(message: Any, pieces: Sequence[bytes], types: NDArray[np.int64]
 def _check_pieces(pieces: Sequence[bytes], types: NDArray[np.int64], *, byte_fallback: bool) -> None:
     lengths = np.fromiter(map(len, pieces), np.int64, len(pieces))
     joined = np.frombuffer(b"".join(pieces), np.uint8)
-    if ((lengths > 0) & (lengths < LONGEST)).all():
+    if ((lengths > 0) & (lengths < LONGEST_PIECE)).all():
         nul = np.searchsorted(np.cumsum(lengths), np.flatnonzero(joined == 0), side="right")
         odd = distinct(nul).tolist()
     else:
         odd = [*range(len(pieces))]
     for i in odd:
         piece = pieces[i]
-        if not 0 < len(piece) < LONGEST:
-            raise FormatError(f"expected pieces of 1 to {LONGEST - 1} bytes; piece {i} has {len(piece)}")
+        if not 0 < len(piece) < LONGEST_PIECE:
+            raise FormatError(f"expected pieces of 1 to {LONGEST_PIECE - 1} bytes; piece {i} has {len(piece)}")
         if NUL in piece:
             if piece == NUL and byte_fallback:  # some converters write it in addition to <0x00>
                 types[i] = PieceType.UNUSED

@@ -143,7 +143,7 @@ def map_near(m, w, p, i, j, starts):
         code = char_at(p, at)
         value = I64(m.near[code])
         size = value >> 24
-        if size == layout.FAR:
+        if size == layout.FAR_CHARACTER:
             entry = I64(m.entries[code])
             if entry == layout.STOP:
                 return at, j, False

@@ -1,6 +1,6 @@
 """Words to ids: a table of words already segmented; for a new word the `segment` function of a model's family.
 
-A call handles words in blocks of BLOCK: first it makes all keys and prefetches their slots, then it looks up every
+A call handles words in blocks of WORD_BLOCK: first it makes all keys and prefetches their slots, then it looks up every
 word and writes its ids. One loop that did both, word by word, ran at two thirds of the speed.
 
 Tried and dropped: a small table of 8,192 words before the large one, to fit the second cache (11 % of words miss it):
@@ -218,10 +218,10 @@ def any_run(ends, first, last):
 
 @spliced
 def next_block(family, model, table, text, size, start, ends, words, keys, out, room, text_ends, texts):
-    """Encode the next words, at most BLOCK of them."""
+    """Encode the next words, at most WORD_BLOCK of them."""
     st = table.counters
     first, begin, fresh = I64(st[layout.COUNTER.next_word]), I64(st[layout.COUNTER.written]), st[layout.COUNTER.begin]
-    last = min(first + (layout.BLOCK if st[layout.COUNTER.alone] == 0 else FEW_WORDS), words)
+    last = min(first + (layout.WORD_BLOCK if st[layout.COUNTER.alone] == 0 else FEW_WORDS), words)
     # At most one id for each byte: with this room, nothing below needs to check `out`.
     st[layout.COUNTER.needed] = (
         st[layout.COUNTER.written] + end_of(ends, last - 1) - begin_of(ends, first) + layout.OUT_PADDING

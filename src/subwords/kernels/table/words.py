@@ -172,7 +172,7 @@ def count_words(text: U8s, start: Int, ends: U32s, words: Int, place: Int, count
     st = table.counters
     while st[layout.COUNTER.next_word] < words:
         first = I64(st[layout.COUNTER.next_word])
-        last = min(first + layout.BLOCK, words)
+        last = min(first + layout.WORD_BLOCK, words)
         make_keys(table.slots, table.mask, table.seeds, p, len(text), start, e, first, last, keys)
         prefetch_long(table, keys, first)
         k, stop = 0, layout.KEY_ROW * (last - first)
@@ -396,7 +396,7 @@ def mark_words(
     table = count_table_pointers(counted)
     first, t, words = I64(0), I64(0), t_ends[len(text_ends) - 1]
     while first < words:
-        last = min(first + layout.BLOCK, words)
+        last = min(first + layout.WORD_BLOCK, words)
         make_keys(table.slots, table.mask, table.seeds, p, len(text), start, e, first, last, keys)
         for w in range(first, last):
             while t_ends[t] <= w:

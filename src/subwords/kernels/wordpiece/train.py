@@ -1,8 +1,8 @@
 """WordPiece training by scores (P1, P2, B4, B5): BPE's merges (bpe/train.py), with another choice of the pair.
 
 The choice is a search through the table of pairs. `values` has a number for each entry that is not below its score, or
-DEAD, `bounds` for each BLOCK entries one that is not below their values: a search skips blocks and entries that are
-below the best score so far. It replaces each value that it looks at by the score.
+DEAD, `bounds` for each PAIR_BLOCK entries one that is not below their values: a search skips blocks and entries that
+are below the best score so far. It replaces each value that it looks at by the score.
 
 A merge of a and b changes the counts, and so the scores, of pairs with a or b, and of no others. The entries of a token
 are linked by `links`, as left tokens and as right ones, and get new values. With fewer tokens in all, a likelihood
@@ -145,7 +145,7 @@ def best_scored(t, s):
         if s.bounds[block] < least:
             continue
         bound = DEAD
-        for entry in range(block * layout.BLOCK, (block + 1) * layout.BLOCK):
+        for entry in range(block * layout.PAIR_BLOCK, (block + 1) * layout.PAIR_BLOCK):
             if s.values[entry] >= least:
                 at = entry * layout.PAIR.width
                 n, high, low = counts_at(t, s, at)
@@ -203,7 +203,7 @@ def value_pair(t, s, at, ln_total):
         s.values[entry] = most_gain(n, ln_total)
     else:
         s.values[entry] = np.float64(n) / (np.float64(high) * np.float64(low))
-    s.bounds[entry // layout.BLOCK] = max(s.bounds[entry // layout.BLOCK], s.values[entry])
+    s.bounds[entry // layout.PAIR_BLOCK] = max(s.bounds[entry // layout.PAIR_BLOCK], s.values[entry])
     return True
 
 

@@ -25,7 +25,7 @@ MOST_IDS, MOST_MERGES = (
     layout.MOST_RANK,
 )  # limits of an 8-byte entry in the encoder's pair table
 LARGEST_ID = MOST_IDS - 1
-LARGE = 1 << 12  # tokens; smaller tables take milliseconds
+LARGE_VOCABULARY = 1 << 12  # tokens; smaller tables take milliseconds
 # The length of a character in UTF-8 by its first byte; 0 for a byte that begins none.
 WIDTHS = np.repeat(np.array([1, 0, 2, 3, 4, 0]), [128, 64, 32, 16, 8, 8])
 
@@ -408,7 +408,7 @@ class BPE(Model):
     @property
     def is_large(self) -> bool:
         """Whether what is made of the model is worth keeping on disk."""
-        return len(self.vocab) > LARGE
+        return len(self.vocab) > LARGE_VOCABULARY
 
     def _space_rule(self) -> Rule:
         falls_back = bool(self.byte_ids.min() >= 0)

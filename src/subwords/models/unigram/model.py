@@ -18,7 +18,7 @@ from subwords.support.value import read_only
 
 PENALTY = 10.0  # an unknown character scores this much less than the lowest piece
 GRAINS = 128  # scores are multiples of 1/128; their sums are exact in 32-bit floats up to 2**17
-HUGE = 2.0**52 / GRAINS  # larger floats are always multiples of 1/128
+HUGE_SCORE = 2.0**52 / GRAINS  # larger floats are always multiples of 1/128
 BYTE_PIECES = tuple(b"<0x%02X>" % byte for byte in range(256))
 
 
@@ -137,7 +137,7 @@ class Unigram(Model):
 
 
 def _coarse(scores: NDArray[np.float64]) -> bool:
-    if np.abs(scores).max(initial=0.0) > HUGE:
+    if np.abs(scores).max(initial=0.0) > HUGE_SCORE:
         return False
     grains = scores * GRAINS
     return bool((grains == np.round(grains)).all())

@@ -13,7 +13,7 @@ from subwords.kernels import layout
 from subwords.kernels.layout import IdSizes, TrieNodes, WordPieceModel, WordPieceScratch, WordPieceWorkspace, WordTable
 from subwords.kernels.stored import stored
 from subwords.models.segmenter import (
-    LARGE,
+    LARGE_VOCABULARY,
     NO_KINDS,
     Encode,
     Segmenter,
@@ -99,7 +99,7 @@ class WordPieceSegmenter(Segmenter):
         """The tries in the layout of the kernel."""
         model, vocab = self.model, self.model.vocab
         source = digest_of((vocab.data, vocab.offsets, model.prefix, tuple(sorted(model.special_ids)))).encode()
-        found = self._tries() if len(vocab) < LARGE else stored("wordpiece", source, self._tries)
+        found = self._tries() if len(vocab) < LARGE_VOCABULARY else stored("wordpiece", source, self._tries)
         settings = self._settings.copy()  # two threads may be here at first
         settings[layout.WORDPIECE.after] = found.settings[layout.WORDPIECE.after]
         return found._replace(settings=settings)

@@ -140,7 +140,7 @@ class ScoreLoop(CountLoop):
         values, links = zeros(entries, np.float64, random=True), zeros(2 * entries, np.int64, random=True)
         rows = self.symbols.reshape(-1, layout.SYMBOL.width)
         rows[:, [layout.SYMBOL.first_as_left, layout.SYMBOL.first_as_right]] = layout.MISSING
-        self.scores = ScoreTraining(values, np.zeros(entries // layout.BLOCK), links, self.symbols)
+        self.scores = ScoreTraining(values, np.zeros(entries // layout.PAIR_BLOCK), links, self.symbols)
         start_scores(self._training, self.scores)
 
     def _decide(self) -> int:

@@ -11,12 +11,13 @@ import os
 import sys
 import zlib
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
 
 from subwords.kernels import stored as store
 from subwords.normalize import characters
-from subwords.spec.splitter import NAMED, ByteChars, Rule
+from subwords.spec.splitter import NAMED, SPACE, Rule, Split, space_rule
 from subwords.split.routes import SplitBuffers
 from subwords.split.splitter import SplitterEngine
 
@@ -70,9 +71,18 @@ def _nothing(_name: str) -> None:
 
 
 def rules() -> list[Rule]:
-    """Return the rules with names, as rank files and as tokenizer.json spell them, also after a policy for numbers."""
-    named = [*NAMED.values()]
-    return [*named, *((*rule, ByteChars()) for rule in named if ByteChars() not in rule)]
+    """Return the rules with names, and those for text with U+2581, which the vocabulary decides, also with spaces."""
+    tokens = {"": [SPACE, "a"], "+": [SPACE * 2, "a"]}
+    found = [
+        space_rule([token.encode() for token in [*given, *after]], lines=lines)
+        for given in tokens.values()
+        for after in ([f"{SPACE}a"], [f"a{SPACE}"])
+        for lines in (False, True)
+    ]
+    spaced = [
+        (replace(step, pattern=step.pattern.replace(SPACE, " ")),) for (step,) in found if isinstance(step, Split)
+    ]
+    return [*NAMED.values(), (), *found, *spaced]
 
 
 if __name__ == "__main__":

@@ -12,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from inside import NOTICES
+from inside import NOTICES, route_of
 from inside import kernels_machine_code as machine_code
+from inside import kernels_stored as store
+from inside import normalize_characters as characters
 from subwords import SubwordsWarning
 
 OLD = dict.fromkeys(("SSSE3", "SSE41", "SSE42", "POPCNT"), True)
@@ -163,3 +165,40 @@ def test_every_library_of_the_tool_can_be_chosen() -> None:
     assert {name.removeprefix("linux-x86_64-") for name in tool.TARGETS if "linux-x86_64" in name} == {
         *machine_code.FEATURES
     }
+
+
+def content(route: object) -> object:
+    try:
+        return store.packed(route)
+    except TypeError:  # it is not data, and is made each time
+        return type(route)
+
+
+def test_tables_of_names_come_with_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tool = pytest.importorskip("tools.tables")
+    file, refused = tmp_path / "tables", lambda: pytest.fail("a table is made that comes with the package")
+    file.write_bytes(tool.content())
+    head = json.loads(file.read_bytes().partition(b"\n")[0])
+    monkeypatch.setattr(store, "SHIPPED", str(file))
+    monkeypatch.setattr(store, "_read_table", lambda _name: None)
+    monkeypatch.setenv(store.SWITCH, "on")
+    for sources, found in ((head["sources"], True), ("of another version", False)):
+        monkeypatch.setattr(store, "stamp", lambda sources=sources: (sources, ""))
+        store._shipped.cache_clear()
+        assert (store._shipped_table(next(iter(head["tables"]))) is not None) == found
+    monkeypatch.setattr(store, "stamp", lambda: (head["sources"], ""))
+    store._shipped.cache_clear()
+    for name, map_of in (("NFD", characters._decomposed), ("NFKD", characters._decomposed)):
+        codes, chars, bounds = store.stored("characters", name.encode(), refused)
+        made = characters.CharMap.of(map_of(name))
+        assert [codes.tolist(), chars.tolist(), bounds.tolist()] == [
+            each.tolist() for each in (made.codes, made.chars, made.bounds)
+        ]
+    rules = tool.rules()[::3]
+    with monkeypatch.context() as patch:
+        patch.setattr("subwords.split.splitter._machine_route", lambda _rule: refused())
+        found_routes = [route_of.__wrapped__(rule) for rule in rules]
+    monkeypatch.setenv(store.SWITCH, "off")
+    for rule, route in zip(rules, found_routes, strict=True):
+        assert content(route) == content(route_of.__wrapped__(rule))
+    store._shipped.cache_clear()

@@ -272,16 +272,16 @@ def test_trained_character_model(documents: list[str], text: str, limit: int | N
         assert encoder.encode(each.encode()).tolist() == ref
 
 
-@pytest.mark.parametrize("place", [0, 1, 100, 254, 255])
+@pytest.mark.parametrize("place", [0, 1, 100, layout.WORD_BLOCK - 2, layout.WORD_BLOCK - 1])
 def test_word_without_any_known_symbol_leaves_its_neighbours_alone(place: int) -> None:
-    # Words are handled in blocks of 256; the last one's place in the table was once overwritten by an empty word.
-    words = [b"a" * (n % 13 + 1) for n in range(256)]
+    # Words are handled in blocks; the last one's place in the table was once overwritten by an empty word.
+    words = [b"a" * (n % 13 + 1) for n in range(layout.WORD_BLOCK)]
     words[place] = b"x"
     encoder = encoder_of(model_of([b"a"], [], unknown="drop"), GPT2)
     assert len(encoder.encode(b" ".join(words))) == b"".join(words).count(b"a")
     state = encoder.take()
     assert int((state.slots.reshape(-1, 4)[:, 1] != 0).sum()) == state.counters[3], "as many slots as words"
-    assert state.scratch[0][3 * 255 + 2] < len(state.slots)
+    assert state.scratch[0][3 * (layout.WORD_BLOCK - 1) + 2] < len(state.slots)
 
 
 # ------------------------------------------------------------------ E7: symbols with a prefix and a suffix

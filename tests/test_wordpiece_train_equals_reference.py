@@ -183,7 +183,7 @@ def test_table_of_pairs_grows(score: str, monkeypatch: pytest.MonkeyPatch) -> No
     words = random_words(random.Random(4), "abcdefgh", 2_000, False)
     ref = learned(words, vocab_size=1_500, score=score)
     monkeypatch.setattr(scores.ScoreLoop, "_grow_pairs", lambda loop: grown.append(1) or grow(loop))  # type: ignore[func-returns-value]
-    monkeypatch.setattr(scores.ScoreLoop, "_room", lambda loop, pairs: max(pairs, layout.BLOCK // 2))
+    monkeypatch.setattr(scores.ScoreLoop, "_room", lambda loop, pairs: max(pairs, layout.PAIR_BLOCK // 2))
     assert learned(words, vocab_size=1_500, score=score) == ref
     assert len(grown) > 3
 

@@ -432,7 +432,7 @@ def _kept_bytes() -> tuple[bytes, bytes]:
 
     tok = tokenizer(0)
     with _own_cache():
-        write_kept("kept", engine_of(tok), tok.spec)
+        write_kept("kept", engine_of(tok), tok.spec, str(scratch()))
     return (scratch() / stored.FOLDER / "kept").read_bytes(), bytes(stored.summed(stored.packed((tok.spec, "digest"))))
 
 

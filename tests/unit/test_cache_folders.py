@@ -268,7 +268,7 @@ def test_doctor_says_which_folder_is_not_used_and_why(root: Path, monkeypatch: p
 # ------------------------------------------------------------------ two users
 
 PROGRAM = """
-import atexit, grp, json, os, pwd, re, sys, threading
+import atexit, ctypes, grp, json, os, pwd, re, sys, threading
 from subwords.kernels import stored
 stored.cache_root = lambda: sys.argv[1]
 stored.LARGEST_FOLDER = 100 << 20

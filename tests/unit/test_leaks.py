@@ -21,7 +21,7 @@ import pytest
 
 import subwords
 from chatting import USUAL
-from inside import MODE, engine_kept, engine_of
+from inside import MODE, cache_root, engine_kept, engine_of
 from subwords import SubwordsError
 
 pytestmark = pytest.mark.skipif(MODE != "compiled" or not Path("/proc/self/statm").exists(), reason="no fast path")
@@ -44,7 +44,7 @@ def paths(tok: subwords.Tokenizer, folder: Path) -> dict[str, tuple[Callable[[An
     """Each path with its argument."""
     fast, ids = engine_of(tok).fast_paths["text"], tok.encode(TEXT)
     stream, streams, grown = tok.stream(), tok.streams(2), tok.growing(TEXT)
-    engine_kept.write_kept(str(folder / "kept"), engine_of(tok), tok.spec)
+    engine_kept.write_kept(str(folder / "kept"), engine_of(tok), tok.spec, cache_root())
     kept = engine_kept.read_kept(str(folder / "kept"))
     assert kept is not None
     found: dict[str, tuple[Callable[[Any], Any], Any]] = {}

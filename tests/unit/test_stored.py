@@ -128,7 +128,7 @@ def test_the_oldest_tables_are_deleted(folder: Path, monkeypatch: pytest.MonkeyP
         for file in folder.glob(f"{kind}-*"):
             os.utime(file, (time.time() - 100 + k,) * 2)
     assert {file.name[:-33] for file in folder.iterdir()} == {*kinds[4:]}
-    monkeypatch.setattr(store, "MOST_BYTES", 1000)
+    monkeypatch.setattr(store, "LARGEST_TABLE", 1000)
     stored("trie", b"", lambda: bytes(2000))
     assert not [*folder.glob("trie*")]
 

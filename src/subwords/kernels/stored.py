@@ -33,6 +33,7 @@ from mmap import ACCESS_COPY, mmap
 from stat import S_ISLNK, S_ISREG, S_ISVTX
 
 from subwords.kernels.modes import MODE
+from subwords.support.errors import in_main_interpreter
 
 TYPE_CHECKING = False  # a process that finds a kept file imports this: `typing`, `pathlib` and `json` take longer
 if TYPE_CHECKING:
@@ -314,7 +315,7 @@ HEAD = struct.Struct("<8sQQQ")
 SIZE = struct.Struct("<Q")  # of each array; then come the tree and the arrays, each from a multiple of ALIGNED on
 ALIGNED = 64
 LARGEST_FOLDER = 1 << 30  # of all files: those of about 70 tokenizers; of one with 200,000 tokens they have 49 MB
-MOST_BYTES = 1 << 26
+LARGEST_TABLE = 1 << 26
 KINDS = (
     "characters class kept kernels links machine merges plain route scanner spaces spec stages trie whole-words "
     "wordpiece words"
@@ -330,6 +331,8 @@ def stored(kind: str, source: bytes, make: Callable[[], Table]) -> Table:
     if os.environ.get(SWITCH) == "off":
         return make()
     name = table_name(kind, source)
+    if name in UNWRITTEN:
+        return UNWRITTEN[name]  # type: ignore[no-any-return]
     found = None if name is None else _read_table(name)
     if found is None:
         found = _shipped_table(_file_name(kind, source))
@@ -337,8 +340,19 @@ def stored(kind: str, source: bytes, make: Callable[[], Table]) -> Table:
         return found[0]  # type: ignore[return-value]
     made = make()
     if name is not None:
-        later(lambda root: write_table(name, summed(packed(made)), root))
+        UNWRITTEN[name] = made
+        later(partial(_write, name))
     return made
+
+
+UNWRITTEN: dict[str | None, Any] = {}  # tables that are not written yet, by name
+
+
+def _write(name: str, root: str | None) -> None:
+    try:
+        write_table(name, summed(packed(UNWRITTEN[name])), root)
+    finally:
+        UNWRITTEN.pop(name, None)
 
 
 # In a wheel, the tables of rules and characters that have names: zlib's, behind a line of JSON that says where.
@@ -460,7 +474,7 @@ def summed(content: bytearray) -> bytearray:
 def write_table(name: str, content: bytes | bytearray, root: str | None) -> None:
     """Write a file of the folder of tables, whole, if it can be written and is not too large."""
     with contextlib.suppress(OSError):
-        if len(content) <= MOST_BYTES:
+        if len(content) <= LARGEST_TABLE:
             with Folder(root, FOLDER, make=True) as folder:
                 _make_room(folder, len(content))
                 folder.write(name, content)
@@ -500,6 +514,9 @@ class _Later:
 
         _at_the_end()
         self._waiting.append(partial(write, cache_root()))
+        if not in_main_interpreter():  # the end of another one is fatal while it has a thread
+            self.finish()
+            return
         with self._starting:
             if self._thread is not None and self._thread.is_alive():
                 return
@@ -540,6 +557,7 @@ class _Later:
     def in_child(self) -> None:
         """Forget all: the parent does it, and a thread that the child does not have may hold a lock."""
         _Later.__init__(self)
+        UNWRITTEN.clear()
 
 
 later = _Later()

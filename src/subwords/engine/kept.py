@@ -6,8 +6,9 @@ are made up, and what is in them. Where an address goes is in a list: it is adde
 write. What is empty at first is not in the file.
 
 A kept file is named as the other tables on disk are (`kernels/stored.py`), by the names and the content of the
-tokenizer's files, and made from what was read for that name. It is made when a tokenizer that was loaded first encodes
-a short text. The spec is at its end, and is read when something asks for it: for whatever the fast path does not do.
+tokenizer's files, and made from what was read for that name. It is made after a tokenizer that was loaded has encoded
+its first short text. The spec is at its end, and is read when something asks for it: for whatever the fast path does
+not do.
 
 Row: startup_encode, "any but the first on a machine": three times as long without it.
 """

@@ -331,31 +331,31 @@ def stored(kind: str, source: bytes, make: Callable[[], Table]) -> Table:
     if os.environ.get(SWITCH) == "off":
         return make()
     name = table_name(kind, source)
-    if name in UNWRITTEN:
-        return UNWRITTEN[name]  # type: ignore[no-any-return]
-    found = None if name is None else _read_table(name)
+    found = UNWRITTEN.get(name)  # in one call: a thread may write the table, and forget it, meanwhile
+    if found is None and name is not None:
+        found = _read_table(name)
     if found is None:
         found = _shipped_table(_file_name(kind, source))
     if found is not None:
         return found[0]  # type: ignore[return-value]
     made = make()
     if name is not None:
-        UNWRITTEN[name] = made
+        UNWRITTEN[name] = (made,)
         later(partial(_write, name))
     return made
 
 
-UNWRITTEN: dict[str | None, Any] = {}  # tables that are not written yet, by name
+UNWRITTEN: dict[str | None, tuple[object]] = {}  # tables that are not written yet, by name
 
 
 def _write(name: str, root: str | None) -> None:
     try:
-        write_table(name, summed(packed(UNWRITTEN[name])), root)
+        write_table(name, summed(packed(UNWRITTEN[name][0])), root)
     finally:
         UNWRITTEN.pop(name, None)
 
 
-# In a wheel, the tables of rules and characters that have names: zlib's, behind a line of JSON that says where.
+# The file of a wheel: one line of JSON says where each table is; then come the tables, packed by zlib.
 SHIPPED = os.path.join(KERNELS, "machine", "tables")
 
 

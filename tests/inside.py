@@ -185,6 +185,7 @@ MODULES = {
     "engine_encoder": "engine.encoder",
     "formats_gguf_read": "formats.gguf.read",
     "formats_gguf_write": "formats.gguf.write",
+    "formats_hf_by_kernel": "formats.hf.by_kernel",
     "formats_hf_classes": "formats.hf.classes",
     "formats_hf_folder": "formats.hf.folder",
     "formats_hf_settings": "formats.hf.settings",

@@ -57,6 +57,19 @@ MOST_BYTES = RUN - LANES  # of texts split in one call
 
 JSON_ROW = row("at written width")  # counters: the next row in the data; bytes and texts written so far
 
+# ------------------------------------------------------------------ the model of a tokenizer.json (text/containers.py)
+
+
+class FileEntries(NamedTuple):
+    """Texts, one after another, and where each ends; its id, or the characters of its score; slots by the text."""
+
+    text: U8s
+    ends: I64s
+    numbers: I64s
+    digits: U8s
+    slots: I32s
+
+
 # ------------------------------------------------------------------ what an id gives (text/utf8.py)
 
 SPAN_START = 32  # from this bit on: the place of its bytes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import repeat
 from operator import add
 from typing import Any
@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.formats.hf.vocabulary import (
-    encode_vocabulary,
     quoted,
-    texts_by_id,
+    tokens_by_id,
     unyielded_ids,
     written_texts,
     written_vocab,
@@ -27,7 +26,7 @@ from subwords.support.errors import FormatError, InputError
 _COMMA, _BETWEEN = ",\n        ", "\n      ],\n      [\n        "
 
 
-def read_model(node: Node, vocab: dict[str, int], added: Sequence[AddedToken], byte_level: bool) -> BPE:
+def read_model(node: Node, vocab: Mapping[str, int], added: Sequence[AddedToken], byte_level: bool) -> BPE:
     """Return the model of a `model` object with this vocabulary and these added tokens.
 
     Without an unk token, unknown characters are dropped, as in HF. Files written here may say `"unknown": "error"`:
@@ -88,11 +87,13 @@ def _mark_bytes(node: Node, mark: str, byte_level: bool) -> bytes:
     return tokens_from_text([mark])[0]
 
 
-def _read_merges(node: Node, vocab: dict[str, int], prefix: str) -> NDArray[np.int64]:
+def _read_merges(node: Node, vocab: Mapping[str, int], prefix: str) -> NDArray[np.int64]:
     """Return the merges, shape (m, 3); of duplicate pairs the last one wins, as in HF.
 
     The result of a merge is the left token and the right one without the bytes of the prefix.
     """
+    if isinstance(node.value, np.ndarray):  # see `hf/entries.py`
+        return _latest(node.value)
     entries = node.array()
     if entries and isinstance(entries[0], str) and entries[0].startswith("#version"):
         entries = entries[1:]
@@ -106,6 +107,10 @@ def _read_merges(node: Node, vocab: dict[str, int], prefix: str) -> NDArray[np.i
     except (AttributeError, KeyError, TypeError, ValueError):
         _refuse_merge(node, vocab, prefix)
         raise
+    return _latest(merges)
+
+
+def _latest(merges: NDArray[np.int64]) -> NDArray[np.int64]:
     keys = (merges[:, 0] << 32) | merges[:, 1]
     if not np.diff(np.sort(keys)).all():
         _, latest = np.unique(keys[::-1], return_index=True)
@@ -133,7 +138,7 @@ def _without(token: str, prefix: str) -> str:
     return data[cut:].decode()
 
 
-def _refuse_merge(node: Node, vocab: dict[str, int], prefix: str) -> None:
+def _refuse_merge(node: Node, vocab: Mapping[str, int], prefix: str) -> None:
     for i, entry in enumerate(node.items()):
         parts = entry.value.split(" ") if isinstance(entry.value, str) else entry.value
         if i == 0 and isinstance(entry.value, str) and entry.value.startswith("#version"):
@@ -157,15 +162,14 @@ def _listed(parts: list[Any]) -> str:
 
 
 def _tokens(
-    node: Node, vocab: dict[str, int], added: Sequence[AddedToken], merges: NDArray[np.int64], byte_level: bool
+    node: Node, vocab: Mapping[str, int], added: Sequence[AddedToken], merges: NDArray[np.int64], byte_level: bool
 ) -> tuple[Vocab, frozenset[int]]:
     """Return the bytes of every id, b"" for ids without a token, and the ids of `_odd_ids`."""
-    texts = texts_by_id(vocab, added)
+    tokens = tokens_by_id(node, vocab, added)
     if not byte_level:
-        return Vocab(encode_vocabulary(node, texts)), frozenset()
-    literal = {token.id for token in added if not _is_of_model(token, vocab, merges)}
-    odd: frozenset[int] = frozenset()
-    spelled = _spelled(texts, literal)
+        return tokens, frozenset()
+    odd = frozenset[int]()
+    spelled = _spelled(tokens, [token.id for token in added if not _is_of_model(token, vocab, merges)])
     try:
         return vocab_from_text(spelled), odd
     except InputError:
@@ -173,25 +177,24 @@ def _tokens(
         return vocab_from_text(_spelled(spelled, odd)), odd
 
 
-def _spelled(texts: list[str], literal: Collection[int]) -> list[str]:
+def _spelled(tokens: Vocab, literal: Iterable[int]) -> Vocab:
     """Return tokens in the byte alphabet, given the ids of those that are the text itself."""
-    found = list(texts)
-    for i in literal:
-        found[i] = tokens_to_text([texts[i].encode()])[0]
-    return found
+    found = {i: (tokens[i], tokens_to_text([tokens[i]])[0].encode()) for i in literal}
+    changed = {i: text for i, (token, text) in found.items() if text != token}
+    return tokens.with_other(changed) if changed else tokens
 
 
-def _odd_ids(node: Node, texts: Sequence[str], merges: NDArray[np.int64]) -> frozenset[int]:
+def _odd_ids(node: Node, tokens: Vocab, merges: NDArray[np.int64]) -> frozenset[int]:
     """Return the tokens that no bytes spell. HF keeps them, and no text yields them; here no merge may use them."""
+    texts = [token.decode() for token in tokens]
     found = frozenset(i for i, text in enumerate(texts) if not CHARACTERS.issuperset(text))
     if used := found & {*merges[np.isin(merges, list(found))].tolist()}:
         came = f"{show_json(texts[min(used)])} in a merge"
         raise node.wrong("tokens of a byte-level model", f"{came}: its characters stand for no bytes")
-    encode_vocabulary(node, [texts[i] for i in found])
     return found
 
 
-def _is_of_model(token: AddedToken, vocab: dict[str, int], merges: NDArray[np.int64]) -> bool:
+def _is_of_model(token: AddedToken, vocab: Mapping[str, int], merges: NDArray[np.int64]) -> bool:
     # An added token is literal text. If it is a single byte, or merges use it, it is spelled in the byte alphabet like
     # the rest of the vocabulary. In ASCII the two spellings are equal.
     if token.content.isascii() or token.content not in vocab or not CHARACTERS.issuperset(token.content):

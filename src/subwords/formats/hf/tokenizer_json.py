@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from subwords.formats.hf.by_kernel import parse_large
 from subwords.formats.hf.components import (
     PADDING,
     TRUNCATION,
@@ -25,6 +26,7 @@ from subwords.formats.hf.components import (
     to_truncation,
 )
 from subwords.formats.hf.vocabulary import (
+    Entries,
     added_entries,
     appended_ids,
     encode_vocabulary,
@@ -32,7 +34,7 @@ from subwords.formats.hf.vocabulary import (
     read_added,
     read_vocab,
 )
-from subwords.formats.json_node import Node, parse_json
+from subwords.formats.json_node import Node
 from subwords.models.families import family_of
 from subwords.spec import splitter as splitters
 from subwords.spec.added_token import ROLES
@@ -44,6 +46,9 @@ from subwords.spec.template import MOST_TEMPLATE_IDS
 from subwords.spec.tokenizer import Foreign, TokenizerSpec
 from subwords.split.splitter import Splitter
 from subwords.support.errors import FormatError, InputError
+
+if TYPE_CHECKING:
+    from subwords.formats.hf.unigram import Pieces
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Rewrites a tokenizer.json of version 2.0 as one of version 1.0.
@@ -214,7 +219,7 @@ def read_tokenizer_json(data: bytes, name: str) -> TokenizerSpec:
     >>> read_tokenizer_json(b'{"model": %s}' % model, "ab.json").model.merges.tolist()
     [[0, 1, 2]]
     """
-    top = parse_json(data, name)
+    top = parse_large(data, name)
     if "model" not in top.value and {"tokenization", "config"} <= top.value.keys():
         what = "a configuration of MidiTok; its `_model` holds a tokenizer.json if it is trained"
         raise FormatError(f"{top.place}: expected a tokenizer.json, not {what}")
@@ -236,9 +241,8 @@ def spec_from(top: Node) -> TokenizerSpec:
         splitter = tuple(SpelledBytes() if isinstance(step, ByteChars) else step for step in splitter)
     vocab, pieces = _read_vocab(top["model"]["vocab"], kind)
     added = read_added(top["added_tokens"], vocab)
-    given: Any = pieces if kind == "Unigram" else vocab
-    bytes_too = {"byte_level": byte_level} if kind == "BPE" else {}
-    model: Model = _module(kind.lower()).read_model(top["model"], given, added, **bytes_too)
+    more: dict[str, Any] = {"byte_level": byte_level} if kind == "BPE" else {"pieces": pieces} if pieces else {}
+    model: Model = _module(kind.lower()).read_model(top["model"], vocab, added, **more)
     if splitter and isinstance(splitter[-1], ByteChars):
         splitter = splitter[:-1]  # the model records that its symbols are bytes
     # The spelling of version 2.0 is not written.
@@ -250,11 +254,13 @@ def spec_from(top: Node) -> TokenizerSpec:
         template=from_post_processor(top["post_processor"]),
         decoder=_read_decoder(top["decoder"], model),
         added_tokens=tuple(added),
-        roles=roles_of(roles, vocab | {token.content: token.id for token in added}) if is_new else (),
+        roles=roles_of(roles, {**vocab} | {token.content: token.id for token in added}) if is_new else (),
         padding=maybe(PADDING).read(top["padding"]),
         truncation=maybe(TRUNCATION).read(top["truncation"]),
         foreign=Foreign(
-            tuple((key, top[key].verbatim()) for key in kept), len(pieces or vocab), warned=top["model"]["vocab"].twice
+            tuple((key, top[key].verbatim()) for key in kept),
+            len(pieces.tokens) if pieces else len(vocab),
+            warned=top["model"]["vocab"].twice,
         ),
     )
 
@@ -273,14 +279,13 @@ def _module(family: str) -> Any:
     return import_module(f"subwords.formats.hf.{'vocabulary' if family == 'wordlevel' else family}")
 
 
-def _read_vocab(node: Node, kind: str) -> tuple[dict[str, int], list[tuple[str, float]]]:
+def _read_vocab(node: Node, kind: str) -> tuple[Mapping[str, int], Pieces | None]:
     """Return the id of every token; for a Unigram model also its pieces with scores."""
     if kind != "Unigram":
-        return read_vocab(node), []
+        return (node.value if isinstance(node.value, Entries) else read_vocab(node)), None
     from subwords.formats.hf.unigram import read_pieces
 
-    pieces = read_pieces(node)
-    return {text: i for i, (text, _) in enumerate(pieces)}, pieces
+    return read_pieces(node)
 
 
 def _unknown_keys(top: Node) -> list[str]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from subwords.formats.hf.vocabulary import encode_vocabulary, quoted, unyielded_ids
+from subwords.formats.hf.vocabulary import Entries, encode_vocabulary, quoted, unyielded_ids
 from subwords.formats.hf.vocabulary import token_texts as token_texts
 from subwords.formats.json_node import Node, parse_json, show_json
 from subwords.models.unigram.model import Unigram
@@ -20,20 +21,24 @@ from subwords.spec.vocab import Vocab
 from subwords.support.errors import FormatError
 
 
-def read_pieces(node: Node) -> list[tuple[str, float]]:
-    """Return the pieces of a vocabulary and their scores, in order of id.
+class Pieces(NamedTuple):
+    """The pieces of a file, in UTF-8, in order of id, with their scores."""
+
+    tokens: Vocab
+    scores: NDArray[np.float64]
+
+
+def read_pieces(node: Node) -> tuple[Mapping[str, int], Pieces]:
+    """Return the id of every piece of a vocabulary, the last one of equal pieces, and the pieces.
 
     >>> from subwords.formats.json_node import Node
     >>> from subwords.formats.hf.unigram import read_pieces
-    >>> read_pieces(Node("a.json", "model.vocab", [["<unk>", 0.0], ["a", -1.5]]))
-    [('<unk>', 0.0), ('a', -1.5)]
+    >>> read_pieces(Node("a.json", "model.vocab", [["<unk>", 0.0], ["a", -1.5]]))[0]
+    {'<unk>': 0, 'a': 1}
     """
-    entries = node.array()
-    if {*map(type, entries)} == {list} and {*map(len, entries)} == {2}:  # all at once: 5 ms instead of 50 for T5
-        texts, scores = [text for text, _ in entries], [score for _, score in entries]
-        if {*map(type, texts)} == {str} and {*map(type, scores)} == {float} and all(map(math.isfinite, scores)):
-            return list(zip(texts, scores, strict=True))
-    pieces = []
+    if isinstance(node.value, Entries):
+        return node.value, Pieces(node.value.texts, node.value.scores)
+    texts, scores = [], []
     for entry in node.items():
         pair = entry.array()
         if len(pair) != 2 or not isinstance(pair[0], str) or type(pair[1]) not in (int, float):
@@ -42,30 +47,30 @@ def read_pieces(node: Node) -> list[tuple[str, float]]:
             )
         if not math.isfinite(pair[1]):
             raise entry.wrong("a finite score", show_json(pair[1]))
-        pieces.append((pair[0], float(pair[1])))
-    return pieces
+        texts.append(pair[0])
+        scores.append(float(pair[1]))
+    ids = {text: i for i, text in enumerate(texts)}
+    return ids, Pieces(Vocab(encode_vocabulary(node, texts)), np.array(scores, np.float64))
 
 
-def read_model(node: Node, pieces: Sequence[tuple[str, float]], added: Sequence[AddedToken]) -> Unigram:
-    """Return the model of a `model` object with these pieces and added tokens.
+def read_model(node: Node, vocab: Mapping[str, int], added: Sequence[AddedToken], pieces: Pieces) -> Unigram:
+    """Return the model of a `model` object with these pieces, whose ids are `vocab`, and added tokens.
 
     As in HF, the last of duplicate pieces wins, and byte pieces also match text that spells them.
 
     Source: HF tokenizers 0.23.
     """
-    texts, scores = [text for text, _ in pieces], [score for _, score in pieces]
-    late = {token.id: token.content for token in added if token.id >= len(pieces)}
-    size = max([len(pieces), *(i + 1 for i in late)])
-    texts += [late.get(i, "") for i in range(len(texts), size)]
-    known = set(texts[: len(pieces)])
+    count = len(pieces.tokens)
+    late = {token.id: token.content.encode() for token in added if token.id >= count}
+    more = [late.get(i, b"") for i in range(count, max([count, *(i + 1 for i in late)]))]
     unk = node["unk_id"]
     try:
         return Unigram(
-            Vocab(encode_vocabulary(node["vocab"], texts)),
-            np.array(scores + [0.0] * (size - len(scores))),
-            None if unk.value is None else unk.integer(max(0, len(pieces) - 1)),
+            pieces.tokens.with_more(more) if more else pieces.tokens,
+            np.concatenate([pieces.scores, np.zeros(len(more))]),
+            None if unk.value is None else unk.integer(max(0, count - 1)),
             byte_fallback=node["byte_fallback"].boolean(False),
-            special_ids=unyielded_ids(added, known),
+            special_ids=unyielded_ids(added, vocab),
         )
     except FormatError as error:
         raise node.wrong("a Unigram model", f"this: {error}") from None

@@ -3,22 +3,88 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, ValuesView
 from itertools import count
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from subwords.formats.json_node import Node, show_json
+from subwords.kernels import layout
 from subwords.models.bpe.model import LARGEST_ID
 from subwords.models.wordlevel.model import WordLevel
 from subwords.spec.added_token import FLAGS, AddedToken, check_added_tokens
 from subwords.spec.model import Model
 from subwords.spec.vocab import Vocab, has_gaps
 from subwords.support.errors import FormatError, InputError
+from subwords.support.names import random_bits
 
 _LARGEST_U32 = 2**32 - 1
 
 
 # ------------------------------------------------------------------ reading
+
+
+class Entries(Mapping[str, int]):
+    """The id of every token of a file: `texts` in UTF-8, in the order of the file, and their `ids`, distinct.
+
+    scores: of the tokens, if the file has some instead of ids; else empty.
+    """
+
+    def __init__(self, found: layout.FileEntries, count: int, scores: NDArray[np.float64]) -> None:
+        self._found, self._seed, self.scores = found, random_bits(62), scores
+        offsets = np.concatenate([np.zeros(1, np.int64), found.ends[:count]])
+        self.texts = Vocab(found.text[: offsets[-1]].tobytes(), offsets)
+        self.ids: NDArray[np.int64] = found.numbers[:count]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __iter__(self) -> Iterator[str]:
+        return (token.decode() for token in self.texts)
+
+    def __getitem__(self, text: str) -> int:
+        from subwords.kernels.named import find_entry
+
+        key = text.encode("utf-8", "surrogatepass")
+        padded = np.frombuffer(key + bytes(layout.LANES), np.uint8)
+        index = find_entry(padded, len(key), self._found, self._seed)
+        if index < 0:
+            raise KeyError(text)
+        return int(self.ids[index])
+
+    def values(self) -> ValuesView[int]:
+        """Return the ids; without a look-up for each."""
+        return dict(enumerate(self.ids.tolist())).values()
+
+    def by_id(self, added: Iterable[AddedToken]) -> Vocab:
+        """Return the tokens by id in UTF-8, b"" for ids without one, with the added tokens that are none of them."""
+        more = {token.id: token.content.encode() for token in added if token.content not in self}
+        size = 1 + max([int(self.ids.max()), *more])
+        if (np.diff(self.ids) == 1).all() and self.ids[0] == 0:
+            return self.texts.with_more([more.get(i, b"") for i in range(len(self), size)])
+        tokens = dict(zip(self.ids.tolist(), self.texts, strict=True)) | more
+        return Vocab([tokens.get(i, b"") for i in range(size)])
+
+    def merges(self, data: NDArray[np.uint8], begin: int, end: int) -> NDArray[np.int64] | None:
+        """Return the merges in data[begin:end] as ids, shape (m, 3); None if they are not merges of these tokens."""
+        from subwords.kernels.named import read_merges
+
+        room = (end - begin) // len('" ",') + 1
+        scratch, merges = np.empty(end - begin + layout.LANES, np.uint8), np.empty(3 * room, np.int64)
+        count = read_merges(data, begin, end, self._found._replace(digits=scratch), self._seed, merges)
+        return None if count < 0 else merges[: 3 * count].reshape(count, 3).copy()
+
+    def are_distinct(self) -> bool:
+        """Whether no two texts and no two ids are equal, and no id is too large; call it before any of the others."""
+        from subwords.kernels.named import index_entries
+
+        largest, count = int(self.ids.max(initial=0)), len(self)
+        if largest > LARGEST_ID or has_gaps(largest, count) or np.bincount(self.ids, minlength=1).max() > 1:
+            return False
+        self._found = self._found._replace(slots=np.zeros(2 << count.bit_length(), np.int32))
+        return index_entries(count, self._found, self._seed) == 0
 
 
 def model_kind(node: Node) -> str:
@@ -63,12 +129,12 @@ def _check_density(node: Node, largest: int, count: int) -> None:
         raise node.wrong("ids without large gaps", f"an id of {largest} among {count} tokens")
 
 
-def read_added(node: Node, vocab: dict[str, int]) -> tuple[AddedToken, ...]:
+def read_added(node: Node, vocab: Mapping[str, int]) -> tuple[AddedToken, ...]:
     """Return the added tokens; a token in the vocabulary keeps that id and ignores the file's, as in HF."""
     tokens = []
     entries = list(node.items()) if node.value is not None else []
     new = any(entry["content"].string() not in vocab for entry in entries)
-    taken = {i: text for text, i in vocab.items()} if new else {}
+    taken = {*vocab.values()} if new else set()
     for entry in entries:
         content = entry["content"].string()
         known = vocab.get(content)
@@ -76,7 +142,8 @@ def read_added(node: Node, vocab: dict[str, int]) -> tuple[AddedToken, ...]:
         if known is not None:
             entry["id"].integer(_LARGEST_U32)  # ignored, and refused if HF refuses it
         elif i in taken:
-            raise entry["id"].wrong("a free id", f"{i}, the id of {show_json(taken[i])}")
+            owner = next(text for text, at in vocab.items() if at == i)
+            raise entry["id"].wrong("a free id", f"{i}, the id of {show_json(owner)}")
         _check_density(entry["id"], i, len(vocab) + len(node.array()))
         flags = {flag: entry[flag].boolean(False) for flag in FLAGS}
         tokens.append(AddedToken(content, i, **flags))
@@ -91,15 +158,17 @@ def unyielded_ids(added: Iterable[AddedToken], vocab: Container[str]) -> frozens
     return frozenset(token.id for token in added if token.special or token.content not in vocab)
 
 
-def texts_by_id(vocab: dict[str, int], added: Iterable[AddedToken] = ()) -> list[str]:
-    """Return the token of every id, "" for ids without a token; added tokens replace those of the vocabulary."""
+def tokens_by_id(node: Node, vocab: Mapping[str, int], added: Iterable[AddedToken] = ()) -> Vocab:
+    """Return the token of every id in UTF-8, b"" for ids without one; added tokens replace those of the vocabulary."""
+    if isinstance(vocab, Entries):
+        return vocab.by_id(added)
     literal = {token.id: token.content for token in added}
     texts = [""] * (1 + max([*vocab.values(), *literal], default=-1))
     for text, i in vocab.items():
         texts[i] = text
     for i, content in literal.items():
         texts[i] = content
-    return texts
+    return Vocab(encode_vocabulary(node, texts))
 
 
 def encode_vocabulary(node: Node, texts: Iterable[str]) -> list[bytes]:
@@ -182,7 +251,7 @@ def written_vocab(texts: Sequence[str], appended: set[int]) -> str:
 # ------------------------------------------------------------------ WordLevel
 
 
-def read_model(node: Node, vocab: dict[str, int], added: Sequence[AddedToken]) -> WordLevel:
+def read_model(node: Node, vocab: Mapping[str, int], added: Sequence[AddedToken]) -> WordLevel:
     """Return the model of a `model` object, which must have all fields, with this vocabulary and added tokens.
 
     As in HF, unk_token may be missing from the vocabulary: then an unknown word is an error.
@@ -192,7 +261,7 @@ def read_model(node: Node, vocab: dict[str, int], added: Sequence[AddedToken]) -
     >>> read_model(Node("a.json", "model", {"unk_token": "[UNK]"}), {"[UNK]": 0, "a": 1}, ()).unk_id
     0
     """
-    tokens = Vocab(encode_vocabulary(node["vocab"], texts_by_id(vocab, added)))
+    tokens = tokens_by_id(node["vocab"], vocab, added)
     return WordLevel(tokens, vocab.get(node["unk_token"].string()), unyielded_ids(added, vocab))
 
 

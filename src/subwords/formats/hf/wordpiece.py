@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from subwords.formats.hf.vocabulary import encode_vocabulary, texts_by_id, unk_text, unyielded_ids
 from subwords.formats.hf.vocabulary import token_texts as token_texts
+from subwords.formats.hf.vocabulary import tokens_by_id, unk_text, unyielded_ids
 from subwords.formats.hf.vocabulary import write_vocab as write_vocab
 from subwords.formats.json_node import Node
 from subwords.models.wordpiece.model import LONGEST_WORD, WordPiece
 from subwords.spec.added_token import AddedToken
-from subwords.spec.vocab import Vocab
 
 _LARGEST_NUMBER = 2**64 - 1  # the largest value that HF reads
 
 
-def read_model(node: Node, vocab: dict[str, int], added: Sequence[AddedToken]) -> WordPiece:
+def read_model(node: Node, vocab: Mapping[str, int], added: Sequence[AddedToken]) -> WordPiece:
     """Return the model of a `model` object, which must have all fields, with this vocabulary and added tokens.
 
     As in HF, unk_token may be missing from the vocabulary: then an unknown word is an error.
@@ -30,7 +29,7 @@ def read_model(node: Node, vocab: dict[str, int], added: Sequence[AddedToken]) -
     0
     """
     return WordPiece(
-        Vocab(encode_vocabulary(node["vocab"], texts_by_id(vocab, added))),
+        tokens_by_id(node["vocab"], vocab, added),
         vocab.get(node["unk_token"].string()),
         prefix=node["continuing_subword_prefix"].string(),
         max_chars=min(node["max_input_chars_per_word"].integer(_LARGEST_NUMBER), LONGEST_WORD),

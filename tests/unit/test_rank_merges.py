@@ -1,4 +1,4 @@
-"""All pairs of tokens that join to a token: the same by hashes and one by one."""
+"""All pairs of tokens that join to a token, and merges that do not join: as a search in Python finds them."""
 
 from __future__ import annotations
 
@@ -7,34 +7,34 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inside import Vocab, joining_pairs
-from inside import models_bpe_merges as rank_merges
+from inside import BPE, Vocab, joining_pairs
+from subwords import FormatError
 
-TOKENS = st.lists(st.binary(min_size=0, max_size=6), max_size=60).map(lambda found: [*dict.fromkeys(found)])
-FEW_BYTES = st.lists(st.text("ab", max_size=7).map(str.encode), max_size=80).map(lambda found: [*dict.fromkeys(found)])
+TOKENS = st.lists(st.binary(min_size=0, max_size=12), max_size=60)
+FEW_BYTES = st.lists(st.text("ab", max_size=19).map(str.encode), max_size=80)
 
 
 @given(st.one_of(TOKENS, FEW_BYTES), st.sets(st.integers(0, 60)))
 def test_pairs_are_those_of_a_search(tokens: list[bytes], left_out: set[int]) -> None:
-    ids = {token: i for i, token in enumerate(tokens) if token and i not in left_out}
+    ids = {token: i for i, token in enumerate(tokens) if token and i not in left_out}  # of equal ones the last
     expected = [
         [ids[token[:cut]], ids[token[cut:]], i]
-        for token, i in ids.items()
+        for token, i in sorted(ids.items(), key=lambda item: item[1])
         for cut in range(1, len(token))
         if token[:cut] in ids and token[cut:] in ids
     ]
-    vocab = Vocab(tokens)
-    assert joining_pairs(vocab, frozenset(left_out)).tolist() == expected
-    assert rank_merges._one_by_one(vocab, np.array([*ids.values()], np.int64)).tolist() == expected
+    assert joining_pairs(Vocab(tokens), frozenset(left_out)).tolist() == expected
 
 
-@pytest.mark.parametrize(("name", "value"), [("_CODE", 0), ("_BASE", 1)])
-def test_equal_hashes_change_nothing(name: str, value: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    tokens = [b"a", b"b", b"ab", b"ba", b"aba", b"abab"]
-    expected = joining_pairs(Vocab(tokens)).tolist()
-    monkeypatch.setattr(rank_merges, name, value)  # with a base of 1, the order of bytes is lost
-    assert rank_merges._by_hashes(Vocab(tokens), np.arange(6)) is None
-    assert joining_pairs(Vocab(tokens)).tolist() == expected
-    # Distinct hashes of all tokens, but one is also that of other bytes: "cb" is not "bc".
-    if name == "_BASE":
-        assert joining_pairs(Vocab([b"a", b"bc", b"acb"])).tolist() == []
+@given(st.lists(st.text("ab", min_size=1, max_size=19).map(str.encode), min_size=1, max_size=9), st.data())
+def test_the_first_wrong_merge_is_refused(tokens: list[bytes], data: st.DataObject) -> None:
+    rows = data.draw(st.lists(st.tuples(*[st.integers(0, len(tokens) - 1)] * 3), min_size=1, max_size=4))
+    right = [tokens[a] + tokens[b] == tokens[c] for a, b, c in rows]
+    merges = np.array(rows, np.int64)
+    if all(right):
+        assert len(BPE(Vocab(tokens), merges).merges) == len(rows)
+        return
+    a, b, c = (tokens[i] for i in rows[right.index(False)])
+    with pytest.raises(FormatError) as caught:
+        BPE(Vocab(tokens), merges)
+    assert str(caught.value).startswith(f"merge {right.index(False)} yields {c!r}; expected {a + b!r}")

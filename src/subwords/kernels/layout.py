@@ -61,13 +61,21 @@ JSON_ROW = row("at written width")  # counters: the next row in the data; bytes 
 
 
 class FileEntries(NamedTuple):
-    """Texts, one after another, and where each ends; its id, or the characters of its score; slots by the text."""
+    """Texts, one after another, and where each ends; its id, or the characters of its score."""
 
     text: U8s
     ends: I64s
     numbers: I64s
     digits: U8s
+
+
+class TextIndex(NamedTuple):
+    """Texts, one after another, text[bounds[n]:bounds[n + 1]]; the number of each by its hash; the seed of that."""
+
+    text: U8s
+    bounds: I64s
     slots: I32s
+    seed: I64s
 
 
 # ------------------------------------------------------------------ what an id gives (text/utf8.py)

@@ -402,10 +402,11 @@ def space_rule(
 
     A word begins at every U+2581, or at every run of U+2581 if a token contains two in a row. If tokens have U+2581 at
     their ends, words end there instead. For a model that merges two tokens only if the result is a token, the ids are
-    the same with and without the rule. tokens: all tokens that take part in merges. symbols: user-defined pieces; they
-    are isolated first, leftmost and longest, each as a word. unk_space: U+2581 alone is unknown, and adjacent unknown
-    characters become one unk, so no split at U+2581 is exact. lines: a line feed is known or falls back to bytes; runs
-    of it then become words, unless a token contains a line feed and another character.
+    the same with and without the rule. tokens: all tokens that take part in merges, alone or several with 0xFF between.
+    symbols: user-defined pieces; they are isolated first, leftmost and longest, each as a word. unk_space: U+2581 alone
+    is unknown, and adjacent unknown characters become one unk, so no split at U+2581 is exact. lines: a line feed is
+    known or falls back to bytes; runs of it then become words, unless a token contains a line feed and another
+    character.
 
     Source: SentencePiece's convention for whitespace.
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from subwords.kernels import layout
 from subwords.support.errors import InputError
+from subwords.support.names import random_bits
 from subwords.support.value import Value, read_only
 
 # The limit on unused ids below the largest id: an id takes memory, used or not.
@@ -80,6 +81,14 @@ class Vocab(Value, Sequence[bytes]):
                 found.setdefault(token, index)
         return found
 
+    def text_index(self, kept: NDArray[np.bool_]) -> tuple[layout.TextIndex, int]:
+        """Return an index of some tokens for kernels, and how many of them have the bytes of an earlier one."""
+        from subwords.kernels.named import index_texts
+
+        slots, seed = np.zeros(4 << len(kept).bit_length(), np.int32), np.array([random_bits(62) | 1])
+        index = layout.TextIndex(self.data, self.offsets, slots, seed)
+        return index, index_texts(index, kept.view(np.uint8))
+
     @cached_property
     def known(self) -> dict[int, bytes]:
         """The tokens by id, each made when it is first asked for."""
@@ -110,6 +119,25 @@ class Vocab(Value, Sequence[bytes]):
             end, lengths[i] = int(bounds[i + 1]), len(tokens[i])
         parts.append(data[end : bounds[-1]])
         return Vocab(b"".join(parts), np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)]))
+
+    def joined(self, kept: NDArray[np.bool_]) -> bytes:
+        """Return the bytes of some tokens, with 0xFF after each, which is in no character."""
+        lengths = np.diff(self.offsets)
+        own = self.data[: self.offsets[-1]][np.repeat(kept, lengths)]
+        found = np.full(len(own) + np.count_nonzero(kept), 0xFF, np.uint8)
+        found[np.arange(len(own)) + np.repeat(np.arange(np.count_nonzero(kept)), lengths[kept])] = own
+        return found.tobytes()
+
+    def with_spaces(self) -> Vocab:
+        """Return a vocabulary with a space for each U+2581."""
+        size, (first, second, third) = int(self.offsets[-1]), "▁".encode()
+        at, after, last = (self.data[k : size + k] for k in range(3))
+        places = np.flatnonzero((at == first) & (after == second) & (last == third))
+        ends = self.offsets[np.searchsorted(self.offsets, places, "right")]
+        places = places[places + 3 <= ends]  # not the first bytes of one token and the last ones of another
+        data, kept = at.copy(), np.ones(size, np.bool_)
+        data[places], kept[places + 1], kept[places + 2] = ord(" "), False, False
+        return Vocab(data[kept].tobytes(), self.offsets - 2 * np.searchsorted(places, self.offsets))
 
     def find(self, tokens: Collection[bytes]) -> dict[bytes, int]:
         """Return the ids of those of some tokens that exist, as in `ids`, without making a dict of all tokens."""

@@ -72,7 +72,6 @@ def _entries(data: NDArray[np.uint8], begin: int, end: int) -> Entries | None:
         ends=np.empty(room, np.int64),
         numbers=np.empty(room, np.int64),
         digits=np.empty(size, np.uint8),
-        slots=np.zeros(0, np.int32),
     )
     count = read_entries(data, begin, end, found)
     if count <= 0:

@@ -18,7 +18,6 @@ from subwords.spec.added_token import FLAGS, AddedToken, check_added_tokens
 from subwords.spec.model import Model
 from subwords.spec.vocab import Vocab, has_gaps
 from subwords.support.errors import FormatError, InputError
-from subwords.support.names import random_bits
 
 _LARGEST_U32 = 2**32 - 1
 
@@ -33,10 +32,11 @@ class Entries(Mapping[str, int]):
     """
 
     def __init__(self, found: layout.FileEntries, count: int, scores: NDArray[np.float64]) -> None:
-        self._found, self._seed, self.scores = found, random_bits(62), scores
         offsets = np.concatenate([np.zeros(1, np.int64), found.ends[:count]])
         self.texts = Vocab(found.text[: offsets[-1]].tobytes(), offsets)
         self.ids: NDArray[np.int64] = found.numbers[:count]
+        self.scores, self._found = scores, found
+        self._index, self._repeated = self.texts.text_index(np.ones(count, np.bool_))
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -45,11 +45,10 @@ class Entries(Mapping[str, int]):
         return (token.decode() for token in self.texts)
 
     def __getitem__(self, text: str) -> int:
-        from subwords.kernels.named import find_entry
+        from subwords.kernels.named import find_text
 
         key = text.encode("utf-8", "surrogatepass")
-        padded = np.frombuffer(key + bytes(layout.LANES), np.uint8)
-        index = find_entry(padded, len(key), self._found, self._seed)
+        index = find_text(np.frombuffer(key + bytes(layout.LANES), np.uint8), len(key), self._index)
         if index < 0:
             raise KeyError(text)
         return int(self.ids[index])
@@ -73,18 +72,15 @@ class Entries(Mapping[str, int]):
 
         room = (end - begin) // len('" ",') + 1
         scratch, merges = np.empty(end - begin + layout.LANES, np.uint8), np.empty(3 * room, np.int64)
-        count = read_merges(data, begin, end, self._found._replace(digits=scratch), self._seed, merges)
+        count = read_merges(data, begin, end, self._found._replace(digits=scratch), self._index, merges)
         return None if count < 0 else merges[: 3 * count].reshape(count, 3).copy()
 
     def are_distinct(self) -> bool:
-        """Whether no two texts and no two ids are equal, and no id is too large; call it before any of the others."""
-        from subwords.kernels.named import index_entries
-
+        """Whether no two texts and no two ids are equal, and no id is too large."""
         largest, count = int(self.ids.max(initial=0)), len(self)
-        if largest > LARGEST_ID or has_gaps(largest, count) or np.bincount(self.ids, minlength=1).max() > 1:
+        if self._repeated or largest > LARGEST_ID or has_gaps(largest, count):
             return False
-        self._found = self._found._replace(slots=np.zeros(2 << count.bit_length(), np.int32))
-        return index_entries(count, self._found, self._seed) == 0
+        return int(np.bincount(self.ids).max(initial=0)) == 1
 
 
 def model_kind(node: Node) -> str:

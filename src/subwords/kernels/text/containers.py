@@ -6,8 +6,9 @@ says what is wrong in it. An entry is a text with its number. Its index is its p
 
 from __future__ import annotations
 
-from subwords.kernels.jit import I64, U64, Int, helper, inlined, kernel, load64, mix, pointer
-from subwords.kernels.layout import FileEntries, I64s, U8s
+from subwords.kernels.jit import I64, U64, Int, helper, inlined, kernel, load64, pointer
+from subwords.kernels.layout import FileEntries, I64s, TextIndex, U8s
+from subwords.kernels.text.index import found_text
 from subwords.kernels.text.rows import (
     BACKSLASH,
     BLANK,
@@ -34,7 +35,6 @@ MODEL, VOCAB, MERGES, VERSION = (
     int.from_bytes(each, "little") for each in (b"model", b"vocab", b"merges", b"#version")
 )
 MOST_DIGITS = 9  # of an id
-MULTIPLIER = U64(0x9E3779B97F4A7C15)
 
 
 @inlined
@@ -161,57 +161,6 @@ def read_entries(data: U8s, begin: Int, stop: Int, entries: FileEntries) -> Int:
             return count if i == stop else REFUSED
 
 
-@inlined
-def part_at(p, i, size):
-    """The next 8 bytes of a text of which `size` are left; those after it are 0."""
-    part = load64(p, i)
-    return part if size >= 8 else part & (U64(1) << U64(8 * size)) - U64(1)
-
-
-@helper
-def slot_of(p, i, length, entries, seed):
-    """The slot of the text p[i:i + length]: that of its entry, or a free one."""
-    q, e, index = pointer(entries.text), pointer(entries.ends), pointer(entries.slots)
-    mask, state = U64(len(entries.slots) - 1), U64(seed) ^ U64(length)
-    for k in range(0, length, 8):
-        state = mix(state ^ part_at(p, i + k, length - k), MULTIPLIER)
-    slot = mix(state, U64(seed)) & mask
-    while index[I64(slot)] != 0:
-        entry = I64(index[I64(slot)]) - 1
-        begin = I64(e[entry - 1]) if entry > 0 else I64(0)
-        if e[entry] - begin == length:
-            k = 0
-            while k < length and part_at(q, begin + k, length - k) == part_at(p, i + k, length - k):
-                k += 8
-            if k >= length:
-                break
-        slot = slot + U64(1) & mask
-    return I64(slot)
-
-
-@kernel
-def index_entries(count: Int, entries: FileEntries, seed: Int) -> Int:
-    """Enter the texts into `entries.slots`, 0 at first: 1 + the number of each; 0, or REFUSED if two are equal.
-
-    The index has a power of two of slots, at least twice `count`.
-    """
-    q, e, index = pointer(entries.text), pointer(entries.ends), pointer(entries.slots)
-    begin = I64(0)
-    for k in range(count):
-        slot = slot_of(q, begin, e[k] - begin, entries, seed)
-        if index[slot] != 0:
-            return REFUSED
-        index[slot] = k + 1
-        begin = e[k]
-    return 0
-
-
-@kernel
-def find_entry(text: U8s, length: Int, entries: FileEntries, seed: Int) -> Int:
-    """The index of the entry with a text, or -1."""
-    return I64(pointer(entries.slots)[slot_of(pointer(text), I64(0), length, entries, seed)]) - 1
-
-
 @helper
 def after_merge(p, i, stop, q):
     """The place after the merge at p[i], or REFUSED; its tokens are written to q: where the left one and both end.
@@ -233,13 +182,12 @@ def after_merge(p, i, stop, q):
 
 
 @kernel
-def read_merges(data: U8s, begin: Int, stop: Int, entries: FileEntries, seed: Int, merges: I64s) -> Int:
+def read_merges(data: U8s, begin: Int, stop: Int, entries: FileEntries, index: TextIndex, merges: I64s) -> Int:
     """Read an array of merges of entries: rows of the ids of left, right and both; how many, or REFUSED.
 
     A first string that begins with "#version" is left out. entries.digits: scratch, with room for data[begin:stop].
     """
-    p, q, m = pointer(data), pointer(entries.digits), pointer(merges)
-    number, index = pointer(entries.numbers), pointer(entries.slots)
+    p, q, m, number = pointer(data), pointer(entries.digits), pointer(merges), pointer(entries.numbers)
     i, count = after_byte(p, begin, stop, OPEN_LIST), I64(0)
     if byte_before(p, i, stop) == SHUT_LIST:
         return 0 if i + 1 == stop else REFUSED
@@ -250,7 +198,7 @@ def read_merges(data: U8s, begin: Int, stop: Int, entries: FileEntries, seed: In
         i, left, end = after_merge(p, i, stop, q)
         for k in range(3):
             start, last = (left if k == 1 else I64(0)), (left if k == 0 else end)
-            found = I64(index[slot_of(q, start, last - start, entries, seed)]) - 1 if i >= 0 else I64(REFUSED)
+            found = found_text(q, start, last - start, index) if i >= 0 else I64(REFUSED)
             if found < 0:
                 return REFUSED
             m[3 * count + k] = number[found]

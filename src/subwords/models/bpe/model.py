@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import compress
 from typing import Any, Literal
 
 import numpy as np
@@ -113,23 +112,13 @@ class BPE(Model):
                 raise FormatError(f"byte_fallback with {name} {mark!r}, whose bytes are tokens, is not supported")
 
     def _check_results(self) -> None:
-        offsets, data = self.symbols.offsets, self.symbols.data
-        lengths = np.diff(offsets)
-        left, right, result = self.merges.T
-        cut = len(self.prefix)
-        wrong = np.flatnonzero((lengths[left] + lengths[right] - cut != lengths[result]) | (lengths[right] < cut))
-        if not len(wrong):
-            # Compare all concatenated pairs, in order of the merges, with all results at once, as two byte arrays.
-            starts, stops = offsets[self.merges[:, :2]], offsets[self.merges[:, :2] + 1]
-            starts[:, 1] += cut
-            parts = data[_ranges(starts.ravel(), stops.ravel())]
-            wrong = np.flatnonzero(parts != data[_ranges(offsets[result], offsets[result + 1])])
-            wrong = np.searchsorted(np.cumsum(lengths[result]), wrong, side="right")
-        if len(wrong):
-            a, b, c = (self.symbols[int(i)] for i in self.merges[wrong[0]])
-            raise FormatError(
-                f"merge {wrong[0]} yields {c!r}; expected {a + b[cut:]!r}, the concatenation of its parts"
-            )
+        from subwords.kernels.named import first_wrong_join
+
+        symbols, cut = self.symbols, len(self.prefix)
+        wrong = first_wrong_join(symbols.data, symbols.offsets, np.ascontiguousarray(self.merges).ravel(), cut)
+        if wrong >= 0:
+            a, b, c = (symbols[int(i)] for i in self.merges[wrong])
+            raise FormatError(f"merge {wrong} yields {c!r}; expected {a + b[cut:]!r}, the concatenation of its parts")
 
     def _check_ranks(self) -> None:
         if self.ranks is None:
@@ -278,8 +267,9 @@ class BPE(Model):
         return stored("plain", self.digest.encode(), self._with_spaces) if self.is_large else self._with_spaces()
 
     def _with_spaces(self) -> BPE:
-        tokens = Vocab([token.replace(SPACE.encode(), b" ") for token in self.vocab])
-        return replace(self, vocab=tokens, parts=tuple(part.replace(SPACE.encode(), b" ") for part in self.parts))
+        return replace(
+            self, vocab=self.vocab.with_spaces(), parts=tuple(part.replace(SPACE.encode(), b" ") for part in self.parts)
+        )
 
     def by_words(self) -> BPE:
         """Return the model that encodes each word by itself; an unknown symbol has the id after the last token."""
@@ -416,7 +406,7 @@ class BPE(Model):
         known = [falls_back or (0 <= i < len(self.vocab) and i not in self.unused_ids) for i in tokens]
         made = np.zeros(len(self.vocab), np.bool_)
         made[self.merges[:, 2]] = True
-        results = [*compress(self.vocab, made.tolist())]
+        results = [self.vocab.joined(made)]
         users = [self.vocab[index] for index in sorted(self.user_ids)]
         return space_rule(results, users, unk_space=not known[0], lines=known[1])
 

@@ -42,10 +42,10 @@ NAMES = {
     "engine.healing": "Healing",
     "engine.spans": "SpanFinder",
     "formats.gguf.read": "BOOL FLOAT32 INT32 PRE STRING UINT32 gguf_bytes name_of",
-    "formats.hf.components": """
-        BEHAVIORS unicode_scripts from_decoder to_decoder from_normalizer to_normalizer from_post_processor
-        to_post_processor from_pre_tokenizer to_pre_tokenizer
-    """,
+    "formats.hf.decoders": "from_decoder to_decoder",
+    "formats.hf.normalizers": "from_normalizer to_normalizer",
+    "formats.hf.post_processors": "from_post_processor to_post_processor",
+    "formats.hf.pre_tokenizers": "BEHAVIORS unicode_scripts from_pre_tokenizer to_pre_tokenizer",
     "formats.hf.tokenizer_json": "read_tokenizer_json write_tokenizer_json",
     "formats.hf.vocab_merges": "read_merges",
     "formats.hf.vocabulary": "model_kind read_added read_vocab written_vocab",
@@ -209,7 +209,6 @@ MODULES = {
     "kernels_machine_code": "kernels.machine_code",
     "kernels_modes": "kernels.modes",
     "kernels_stored": "kernels.stored",
-    "models_bpe_merges": "models.bpe.merges",
     "models_bpe_model": "models.bpe.model",
     "models_bpe_segmenter": "models.bpe.segmenter",
     "models_families": "models.families",

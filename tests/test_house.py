@@ -40,7 +40,7 @@ RIM = (
     *("kernels/entry.py", "kernels/machine_code.py", "kernels/stored.py", "engine/kept.py"),
 )
 
-MOST_FILES = 240  # with code
+MOST_FILES = 242  # with code
 MOST_LINES = {"tokenizer.py": 1200}  # the face: each method with its docstring; others have 850
 MACHINE_PATHS = [f"/{folder}/" for folder in ("work", "tmp", "root")]
 
@@ -195,9 +195,9 @@ UPWARD = {
     "Tokenizer.chats": "chat.chat",
     "Tokenizer.encode_files": "scale.job",
     "Tokenizer.to_transformers": "interop.hf",
-    "_rule": "formats.hf.components formats.json_node",
-    "_steps_of_rule": "formats.hf.components formats.json_node",
-    "decoder": "formats.hf.components formats.json_node",
+    "_rule": "formats.hf.pre_tokenizers formats.json_node",
+    "_steps_of_rule": "formats.hf.normalizers formats.json_node",
+    "decoder": "formats.hf.decoders formats.json_node",
     "count": "scale.job",
     "encoder_of": "engine.encoder",
 }
@@ -353,9 +353,9 @@ BUDGETS = {
     "cli": 3800,
     "corpus": 3850,
     "engine": 8750,
-    "formats": 6450,
+    "formats": 6750,
     "interop": 3300,
-    "kernels": 14450,
+    "kernels": 14800,
     "models": 5300,
     "normalize": 2300,
     "prompts": 350,
@@ -363,7 +363,7 @@ BUDGETS = {
     "research": 600,
     "sampling": 400,
     "scale": 950,
-    "spec": 3250,
+    "spec": 3300,
     "split": 3450,
     "study": 7400,
     "support": 2550,
@@ -384,7 +384,7 @@ def test_rooms_keep_their_budgets() -> None:
 
 
 # The same for the tests, and for the names that they reach past the public ones.
-TEST_LINES = 53_400
+TEST_LINES = 53_550
 INSIDE_NAMES = 450
 
 
@@ -498,7 +498,7 @@ PRICES = {
     "split": """
         kernels/split/transducer.py: split/routes.py:CasedRoute split/routes.py:GapsRoute split/routes.py:MaskRoute
     """,
-    "startup_encode": "engine/kept.py:",
+    "startup_encode": "engine/kept.py: formats/hf/by_kernel.py:",
     "train": """
         corpus/blocks.py:invalid_place kernels/bpe/index.py:sift_pairs kernels/bpe/pairs.py:
         split/routes.py:Scanner.texts

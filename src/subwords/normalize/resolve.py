@@ -85,7 +85,7 @@ def _rule(rule: Any) -> splitters.Rule:
     if isinstance(rule, get_args(splitters.Step)):
         return (rule,)
     if isinstance(rule, Mapping):
-        from subwords.formats.hf.components import from_pre_tokenizer
+        from subwords.formats.hf.pre_tokenizers import from_pre_tokenizer
         from subwords.formats.json_node import Node
 
         return from_pre_tokenizer(
@@ -161,7 +161,7 @@ def _steps_of_rule(rule: Any) -> normalizers.Steps:
                 pass
         raise InputError(f"expected a normalizer's name ({', '.join(names)}), not {rule!r:.80}{nearest(rule, names)}")
     if isinstance(rule, Mapping):
-        from subwords.formats.hf.components import from_normalizer
+        from subwords.formats.hf.normalizers import from_normalizer
         from subwords.formats.json_node import Node
 
         return from_normalizer(Node("", "normalizer", rule["normalizer"] if "normalizer" in rule else dict(rule)))
@@ -182,7 +182,7 @@ def decoder(value: DecoderLike) -> Decoder | None:
             return NAMED[name]
         raise InputError(f"expected a decoder's name ({', '.join(NAMED)}), not {value!r:.80}{nearest(value, NAMED)}")
     if isinstance(value, Mapping):
-        from subwords.formats.hf.components import from_decoder
+        from subwords.formats.hf.decoders import from_decoder
         from subwords.formats.json_node import Node
 
         return from_decoder(Node("", "decoder", value["decoder"] if "decoder" in value else dict(value)))

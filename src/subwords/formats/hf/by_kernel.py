@@ -10,7 +10,7 @@ import json
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.formats.hf.vocabulary import Entries, model_kind
+from subwords.formats.hf.vocabulary import FileVocab, model_kind
 from subwords.formats.json_node import Node, parse_json
 from subwords.kernels import layout
 from subwords.support.errors import FormatError
@@ -21,7 +21,7 @@ OPENINGS = {"BPE": ord("{"), "WordPiece": ord("{"), "WordLevel": ord("{"), "Unig
 
 
 def parse_large(data: bytes, name: str) -> Node:
-    """Parse a tokenizer.json as `parse_json` does; a large vocabulary becomes `Entries`, and its merges an array.
+    """Parse a tokenizer.json as `parse_json` does; a large vocabulary becomes `FileVocab`, and its merges an array.
 
     Not in version 2.0, nor in a damaged file, nor in one that no trainer writes: with a key twice, or with merges of
     tokens that have a prefix.
@@ -30,7 +30,7 @@ def parse_large(data: bytes, name: str) -> Node:
 
 
 def read_entries_of(data: bytes, name: str) -> Node | None:
-    """Return the file with `Entries`; None if it is to be read as any other JSON."""
+    """Return the file with `FileVocab`; None if it is to be read as any other JSON."""
     from subwords.kernels.named import find_containers, first_invalid
 
     padded, found = np.frombuffer(data + bytes(layout.LANES), np.uint8), np.zeros(4, np.int64)
@@ -57,13 +57,13 @@ def read_entries_of(data: bytes, name: str) -> Node | None:
     entries = model["vocab"] = _entries(padded, *vocab)
     if entries is None or not entries.are_distinct():
         return None
-    model["type"] = kind  # it cannot be told from `Entries`
+    model["type"] = kind  # it cannot be told from `FileVocab`
     if is_bpe:
         model["merges"] = entries.merges(padded, *merges)
     return None if is_bpe and model["merges"] is None else top
 
 
-def _entries(data: NDArray[np.uint8], begin: int, end: int) -> Entries | None:
+def _entries(data: NDArray[np.uint8], begin: int, end: int) -> FileVocab | None:
     from subwords.kernels.named import read_entries
 
     size, room = end - begin + layout.LANES, (end - begin) // len('"":0,') + 1
@@ -77,10 +77,10 @@ def _entries(data: NDArray[np.uint8], begin: int, end: int) -> Entries | None:
     if count <= 0:
         return None
     if data[begin] == ord("{"):
-        return Entries(found, count, np.zeros(0))
+        return FileVocab(found, count, np.zeros(0))
     try:
         scores = np.array(json.loads(b"[%s]" % found.digits[: found.numbers[count - 1] - 1].tobytes()), np.float64)
     except (ValueError, OverflowError):
         return None
     found.numbers[:count] = np.arange(count)
-    return Entries(found, count, scores) if np.isfinite(scores).all() else None
+    return FileVocab(found, count, scores) if np.isfinite(scores).all() else None

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
-from subwords.formats.hf.components import byte_level
+from subwords.formats.hf.component import byte_level
 from subwords.formats.json_node import Node, is_unicode
 from subwords.spec.splitter import NAMED, SPACE
 

@@ -8,25 +8,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from subwords.formats.hf.by_kernel import parse_large
-from subwords.formats.hf.components import (
-    PADDING,
-    TRUNCATION,
-    as_sequence,
-    byte_level,
-    from_decoder,
-    from_normalizer,
-    from_post_processor,
-    from_pre_tokenizer,
-    maybe,
-    to_decoder,
-    to_normalizer,
-    to_padding,
-    to_post_processor,
-    to_pre_tokenizer,
-    to_truncation,
-)
+from subwords.formats.hf.component import as_sequence, byte_level
 from subwords.formats.hf.vocabulary import (
-    Entries,
+    FileVocab,
     added_entries,
     appended_ids,
     encode_vocabulary,
@@ -38,17 +22,18 @@ from subwords.formats.json_node import Node
 from subwords.models.families import family_of
 from subwords.spec import splitter as splitters
 from subwords.spec.added_token import ROLES
-from subwords.spec.decoder import ByteDecoder, Decoder
 from subwords.spec.model import Model
-from subwords.spec.normalizer import Steps
 from subwords.spec.splitter import ByteChars, SpelledBytes
-from subwords.spec.template import MOST_TEMPLATE_IDS
 from subwords.spec.tokenizer import Foreign, TokenizerSpec
 from subwords.split.splitter import Splitter
 from subwords.support.errors import FormatError, InputError
 
 if TYPE_CHECKING:
-    from subwords.formats.hf.unigram import Pieces
+    from subwords.formats.hf.unigram import ScoredPieces
+    from subwords.spec.decoder import Decoder
+    from subwords.spec.normalizer import Steps
+    from subwords.spec.padding import Padding, Truncation
+    from subwords.spec.template import Template
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Rewrites a tokenizer.json of version 2.0 as one of version 1.0.
@@ -181,6 +166,8 @@ def _token_names(top: Node) -> dict[int, str]:
 
 
 def _piece(node: Node, names: Mapping[int, str], tokens: dict[str, Any]) -> Any:
+    from subwords.spec.template import MOST_TEMPLATE_IDS
+
     type_id = node.get("type_id", 0).integer(MOST_TEMPLATE_IDS)
     if node.object().keys() - {"seq", "ids", "type_id"} or ("seq" in node.object()) == ("ids" in node.object()):
         raise node.wrong("either seq or ids, and perhaps a type_id")
@@ -251,12 +238,12 @@ def spec_from(top: Node) -> TokenizerSpec:
         model=model,
         normalizer=_read_normalizer(top["normalizer"]),
         splitter=splitter,
-        template=from_post_processor(top["post_processor"]),
+        template=_read_template(top["post_processor"]),
         decoder=_read_decoder(top["decoder"], model),
         added_tokens=tuple(added),
         roles=roles_of(roles, {**vocab} | {token.content: token.id for token in added}) if is_new else (),
-        padding=maybe(PADDING).read(top["padding"]),
-        truncation=maybe(TRUNCATION).read(top["truncation"]),
+        padding=_read_padding(top["padding"]),
+        truncation=_read_truncation(top["truncation"]),
         foreign=Foreign(
             tuple((key, top[key].verbatim()) for key in kept),
             len(pieces.tokens) if pieces else len(vocab),
@@ -279,10 +266,10 @@ def _module(family: str) -> Any:
     return import_module(f"subwords.formats.hf.{'vocabulary' if family == 'wordlevel' else family}")
 
 
-def _read_vocab(node: Node, kind: str) -> tuple[Mapping[str, int], Pieces | None]:
+def _read_vocab(node: Node, kind: str) -> tuple[Mapping[str, int], ScoredPieces | None]:
     """Return the id of every token; for a Unigram model also its pieces with scores."""
     if kind != "Unigram":
-        return (node.value if isinstance(node.value, Entries) else read_vocab(node)), None
+        return (node.value if isinstance(node.value, FileVocab) else read_vocab(node)), None
     from subwords.formats.hf.unigram import read_pieces
 
     return read_pieces(node)
@@ -296,9 +283,13 @@ def _unknown_keys(top: Node) -> list[str]:
     return found
 
 
+# What a file lacks is not imported: with all of it, a first start takes 15 ms more.
+
+
 def _read_normalizer(node: Node) -> Steps:
     if node.value is None:
         return ()
+    from subwords.formats.hf.normalizers import from_normalizer
     from subwords.normalize.normalizer import Normalizer
 
     try:
@@ -308,6 +299,8 @@ def _read_normalizer(node: Node) -> Steps:
 
 
 def _read_splitter(node: Node) -> splitters.Rule:
+    from subwords.formats.hf.pre_tokenizers import from_pre_tokenizer
+
     try:
         rule = from_pre_tokenizer(node)
         if sum(isinstance(step, ByteChars) for step in rule) > 1:
@@ -322,7 +315,33 @@ def _read_decoder(node: Node, model: Model) -> Decoder | None:
     joins = "ByteLevel" if model.byte_level else "Fuse"
     if model.merge_count is not None and node.value is not None and node["type"].value == joins:
         return None
+    from subwords.formats.hf.decoders import from_decoder
+
     return from_decoder(node)
+
+
+def _read_template(node: Node) -> Template | None:
+    if node.value is None:
+        return None
+    from subwords.formats.hf.post_processors import from_post_processor
+
+    return from_post_processor(node)
+
+
+def _read_padding(node: Node) -> Padding | None:
+    if node.value is None:
+        return None
+    from subwords.formats.hf.padding import from_padding
+
+    return from_padding(node)
+
+
+def _read_truncation(node: Node) -> Truncation | None:
+    if node.value is None:
+        return None
+    from subwords.formats.hf.padding import from_truncation
+
+    return from_truncation(node)
 
 
 def write_tokenizer_json(spec: TokenizerSpec) -> bytes:
@@ -335,6 +354,9 @@ def write_tokenizer_json(spec: TokenizerSpec) -> bytes:
     >>> read_tokenizer_json(write_tokenizer_json(spec), "copy") == spec
     True
     """
+    from subwords.formats.hf.normalizers import to_normalizer
+    from subwords.formats.hf.padding import to_padding, to_truncation
+
     model, added, foreign = spec.model, spec.added_tokens, spec.foreign
     module = _module(family_of(model).name)
     texts: list[str] = module.token_texts(model, added)
@@ -363,6 +385,8 @@ def _spelled(spec: TokenizerSpec, key: str) -> Node | None:
 
 
 def _written_post_processor(spec: TokenizerSpec) -> Any:
+    from subwords.formats.hf.post_processors import from_post_processor, to_post_processor
+
     node = _spelled(spec, "post_processor")
     if node is not None and from_post_processor(node) == spec.template:
         return node.value
@@ -370,6 +394,9 @@ def _written_post_processor(spec: TokenizerSpec) -> Any:
 
 
 def _written_decoder(spec: TokenizerSpec) -> Any:
+    from subwords.formats.hf.decoders import to_decoder
+    from subwords.spec.decoder import ByteDecoder
+
     node = _spelled(spec, "decoder")
     try:
         if node is not None and _read_decoder(node, spec.model) == spec.decoder:
@@ -383,6 +410,8 @@ def _written_decoder(spec: TokenizerSpec) -> Any:
 
 
 def _written_pre_tokenizer(spec: TokenizerSpec) -> dict[str, Any] | None:
+    from subwords.formats.hf.pre_tokenizers import to_pre_tokenizer
+
     rule, model = spec.splitter, spec.model
     letters = next((type(step) for step in rule if isinstance(step, ByteChars | SpelledBytes)), None)
     if letters is not None and (letters is ByteChars) != model.byte_level:

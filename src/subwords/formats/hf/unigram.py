@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from subwords.formats.hf.vocabulary import Entries, encode_vocabulary, quoted, unyielded_ids
+from subwords.formats.hf.vocabulary import FileVocab, encode_vocabulary, quoted, unyielded_ids
 from subwords.formats.hf.vocabulary import token_texts as token_texts
 from subwords.formats.json_node import Node, parse_json, show_json
 from subwords.models.unigram.model import Unigram
@@ -21,14 +21,14 @@ from subwords.spec.vocab import Vocab
 from subwords.support.errors import FormatError
 
 
-class Pieces(NamedTuple):
+class ScoredPieces(NamedTuple):
     """The pieces of a file, in UTF-8, in order of id, with their scores."""
 
     tokens: Vocab
     scores: NDArray[np.float64]
 
 
-def read_pieces(node: Node) -> tuple[Mapping[str, int], Pieces]:
+def read_pieces(node: Node) -> tuple[Mapping[str, int], ScoredPieces]:
     """Return the id of every piece of a vocabulary, the last one of equal pieces, and the pieces.
 
     >>> from subwords.formats.json_node import Node
@@ -36,8 +36,8 @@ def read_pieces(node: Node) -> tuple[Mapping[str, int], Pieces]:
     >>> read_pieces(Node("a.json", "model.vocab", [["<unk>", 0.0], ["a", -1.5]]))[0]
     {'<unk>': 0, 'a': 1}
     """
-    if isinstance(node.value, Entries):
-        return node.value, Pieces(node.value.texts, node.value.scores)
+    if isinstance(node.value, FileVocab):
+        return node.value, ScoredPieces(node.value.texts, node.value.scores)
     texts, scores = [], []
     for entry in node.items():
         pair = entry.array()
@@ -50,10 +50,10 @@ def read_pieces(node: Node) -> tuple[Mapping[str, int], Pieces]:
         texts.append(pair[0])
         scores.append(float(pair[1]))
     ids = {text: i for i, text in enumerate(texts)}
-    return ids, Pieces(Vocab(encode_vocabulary(node, texts)), np.array(scores, np.float64))
+    return ids, ScoredPieces(Vocab(encode_vocabulary(node, texts)), np.array(scores, np.float64))
 
 
-def read_model(node: Node, vocab: Mapping[str, int], added: Sequence[AddedToken], pieces: Pieces) -> Unigram:
+def read_model(node: Node, vocab: Mapping[str, int], added: Sequence[AddedToken], pieces: ScoredPieces) -> Unigram:
     """Return the model of a `model` object with these pieces, whose ids are `vocab`, and added tokens.
 
     As in HF, the last of duplicate pieces wins, and byte pieces also match text that spells them.

@@ -140,7 +140,7 @@ def _framed(ids: Mapping[str, int]) -> Template | None:
     start, end = _CLIP
     if not {start, end} <= ids.keys():
         return None
-    from subwords.formats.hf.components import from_post_processor
+    from subwords.formats.hf.post_processors import from_post_processor
 
     tokens = {"cls": [start, ids[start]], "sep": [end, ids[end]], "trim_offsets": False, "add_prefix_space": False}
     return from_post_processor(Node("", "", {"type": "RobertaProcessing", **tokens}))

@@ -25,7 +25,7 @@ _LARGEST_U32 = 2**32 - 1
 # ------------------------------------------------------------------ reading
 
 
-class Entries(Mapping[str, int]):
+class FileVocab(Mapping[str, int]):
     """The id of every token of a file: `texts` in UTF-8, in the order of the file, and their `ids`, distinct.
 
     scores: of the tokens, if the file has some instead of ids; else empty.
@@ -68,11 +68,11 @@ class Entries(Mapping[str, int]):
 
     def merges(self, data: NDArray[np.uint8], begin: int, end: int) -> NDArray[np.int64] | None:
         """Return the merges in data[begin:end] as ids, shape (m, 3); None if they are not merges of these tokens."""
-        from subwords.kernels.named import read_merges
+        from subwords.kernels.named import read_merge_entries
 
         room = (end - begin) // len('" ",') + 1
         scratch, merges = np.empty(end - begin + layout.LANES, np.uint8), np.empty(3 * room, np.int64)
-        count = read_merges(data, begin, end, self._found._replace(digits=scratch), self._index, merges)
+        count = read_merge_entries(data, begin, end, self._found._replace(digits=scratch), self._index, merges)
         return None if count < 0 else merges[: 3 * count].reshape(count, 3).copy()
 
     def are_distinct(self) -> bool:
@@ -156,7 +156,7 @@ def unyielded_ids(added: Iterable[AddedToken], vocab: Container[str]) -> frozens
 
 def tokens_by_id(node: Node, vocab: Mapping[str, int], added: Iterable[AddedToken] = ()) -> Vocab:
     """Return the token of every id in UTF-8, b"" for ids without one; added tokens replace those of the vocabulary."""
-    if isinstance(vocab, Entries):
+    if isinstance(vocab, FileVocab):
         return vocab.by_id(added)
     literal = {token.id: token.content for token in added}
     texts = [""] * (1 + max([*vocab.values(), *literal], default=-1))

@@ -182,7 +182,7 @@ def after_merge(p, i, stop, q):
 
 
 @kernel
-def read_merges(data: U8s, begin: Int, stop: Int, entries: FileEntries, index: TextIndex, merges: I64s) -> Int:
+def read_merge_entries(data: U8s, begin: Int, stop: Int, entries: FileEntries, index: TextIndex, merges: I64s) -> Int:
     """Read an array of merges of entries: rows of the ids of left, right and both; how many, or REFUSED.
 
     A first string that begins with "#version" is left out. entries.digits: scratch, with room for data[begin:stop].

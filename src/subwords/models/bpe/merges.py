@@ -147,12 +147,12 @@ def joining_pairs(vocab: Vocab, left_out: frozenset[int] = frozenset()) -> Numbe
     >>> joining_pairs(Vocab([b"a", b"b", b"ab", b"aba"])).tolist()
     [[0, 1, 2], [2, 0, 3]]
     """
-    from subwords.kernels.named import join_texts
+    from subwords.kernels.named import find_joins
 
     kept = np.diff(vocab.offsets) > 0
     kept[[i for i in left_out if i < len(kept)]] = False
     joins = np.empty(3 * int(vocab.offsets[-1]), np.int64)  # untouched pages take no memory
-    count = join_texts(vocab.text_index(kept)[0], joins)
+    count = find_joins(vocab.text_index(kept)[0], joins)
     return joins[: 3 * count].reshape(count, 3).copy()
 
 

@@ -248,10 +248,11 @@ def _fused(parts: tuple[CharMap | Stage | Form, ...]) -> tuple[Stage, int] | Non
         return None
     stays = combining_classes() != 0
     stays[after.codes[after.sizes == 0]] = False
-    decomposed = before.then(CharMap.of(decompositions(form.form)))
-    unknown = stays.copy()
-    unknown[decomposed.codes] = decomposed.holding(stays)
-    replaced = decomposed.then(after)
+    decomposed = decompositions(form.form)
+    for each in (decomposed, before):  # whether what a character becomes has one that stays
+        stays[each.codes] = each.holding(stays)
+    # In this order: `before` is the largest of the three.
+    replaced, unknown = before.then(decomposed.then(after)), stays
     if np.count_nonzero(unknown) > MOST_UNKNOWN or not fits_table(replaced):
         return None
     return CharStage(replaced, unknown), 3 if before else 2

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from functools import cached_property, reduce
 from itertools import pairwise
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -173,7 +173,7 @@ class CharStage(Stage):
     """Replaces single characters; `apply` returns None for texts with `unknown` ones."""
 
     def __init__(self, replaced: CharMap, unknown: NDArray[np.bool_] | None = None) -> None:
-        sizes = replaced.sizes
+        sizes = replaced.sizes.astype(np.int64)
         places = 1 + np.cumsum(sizes) - sizes
         self._entries = np.zeros(layout.INVALID + 1, np.uint32)
         self._entries[replaced.codes] = places << layout.ENTRY_SHIFT | sizes
@@ -260,7 +260,7 @@ class FormStage(Stage):
         self._form = NormalForm(self._kinds, self._classes, self._entries, self._chars, self._pairs, self._results)
 
     @staticmethod
-    def _unchanged(composed: NDArray[np.int64], replaced: CharMap) -> list[int]:
+    def _unchanged(composed: NDArray[Any], replaced: CharMap) -> list[int]:
         """Return the compositions that come back from what they decompose to."""
         canonical = decompositions("NFD")
         if replaced is canonical:

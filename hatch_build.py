@@ -1,4 +1,4 @@
-"""Puts a stamp of the sources and an SBOM into a wheel, and machine code if SUBWORDS_MACHINE_CODE asks for it."""
+"""Puts a stamp of the sources and an SBOM into a wheel, and machine code if there is some for these sources."""
 
 from __future__ import annotations
 
@@ -8,14 +8,20 @@ import sys
 import tempfile
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile, ZipFile
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from packaging.requirements import Requirement
 from packaging.version import Version
 
+MACHINE_CODE = "subwords/kernels/machine/"  # the folder in a wheel
+
 
 class MachineCodeHook(BuildHookInterface):  # type: ignore[type-arg]
-    """With SUBWORDS_MACHINE_CODE=build the code is compiled; otherwise it names a folder that has it."""
+    """With SUBWORDS_MACHINE_CODE=build the code is compiled; otherwise it names a folder that has it.
+
+    Without it, the code is that of a wheel in `dist` whose kernels have the same sources, if there is one.
+    """
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Add the stamp of the sources, the SBOM, and the folder of machine code to the wheel."""
@@ -37,14 +43,34 @@ class MachineCodeHook(BuildHookInterface):  # type: ignore[type-arg]
 
     def _machine_code(self) -> Path | None:
         asked = os.environ.get("SUBWORDS_MACHINE_CODE")
+        if not asked:
+            return self._code_of_wheel()
         if asked != "build":
-            return Path(asked) if asked else None
+            return Path(asked)
         from tools.machine_code import TARGETS, build
 
         self.app.display_waiting("compiling the machine code of all systems, for 2 to 6 minutes")
         folder = Path(tempfile.mkdtemp(prefix="subwords-machine-code-"))
         build(folder, [*TARGETS])
         return folder
+
+    def _code_of_wheel(self) -> Path | None:
+        from subwords.kernels.stored import KERNELS, digest_folder
+
+        for wheel in sorted(Path(self.root, "dist").glob("subwords-*.whl")):
+            try:
+                with ZipFile(wheel) as archive:
+                    names = [name for name in archive.namelist() if name.startswith(MACHINE_CODE)]
+                    if json.loads(archive.read(f"{MACHINE_CODE}code.json"))["sources"] != digest_folder(KERNELS):
+                        continue
+                    folder = Path(tempfile.mkdtemp(prefix="subwords-machine-code-"))
+                    for name in names:
+                        (folder / Path(name).name).write_bytes(archive.read(name))
+            except (BadZipFile, KeyError, OSError, ValueError):
+                continue
+            self.app.display_info(f"with the machine code of {wheel.name}")
+            return folder
+        return None
 
     def _bill(self, compilers: dict[str, str]) -> dict[str, Any]:
         """Return the SBOM, CycloneDX 1.7: no time and no serial number, so that two builds are equal."""

@@ -9,6 +9,8 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from zipfile import ZipFile
 
 import pytest
 
@@ -203,3 +205,22 @@ def test_tables_of_names_come_with_the_package(tmp_path: Path, monkeypatch: pyte
     for rule, route in zip(rules, found_routes, strict=True):
         assert content(route) == content(route_of.__wrapped__(rule))
     store._shipped.cache_clear()
+
+
+def wheel_in(folder: Path, sources: str) -> None:
+    (folder / "dist").mkdir(exist_ok=True)
+    with ZipFile(folder / "dist" / "subwords-0-py3-none-any.whl", "w") as archive:
+        archive.writestr("subwords/kernels/machine/code.json", json.dumps({"sources": sources}))
+        archive.writestr("subwords/kernels/machine/linux-x86_64-v3.so", b"code")
+        archive.writestr("subwords/demo.json", "{}")
+
+
+def test_a_clone_takes_the_code_of_a_wheel_with_the_same_kernels(tmp_path: Path) -> None:
+    build = pytest.importorskip("hatch_build", reason="hatchling builds the package").MachineCodeHook._code_of_wheel
+    hook = SimpleNamespace(root=tmp_path, app=SimpleNamespace(display_info=print))
+    assert build(hook) is None
+    wheel_in(tmp_path, store.digest_folder(store.KERNELS))
+    assert {file.name: file.read_bytes() for file in build(hook).iterdir()}["linux-x86_64-v3.so"] == b"code"
+    wheel_in(tmp_path, "of other sources")
+    (tmp_path / "dist" / "subwords-1-py3-none-any.whl").write_bytes(b"no archive")
+    assert build(hook) is None

@@ -209,12 +209,6 @@ NAMED: dict[str, Decoder] = {
 # Decoders for tokenizers whose normalizer or splitter writes spaces as U+2581.
 
 
-def writes_spaces(rule: splitters.Rule, steps: normalizers.Steps) -> bool:
-    """Whether the normalizer or the splitter replaces spaces by U+2581, or inserts one."""
-    changing = [*steps, *(step for step in rule if not isinstance(step, splitters.Split))]
-    return any(isinstance(step, normalizers.SentencePiece) or SPACE in repr(step) for step in changing)
-
-
 def writes_prefix(rule: splitters.Rule, steps: normalizers.Steps) -> bool:
     """Whether the normalizer or the splitter inserts U+2581 before a text."""
     for step in (*steps, *rule):

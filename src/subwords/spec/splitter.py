@@ -395,6 +395,13 @@ def _with_symbols(steps: Steps, symbols: tuple[str, ...]) -> Steps:
     return tuple(replace(step, user_symbols=symbols) if isinstance(step, SentencePiece) else step for step in steps)
 
 
+def writes_spaces(rule: Rule, steps: tuple[Any, ...]) -> bool:
+    """Whether a normalizer's steps or the splitter replace spaces by U+2581, or insert one."""
+    changing = [*steps, *(step for step in rule if not isinstance(step, Split))]
+    # By its name: with the module of normalizers, a first training takes 5 ms more.
+    return any(type(step).__name__ == "SentencePiece" or SPACE in repr(step) for step in changing)
+
+
 def space_rule(
     tokens: Iterable[bytes], symbols: Iterable[bytes] = (), *, unk_space: bool = False, lines: bool = False
 ) -> Rule:

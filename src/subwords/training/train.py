@@ -15,14 +15,10 @@ from subwords.corpus.progress import progress as progress_line
 from subwords.corpus.reading import Reading
 from subwords.corpus.source import check_there
 from subwords.models.families import ALGORITHMS, Family, family_named, family_of
-from subwords.models.wordpiece.model import MAX_CHARS
-from subwords.models.wordpiece.train import characters_of
-from subwords.normalize.normalizer import Normalizer
 from subwords.normalize.resolve import Changes, NormalizerLike, SplitterLike
 from subwords.normalize.resolve import splitter as make_splitter
-from subwords.spec.decoder import writes_spaces
 from subwords.spec.model import Model
-from subwords.spec.splitter import SPACE, kept_whole
+from subwords.spec.splitter import SPACE, kept_whole, writes_spaces
 from subwords.support.checks import bytes_of, check_strings, check_token
 from subwords.support.errors import InputError, SubwordsWarning, TrainingError
 from subwords.support.memory import room_of
@@ -33,6 +29,7 @@ from subwords.training.count import WordRules, counts_of, normalizer_or_none
 
 if TYPE_CHECKING:
     from subwords.corpus.source import Source
+    from subwords.normalize.normalizer import Normalizer
     from subwords.spec.template import TemplateLike
     from subwords.split.splitter import Splitter
 
@@ -473,7 +470,7 @@ def train(
     _warn_of_fewer(model, settings)
     if warning := cut_marks(counts, rules.splitter, family):
         warnings.warn(warning, SubwordsWarning, stacklevel=2)
-    if (model.max_chars or 0) > MAX_CHARS and settings.max_chars is None:
+    if model.max_chars is not None and settings.max_chars is None:
         _warn_of_long_words(model, counts)
     return _finished(Tokenizer(family.assemble(model, settings, *rules[:2])), template, roles)
 
@@ -486,7 +483,11 @@ def _warn_of_whitespace(counts: WordCounts) -> None:
 
 def _warn_of_users(rules: WordRules) -> None:
     """Warn of user-defined pieces that no text yields, because the normalizer changes them before the model."""
+    if not rules.user_defined:
+        return
     _, steps = kept_whole(rules.user_defined, (), rules.normalizer.steps if rules.normalizer else ())
+    from subwords.normalize.normalizer import Normalizer
+
     normalizer = Normalizer(steps)
     texts = [(piece, normalizer.normalize(f"a {piece} a")) for piece in rules.user_defined]
     changed = [piece for piece, text in texts if piece not in text]
@@ -559,6 +560,11 @@ def _warn_of_fewer(model: Model, settings: Settings) -> None:
 
 
 def _warn_of_long_words(model: Model, counts: WordCounts) -> None:
+    from subwords.models.wordpiece.model import MAX_CHARS
+    from subwords.models.wordpiece.train import characters_of
+
+    if model.max_chars is None or model.max_chars <= MAX_CHARS:
+        return
     lengths = characters_of(counts).astype(np.float64)
     long, weights = lengths > MAX_CHARS, lengths * counts.counts
     warnings.warn(

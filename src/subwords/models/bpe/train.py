@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,14 +12,15 @@ from subwords.kernels import layout
 from subwords.models.bpe.model import BPE
 from subwords.models.learning import Step, character_rules, check_words, merge_words
 from subwords.models.settings import BPESettings
-from subwords.spec import decoder
-from subwords.spec.decoder import unescaped, writes_spaces
 from subwords.spec.model import NO_MERGES
-from subwords.spec.normalizer import SentencePiece, Steps
-from subwords.spec.splitter import NAMED, Rule
+from subwords.spec.splitter import NAMED, Rule, writes_spaces
 from subwords.spec.tokenizer import TokenizerSpec
 from subwords.spec.vocab import BYTES, Vocab
 from subwords.support.threads import thread_count
+
+if TYPE_CHECKING:
+    from subwords.spec.decoder import Decoder, DecoderStep
+    from subwords.spec.normalizer import Steps
 
 
 def train_bpe(
@@ -95,17 +98,23 @@ def assemble_bpe(model: BPE, settings: BPESettings, rule: Rule, steps: Steps) ->
     spaces, as_sentencepiece = writes_spaces(rule, steps), settings.fuse_unk or settings.byte_fallback
     if as_sentencepiece and rule == NAMED["sentencepiece"]:
         rule = model.space_rule
-    fallback: list[decoder.DecoderStep] = [decoder.ByteFallback()] if settings.byte_fallback else []
-    made: decoder.Decoder | None = None
-    if as_sentencepiece and any(isinstance(step, SentencePiece) for step in steps):
+    made = _decoder(model, settings, rule, steps) if spaces or as_sentencepiece else None
+    return TokenizerSpec.trained(model, settings.special_tokens, splitter=rule, normalizer=steps, decoder=made)
+
+
+def _decoder(model: BPE, settings: BPESettings, rule: Rule, steps: Steps) -> Decoder | None:
+    from subwords.spec import decoder
+    from subwords.spec.normalizer import SentencePiece
+
+    fallback: list[DecoderStep] = [decoder.ByteFallback()] if settings.byte_fallback else []
+    if (settings.fuse_unk or settings.byte_fallback) and any(isinstance(step, SentencePiece) for step in steps):
         unknown = frozenset() if settings.unk_token is None else frozenset([settings.unk_token])
         control = frozenset(settings.special_tokens) - unknown
-        made = decoder.SentencePieceDecoder(unknown, control, byte_fallback=settings.byte_fallback)
-    elif spaces:
-        made = unescaped(rule, steps, [decoder.ByteDecoder()] if model.byte_level else [*fallback, decoder.Fuse()])
-    elif fallback:
-        made = decoder.DecoderSequence((*fallback, decoder.Fuse()))
-    return TokenizerSpec.trained(model, settings.special_tokens, splitter=rule, normalizer=steps, decoder=made)
+        return decoder.SentencePieceDecoder(unknown, control, byte_fallback=settings.byte_fallback)
+    if writes_spaces(rule, steps):
+        joining = [decoder.ByteDecoder()] if model.byte_level else [*fallback, decoder.Fuse()]
+        return decoder.unescaped(rule, steps, joining)
+    return decoder.DecoderSequence((*fallback, decoder.Fuse())) if fallback else None
 
 
 def untrained_bpe(settings: BPESettings) -> BPE:

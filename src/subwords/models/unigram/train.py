@@ -29,9 +29,9 @@ from subwords.models.learning import Step, check_words
 from subwords.models.settings import PieceSettings, UnigramSettings
 from subwords.models.unigram.model import BYTE_PIECES, GRAINS, Unigram
 from subwords.spec import decoder
-from subwords.spec.decoder import unescaped, writes_prefix, writes_spaces
+from subwords.spec.decoder import unescaped, writes_prefix
 from subwords.spec.normalizer import Steps
-from subwords.spec.splitter import NAMED, SPACE, Rule, kept_whole, space_rule
+from subwords.spec.splitter import NAMED, SPACE, Rule, kept_whole, space_rule, writes_spaces
 from subwords.spec.tokenizer import TokenizerSpec
 from subwords.spec.vocab import Vocab
 from subwords.support.errors import TrainingError

@@ -11,9 +11,9 @@ from subwords.corpus.counts import WordCounts
 from subwords.models.learning import Step, check_words
 from subwords.models.settings import WordLevelSettings
 from subwords.models.wordlevel.model import WordLevel
-from subwords.spec.decoder import Fuse, SpaceDecoder, unescaped, writes_spaces
+from subwords.spec.decoder import Fuse, SpaceDecoder, unescaped
 from subwords.spec.normalizer import Steps
-from subwords.spec.splitter import Rule
+from subwords.spec.splitter import Rule, writes_spaces
 from subwords.spec.tokenizer import TokenizerSpec
 from subwords.spec.vocab import Vocab
 from subwords.support.errors import TrainingError

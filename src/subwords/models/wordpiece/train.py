@@ -19,9 +19,9 @@ from subwords.kernels.layout import ScoreTraining, SymbolWords
 from subwords.models.learning import CountLoop, Step, check_words, merge_words, read_symbol_words
 from subwords.models.settings import WordPieceSettings
 from subwords.models.wordpiece.model import MAX_CHARS, WordPiece
-from subwords.spec.decoder import Decoder, Fuse, Replace, WordPieceDecoder, unescaped, writes_spaces
+from subwords.spec.decoder import Decoder, Fuse, Replace, WordPieceDecoder, unescaped
 from subwords.spec.normalizer import Steps
-from subwords.spec.splitter import Rule
+from subwords.spec.splitter import Rule, writes_spaces
 from subwords.spec.template import bert
 from subwords.spec.tokenizer import TokenizerSpec
 from subwords.spec.vocab import Vocab

@@ -184,7 +184,11 @@ def _split(records: Record) -> str:
 
 
 def _startup(records: Record) -> str:
-    titles = {"startup_encode": "encode one text", "startup_train": "train 2,000 tokens on 565 KB"}
+    titles = {
+        "startup_encode": "encode one text",
+        "startup_files": "encode one text",
+        "startup_train": "train 2,000 tokens on 565 KB",
+    }
     names = _known(titles, records)
     return startup_table([records[name] for name in names], [titles[name] for name in names])
 
@@ -218,7 +222,7 @@ TABLES: dict[str, tuple[Callable[[dict[str, Record]], str], tuple[str, ...]]] = 
     "special": (_special, SPECIAL),
     "train": (_train, ("train", "train_languages", "train_wordpiece", "train_unigram")),
     "split": (_split, ("split",)),
-    "startup": (_startup, ("startup_encode", "startup_train")),
+    "startup": (_startup, ("startup_encode", "startup_files", "startup_train")),
     "chat": (_chat, ("chat_templates", "chat")),
     "adversarial": (_adversarial, ("adversarial",)),
     "growing": (lambda records: growing_table(records["growing"]), ("growing",)),

@@ -512,11 +512,12 @@ class _Later:
         """
         from threading import Event, Thread
 
-        from subwords.kernels.entry import address_of, entry_kernel
-
         _at_the_end()
         if MODE == "compiled":
-            address_of(entry_kernel("sum_words"))  # at the end of a process nothing can be compiled
+            with contextlib.suppress(Exception):
+                from subwords.kernels.entry import address_of, entry_kernel
+
+                address_of(entry_kernel("sum_words"))  # at the end of a process nothing can be compiled
         self._waiting.append(partial(write, cache_root()))
         if not in_main_interpreter():  # the end of another one is fatal while it has a thread
             self.finish()

@@ -172,7 +172,7 @@ class BPE(Model):
         mergeable = tokens if kind == "bpe" else []
         merges, ranks, parts = scored_merges(mergeable, scores, lost | frozenset(user_ids))
         return cls(
-            Vocab(tokens),
+            Vocab.of(tokens),
             merges,
             ranks,
             byte_level=False,

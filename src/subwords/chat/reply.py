@@ -1,0 +1,375 @@
+"""What a model answers, read from its ids: events while they come, then a message that renders to them again (H7)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from subwords.chat.conversation import Conversation
+from subwords.chat.reply_format import (
+    ARGUMENTS,
+    CONTENT,
+    END,
+    ID,
+    KEY,
+    NAME,
+    REASONING,
+    START,
+    STRING,
+    VALUE,
+    Learned,
+    Turns,
+    call_of,
+    is_control,
+    learned,
+)
+from subwords.chat.reply_reading import Field, Grammar, Reader, closes, value_of
+from subwords.machine import DECODED_BEFORE, as_ids
+from subwords.support.checks import check_flag
+from subwords.support.errors import InputError
+
+Status: TypeAlias = Literal["exact", "chosen", "repaired", "partial"]
+_KINDS: dict[str, type | tuple[type, ...]] = {
+    **{"string": str, "integer": int, "number": (int, float), "boolean": bool, "array": list, "object": dict},
+    "null": type(None),
+}
+_TAG = re.compile(r"<[^<>\s]+>")
+
+
+class ReplyEvent(NamedTuple):
+    """A piece of an answer that no later id changes; made by `ChatReply.feed`.
+
+    kind: "reasoning" or "content"; of a call: "name", and "arguments", pieces of their JSON. In formats that write
+    arguments one by one: "key", then "string", pieces of its text, or "value", pieces of its JSON. call: the number of
+    the call, None outside calls. Names and keys come whole.
+    """
+
+    kind: str
+    text: str
+    call: int | None = None
+
+
+class OpenCall(NamedTuple):
+    """A call that the answer does not finish. name: empty if that is not whole. arguments: their text so far."""
+
+    name: str
+    arguments: str
+
+
+class _Message(NamedTuple):
+    """What a reading says. unsure: a value may be of another type."""
+
+    fields: list[Field]
+    stop: int
+    message: dict[str, Any]
+    unsure: bool
+
+
+class ChatReply:
+    r"""Reads the ids of an answer; made by `Chat.reply`. Events are never taken back (ALGORITHMS.md, H7).
+
+    status: None until `finish`. "exact": one reading renders to these ids again, and no other reading got as far as a
+    call. "chosen": several do, and the one with the earliest delimiters, then that which fits the tools, is taken.
+    "repaired": the template writes this message otherwise, such as blanks, or keys of JSON in another order. "partial":
+    the answer is cut, or no answer of this template: calls that are complete, the rest as content.
+    message: the answer as `Tokenizer.chat` takes it. open: the call that is not finished, or None.
+
+    >>> import subwords
+    >>> tok = subwords.load("demo").with_tokens(["<|user|>", "<|bot|>", "<|end|>"])
+    >>> tok = tok.with_(chat_template="{% for m in messages %}{{ '<|user|>' if m.role == 'user' else '<|bot|>' }}"
+    ...     "{{ m.content }}<|end|>{% endfor %}{{ '<|bot|>' if add_generation_prompt }}")
+    >>> reply = tok.chat([{"role": "user", "content": "light"}]).reply()
+    >>> [*reply.feed(tok.encode("Rays")), *reply.feed([tok.added_tokens.named("<|end|>").id])], reply.finish()
+    ([ReplyEvent(kind='content', text='Rays', call=None)], [])
+    >>> reply.message, reply.status
+    ({'role': 'assistant', 'content': 'Rays'}, 'exact')
+    """
+
+    def __init__(self, made: Conversation, prompt: Sequence[int]) -> None:
+        self._learned = learned(made.chatter, made.options)
+        self._tok, self._tools = made.chatter.tok, _properties(made.options.tools)
+        self._turns = Turns(made.chatter, made.options, made.messages, self._learned.alphabet)
+        self._reader, self._skip = _begun(self._learned, self._turns.prompt)
+        self._first = len(self._reader.units)  # of the answer
+        self._before = [*prompt[-DECODED_BEFORE:]]
+        self._stream = self._tok.stream(prompt=self._before)
+        self._told, self._sent, self._calls = 0, self._first, -1
+        self.ids: list[int] = []
+        self.status: Status | None = None
+        self.open: OpenCall | None = None
+        self._message: dict[str, Any] | None = None
+
+    @property
+    def message(self) -> dict[str, Any]:
+        """The answer as a message; InputError before `finish`."""
+        if self._message is None:
+            raise InputError("the answer is not finished: call reply.finish() after its last id")
+        return self._message
+
+    def feed(self, ids: Iterable[int]) -> list[ReplyEvent]:
+        """Read more ids; return what they make certain. Joined, events are the same however ids are grouped."""
+        if self.status is not None:
+            raise InputError("the answer is finished; begin another with chat.reply()")
+        given = as_ids(ids).tolist()
+        self._tok.decode(given)  # raises InputError
+        self._reader.feed("".join(self._units(given)))
+        self.ids += given
+        return [*self._events()]
+
+    def finish(self, *, stopped: bool = False) -> list[ReplyEvent]:
+        """End the answer, and return the events that are left; then `message`, `status` and `open` are there.
+
+        stopped: whether the model ended its turn, for ids from which a server took the end token. Without it, an answer
+        that lacks this token is cut: "partial".
+        """
+        check_flag("stopped", stopped)
+        if self.status is not None:
+            return []
+        reader = self._reader
+        reader.feed(self._stream.finish())
+        if stopped and not reader.accepted():
+            ends = (text for pairs in self._learned.edges.values() for text, kind in pairs if kind == END and text)
+            any(reader.ended_by(unit) for unit in sorted({text[-1] for text in ends}))
+        found = [*self._events()]
+        if (rest := self._proved()) is None:
+            rest = self._cut()
+        return found + rest
+
+    def __repr__(self) -> str:
+        return f"ChatReply({len(self.ids)} ids, {self.status or 'open'})"
+
+    # ------------------------------------------------------------------ ids to units to events
+
+    def _units(self, ids: Iterable[int]) -> Iterator[str]:
+        """Yield the text of ids as far as it is known, and control tokens as units."""
+        for index in ids:
+            unit = self._learned.alphabet.by_id.get(index)
+            if unit is None:
+                yield self._stream.step([index])
+            else:
+                yield self._stream.finish() + unit
+            self._before = [*self._before[1 - DECODED_BEFORE :], index]
+            if unit is not None:
+                self._stream = self._tok.stream(prompt=self._before)
+
+    def _events(self) -> Iterator[ReplyEvent]:
+        reader = self._reader
+        agreed, self._told = reader.agreed[self._told :], len(reader.agreed)
+        for field in agreed:
+            yield from self._event(field.kind, field.start, field.stop)
+        if (open := reader.open()) is not None and open[0] not in (NAME, KEY, ID):
+            yield from self._event(*open)
+
+    def _event(self, kind: str, start: int, stop: int) -> Iterator[ReplyEvent]:
+        """Yield what of a field was not told yet."""
+        self._calls += kind == NAME
+        start, self._sent = max(start, self._sent), max(stop, self._sent)
+        if kind != ID and start < stop:
+            text = self._learned.alphabet.text(self._reader.text(start, stop))
+            yield ReplyEvent(kind, text, None if kind in (REASONING, CONTENT) else self._calls)
+
+    # ------------------------------------------------------------------ the message
+
+    def _proved(self) -> list[ReplyEvent] | None:
+        """Find the message of an answer that the grammar reads whole; None if there is none."""
+        reader, made = self._reader, list[_Message]()
+        for fields, stop in reader.accepted():
+            if (one := self._message_of(fields, stop)) is not None:
+                made.append(one)
+        if not made:
+            return None
+        proved = {json.dumps(each.message): each for each in reversed(made) if self._renders(each)}
+        found = [each for each in made if each in proved.values()]
+        begun = (reader.called <= {one.start for one in each.fields if one.kind == NAME} for each in made)
+        sure = len(found) == 1 and all(begun) and not reader.overflow and not found[0].unsure
+        taken = [each for each in found or made if self._fits(each.message)] or found or made
+        self._message, self.status = taken[0].message, "exact" if sure else "chosen" if found else "repaired"
+        return [each for one in taken[0].fields[self._told :] for each in self._event(one.kind, one.start, one.stop)]
+
+    def _renders(self, made: _Message) -> bool:
+        """Whether the template writes what was read for a message, as the last one or before another question."""
+        units = self._reader.text(0, made.stop)
+        for past in (False, True):
+            try:
+                if self._turns.answer(made.message, past=past)[self._skip :] == units:
+                    return True
+            except InputError:
+                continue
+        return False
+
+    def _message_of(self, fields: Sequence[Field], stop: int) -> _Message | None:
+        """Return the message of a reading; None if values are none."""
+        spell = self._learned.alphabet.text
+        texts = {CONTENT: "", REASONING: ""}
+        calls, key, index, unsure = list[dict[str, Any]](), "", "", False
+        for field in fields:
+            text = spell(self._reader.text(field.start, field.stop))
+            if field.kind in texts:
+                texts[field.kind] += text
+            elif field.kind == KEY:
+                key = text
+            elif field.kind == ID and (index or not calls or "id" in calls[-1]):
+                index = text
+            elif field.kind == ID:
+                calls[-1] = {"id": text, **calls[-1]}
+            elif field.kind == NAME:
+                calls.append(call_of(text, {}, index or None))
+                index = ""
+            else:
+                function = calls[-1]["function"]
+                told, doubt = self._argument(field.kind, text, function["name"], key)
+                if told is None or (field.kind != ARGUMENTS and key in function["arguments"]):
+                    return None
+                unsure |= doubt
+                function["arguments"] = told if field.kind == ARGUMENTS else {**function["arguments"], **told}
+        if self._learned.as_text:
+            for call in calls:
+                given = call["function"]["arguments"]
+                call["function"]["arguments"] = given if isinstance(given, str) else json.dumps(given)
+        message = {"role": "assistant", "content": texts[CONTENT]}
+        message |= {"reasoning_content": texts[REASONING]} if texts[REASONING] else {}
+        return _Message([*fields], stop, message | ({"tool_calls": calls} if calls else {}), unsure)
+
+    def _argument(self, kind: str, text: str, name: str, key: str) -> tuple[Any, bool]:
+        """Return arguments or one of them, None if it is no value, and whether it may be of another type."""
+        value = value_of(text)
+        if kind == ARGUMENTS:
+            if value is not None and isinstance(value[0], str):
+                text, value = value[0], value_of(value[0])
+            if value is None or not isinstance(value[0], dict):
+                return None, False
+            return (text if self._learned.as_text else value[0]), False
+        if kind != STRING:
+            return (None if value is None else {key: value[0]}), False
+        if not self._learned.untyped or value is None or isinstance(value[0], str):
+            return {key: text}, False
+        type_ = self._tools.get(name, {}).get(key, {}).get("type")
+        if type_ == "string":
+            return {key: text}, False
+        fits = _is(value[0], type_)
+        return {key: value[0] if fits or not isinstance(type_, str) else text}, not fits
+
+    def _fits(self, message: Mapping[str, Any]) -> bool:
+        """Whether names are of the tools, and values of the types that these state."""
+        for call in message.get("tool_calls", ()) if self._tools else ():
+            name, given = call["function"]["name"], call["function"]["arguments"]
+            given = json.loads(given) if isinstance(given, str) else given
+            if (known := self._tools.get(name)) is None:
+                return False
+            types = ((value, known.get(key, {}).get("type")) for key, value in given.items())
+            if not all(_is(value, type_) for value, type_ in types if isinstance(type_, str) and type_ in _KINDS):
+                return False
+        return True
+
+    def _cut(self) -> list[ReplyEvent]:
+        """Take what is certain of an answer that is cut or malformed: its complete calls, and the rest as content."""
+        reader, spell = self._reader, self._learned.alphabet.text
+        fields, whole, end = self._furthest()
+        groups, kept, open = _groups(fields), list[Field](), list[Field]()
+        for at, group in enumerate(groups):
+            last = at == len(groups) - 1
+            if (last and not whole) or self._message_of(group, 0) is None:
+                open = group
+                break
+            kept += group
+        known = [*kept, *open]
+        rest = end if known == fields else known[-1].stop
+        made = self._message_of(kept, 0)
+        assert made is not None, "each group of fields has a message"
+        self._message, self.status = made.message, "partial"
+        found = [each for one in known[self._told :] for each in self._event(one.kind, one.start, one.stop)]
+        if open:
+            name = next((one for one in open if one.kind == NAME), None)
+            inside = "" if name is None else spell(self._arguments_of(open))
+            self.open = OpenCall("" if name is None else spell(reader.text(name.start, name.stop)), inside)
+        if text := spell(reader.text(rest, len(reader.units))):
+            self._message["content"] += text
+            found.append(ReplyEvent(CONTENT, text))
+        return found
+
+    def _arguments_of(self, call: Sequence[Field]) -> str:
+        """Return the units of arguments, with what stands between them if they come one by one."""
+        inside = [one for one in call if one.kind in (ARGUMENTS, KEY, STRING, VALUE)]
+        return self._reader.text(inside[0].start, inside[-1].stop) if inside else ""
+
+    def _furthest(self) -> tuple[list[Field], bool, int]:
+        """Return the fields of the reading that got furthest, whether its last call is whole, and where it ends.
+
+        Where it ends: what comes after it is not read, but for the beginning of a text between fields in a cut answer.
+        """
+        reader = self._reader
+        stop = len(reader.units) if reader.dead is None else reader.dead
+        best: tuple[tuple[int, bool], list[Field], bool, int] | None = None
+        for each in reader.threads if reader.dead is None else reader.last:
+            fields, whole, end = reader.fields(each.last), True, stop
+            if each.literal is not None:
+                whole = each.state > 0 and each.kind not in (KEY, ARGUMENTS, STRING, VALUE)
+                end = end if reader.dead is None or not fields else fields[-1].stop
+                end = self._first if reader.dead is not None and not fields else end
+            elif each.kind == END:
+                end = each.start
+            else:
+                whole = each.kind in (REASONING, CONTENT) or closes(each.kind, each.state) and each.kind == ARGUMENTS
+                fields.append(Field(each.kind, each.start, stop, each.last))
+            rank = sum(one.kind == NAME for one in fields), each.literal is None
+            if best is None or rank > best[0]:
+                best = rank, fields, whole, end
+        return ([], True, self._first) if best is None else best[1:]
+
+
+def _groups(fields: Sequence[Field]) -> list[list[Field]]:
+    """Return fields by call, with an id before the name; other texts one by one."""
+    found = list[list[Field]]()
+    for at, one in enumerate(fields):
+        after_id = one.kind == NAME and at > 0 and fields[at - 1].kind == ID and len(found[-1]) == 1
+        before_name = one.kind == ID and fields[at + 1 : at + 2] and fields[at + 1].kind == NAME
+        if one.kind in (REASONING, CONTENT) or before_name or (one.kind == NAME and not after_id) or not found:
+            found.append([])
+        found[-1].append(one)
+    return found
+
+
+def _is(value: object, type_: object) -> bool:
+    """Whether a value is of a type of JSON schemas."""
+    if not isinstance(type_, str) or type_ not in _KINDS:
+        return False
+    return isinstance(value, _KINDS[type_]) and not (isinstance(value, bool) and type_ in ("integer", "number"))
+
+
+def _properties(tools: Iterable[Any] | None) -> dict[str, dict[str, Any]]:
+    """Return the schemas of arguments by tool."""
+    found = {}
+    for tool in tools or ():
+        function = tool.get("function", tool)
+        if isinstance(function, dict) and isinstance(name := function.get("name"), str):
+            schema = function.get("parameters")
+            entries = schema.get("properties") if isinstance(schema, dict) else None
+            entries = entries if isinstance(entries, dict) else {}
+            found[str(name)] = {str(key): each for key, each in entries.items() if isinstance(each, dict)}
+    return found
+
+
+def _begun(known: Learned, prompt: str) -> tuple[Reader, int]:
+    """Return a reader that read the generation prompt, and how many units of a turn the answer does not have then.
+
+    The prompt may be what no turn begins with, such as an empty pair of thinking tags: then what follows is a turn
+    without reasoning. No field begins within a prompt: a tag that a template never shows is no content.
+    """
+    reader = Reader(Grammar(known.edges))
+    reader.feed(prompt)
+    if reader.begin_answer():
+        return reader, 0
+    begins = known.edges.get(START, ())
+    base = next((text for text, kind in begins if kind == CONTENT), None)
+    shown = "".join(text for pairs in known.edges.values() for text, _ in pairs)
+    last = next((each for each in reversed(prompt) if is_control(each)), "")
+    if base is None or last not in shown or any(tag not in shown for tag in _TAG.findall(prompt)):
+        told = known.alphabet.text(prompt)
+        raise InputError(
+            f"no grammar of answers: the generation prompt, {told!r:.80}, is not how a turn of this template begins; "
+            "read the ids of the answer yourself: tok.decode(ids), chat.answered(ids, message)"
+        )
+    edges = [(text[len(base) :], kind) for text, kind in begins if kind != REASONING and text.startswith(base)]
+    return Reader(Grammar({**known.edges, START: edges})), len(base)

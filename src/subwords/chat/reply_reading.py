@@ -1,0 +1,368 @@
+"""Reading an answer by a grammar: all readings of its units at once, and what they agree on, one unit at a time (H7).
+
+A reading is a thread: the fields that it closed, and where it stands in the next field or in the text before it. What
+all threads agree on is committed and never taken back. There is no state but the threads, so the way in which units
+come in pieces changes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from ast import literal_eval
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from subwords.chat.reply_format import (
+    CONTENT,
+    END,
+    ID,
+    KEY,
+    NAME,
+    NUMBER,
+    REASONING,
+    START,
+    STRING,
+    VALUE,
+    Edges,
+    is_control,
+)
+
+MOST_THREADS = 48
+_MOST_OPEN = 256  # fields that are closed and not committed
+_MOST_NAME = 256  # characters of a name, a key or an id
+_MOST_DEPTH = 100  # of values within values
+_WHOLE_OFTEN = 32  # fields between two looks at what threads agree on, besides those at the end of what is fed
+_IN_NAMES = re.compile(r"[^\s\"'<>(){}\[\],=|`\ud800-\udfff]")
+_IN_IDS = re.compile(r"[\w.:\-]")
+_IN_PRIMITIVES = re.compile(r"[-+.\w]")
+_TEXTS = frozenset({REASONING, CONTENT, STRING})
+_NAMES = frozenset({NAME, KEY, ID})
+_IN_STRING = re.compile(r'["\\\ud800-\udfff]')
+_CLOSING = {"}": "{", "]": "["}
+
+
+class Field:
+    """A closed field: its characters, and the field before it."""
+
+    __slots__ = ("before", "kind", "number", "start", "stop")
+
+    def __init__(self, kind: str, start: int, stop: int, before: Field | None) -> None:
+        self.kind, self.start, self.stop, self.before = kind, start, stop, before
+        self.number: int = 0 if before is None else before.number + 1
+
+
+class Json(NamedTuple):
+    """Where a scanner of JSON is: the open brackets, in a string, after a backslash, after the end of the value."""
+
+    open: str
+    quoted: bool
+    escaped: bool
+    done: bool
+
+
+class Thread(NamedTuple):
+    """A reading. literal: the text that it is in, at its character `state`; None in a field, which began at `start`."""
+
+    last: Field | None
+    kind: str
+    start: int
+    state: Any
+    literal: str | None
+
+
+def scanned(kind: str, state: Any, unit: str) -> Any:
+    """Return the state of a field after a unit; None if the field cannot have it. state: None where it begins."""
+    if kind in _TEXTS:
+        return None if is_control(unit) else True
+    if kind in _NAMES:
+        size, fits = (state or 0) + 1, (_IN_IDS if kind == ID else _IN_NAMES).match(unit)
+        return size if fits and size <= _MOST_NAME else None
+    if is_control(unit):
+        return state if type(state) is Json and state.quoted else None
+    if type(state) is Json:
+        return _in_json(state, unit)
+    if state is None and unit in '{["':
+        return Json("" if unit == '"' else unit, unit == '"', False, False)
+    size = (state or 0) + 1  # a number or a name, which is a value of its own only as VALUE
+    return size if kind == VALUE and size <= _MOST_NAME and _IN_PRIMITIVES.match(unit) else None
+
+
+def _in_json(state: Json, unit: str) -> Json | None:
+    if state.done:
+        return None
+    if state.quoted:
+        if state.escaped or unit not in '"\\':
+            return state._replace(escaped=False) if state.escaped else state
+        return state._replace(escaped=True) if unit == "\\" else Json(state.open, False, False, not state.open)
+    if unit == '"':
+        return Json(state.open, True, False, False)
+    if unit in "{[":
+        return Json(state.open + unit, False, False, False) if len(state.open) < _MOST_DEPTH else None
+    if unit in "}]":
+        if state.open[-1:] != _CLOSING[unit]:
+            return None
+        return Json(state.open[:-1], False, False, len(state.open) == 1)
+    return state
+
+
+def closes(kind: str, state: Any) -> bool:
+    """Whether a field may end in a state."""
+    if kind in _TEXTS:
+        return kind == STRING or state is not None
+    return state.done if type(state) is Json else state is not None
+
+
+def value_of(text: str) -> tuple[Any] | None:
+    """Return the value that a template prints as JSON or as Python; None if it is none."""
+    try:
+        return (json.loads(text, parse_constant=_no_number),)
+    except (ValueError, RecursionError):
+        pass
+    try:
+        found = literal_eval(text) if text in ("True", "False", "None") or text[:1] in ("[", "{") else _no_number(text)
+        json.dumps(found, allow_nan=False)  # a set is no value
+    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+        return None
+    return (found,)
+
+
+def _no_number(text: str) -> Any:
+    raise ValueError(f"not JSON: {text:.60}")
+
+
+class Grammar:
+    """The edges of a format, by the first unit of their text."""
+
+    def __init__(self, edges: Edges) -> None:
+        self.begins: list[tuple[str, str]] = [*edges.get(START, ())]
+        self.by_first: dict[str, dict[str, list[tuple[str, str]]]] = {}
+        self.numbered: dict[str, list[tuple[str, str]]] = {}  # text that begins with a number
+        self.endless: set[str] = set()  # kinds after which nothing need follow
+        self.stops: dict[str, re.Pattern[str]] = {}  # of texts: units that are not only more of it
+        for kind, pairs in edges.items():
+            by_first = defaultdict[str, list[tuple[str, str]]](list)
+            for literal, after in pairs:
+                if literal:
+                    by_first[literal[0]].append((literal, after))
+                elif after == END:
+                    self.endless.add(kind)
+            self.numbered[kind] = by_first.pop(NUMBER, [])
+            self.by_first[kind] = dict(by_first)
+            others = r"\d" if self.numbered[kind] else ""
+            self.stops[kind] = re.compile(f"[\ud800-\udfff{others}{''.join(map(re.escape, by_first))}]")
+
+    def after(self, kind: str, unit: str) -> Iterator[tuple[str, str]]:
+        """Yield the texts that follow a kind and begin with a unit, with the kind after each."""
+        yield from self.by_first.get(kind, {}).get(unit, ())
+        if unit.isdecimal():
+            yield from self.numbered.get(kind, ())
+
+
+class Reader:
+    """Follows all readings of units by a grammar, 48 at most."""
+
+    def __init__(self, grammar: Grammar) -> None:
+        self._grammar = grammar
+        self.units = list[str]()
+        self.overflow = False  # whether readings were left out
+        self.called = set[int]()  # where a name begins that some reading read to its end, with the text after it
+        self.dead: int | None = None  # the unit that no reading could have
+        self.last = list[Thread]()  # the readings before it
+        self.committed: Field | None = None
+        self.agreed = list[Field]()  # the committed fields
+        self.threads = list[Thread]()
+        self._closed = dict[int, Field]()  # in this step, by the number of the thread
+        for literal, kind in grammar.begins:
+            self._arrive(None, kind, 0) if not literal else self._keep(Thread(None, kind, -1, 0, literal))
+
+    def feed(self, units: str) -> None:
+        """Read more."""
+        at, size = 0, len(units)
+        while at < size:
+            if not self.threads:
+                self.units += units[at:]
+                return
+            stop = self._plain_until(units, at) if len(self.threads) == 1 else at
+            if stop > at:
+                self.units += units[at:stop]
+                at = stop
+            else:
+                self._step(units[at])
+                at += 1
+        self.commit()
+
+    def begin_answer(self) -> bool:
+        """Keep the readings in which no field began yet; return whether there is one."""
+        size = len(self.units)
+        self.threads = [
+            each for each in self.threads if each.last is None and (each.literal is not None or each.start == size)
+        ]
+        return bool(self.threads)
+
+    def _plain_until(self, units: str, at: int) -> int:
+        """Return up to where the only thread goes on as it is, or where it is."""
+        thread = self.threads[0]
+        if thread.literal is not None or thread.state is None:
+            return at
+        if thread.kind in _TEXTS:
+            found = self._grammar.stops[thread.kind].search(units, at)
+        elif type(thread.state) is Json and thread.state.quoted and not thread.state.escaped:
+            found = _IN_STRING.search(units, at)
+        else:
+            return at
+        return len(units) if found is None else found.start()
+
+    def _step(self, unit: str) -> None:
+        at, before = len(self.units), self.threads
+        self.threads, self._closed = [], {}
+        self.units.append(unit)
+        for number, thread in enumerate(before):
+            if thread.literal is not None:
+                self._in_literal(thread, unit, at)
+            elif thread.kind == END:
+                self._after_end(thread, unit)
+            else:
+                self._in_field(number, thread, unit, at)
+        threads = [*dict.fromkeys(self.threads)]
+        if len(threads) > MOST_THREADS:
+            threads.sort(key=lambda each: -1 if each.last is None else -each.last.number)
+            threads, self.overflow = threads[:MOST_THREADS], True
+        self.threads = threads
+        if before and not threads:
+            self.dead, self.last = at, before
+        floor = -1 if self.committed is None else self.committed.number
+        deepest = max((each.last.number for each in threads if each.last is not None), default=0) - floor
+        if self._closed and deepest % _WHOLE_OFTEN == 0 and len(threads) > 1:
+            self.commit()
+            floor = -1 if self.committed is None else self.committed.number
+            if deepest > _MOST_OPEN and deepest - floor > _MOST_OPEN:
+                self.threads, self.overflow = threads[:1], True
+
+    def _keep(self, thread: Thread) -> None:
+        self.threads.append(thread)
+
+    def _in_literal(self, thread: Thread, unit: str, at: int) -> None:
+        literal, place = thread.literal or "", thread.state
+        if literal[place] == NUMBER:
+            if not unit.isdecimal():
+                return
+            self._keep(thread)  # the number may go on
+        elif literal[place] != unit:
+            return
+        self._advance(thread.last, literal, place + 1, thread.kind, at + 1)
+
+    def _advance(self, last: Field | None, literal: str, place: int, kind: str, at: int) -> None:
+        if place < len(literal):
+            self._keep(Thread(last, kind, -1, place, literal))
+        else:
+            self._arrive(last, kind, at, is_control(literal[-1]))
+
+    def _arrive(self, last: Field | None, kind: str, at: int, ended: bool = False) -> None:
+        """Begin a field, or the end. ended: by a control token."""
+        if last is not None and last.kind == NAME:
+            self.called.add(last.start)
+        self._keep(Thread(last, kind, at, ended if kind == END else None, None))
+
+    def _after_end(self, thread: Thread, unit: str) -> None:
+        """Go on after the end: blanks, and if the template writes none, the control token that a model writes."""
+        if unit.isspace():
+            self._keep(thread)
+        elif is_control(unit) and not thread.state:
+            self._keep(thread._replace(state=True))
+
+    def _in_field(self, number: int, thread: Thread, unit: str, at: int) -> None:
+        kind, state = thread.kind, thread.state
+        if closes(kind, state):
+            for literal, after in self._grammar.after(kind, unit):
+                last = self._close(number, thread, at)
+                if last is None:
+                    break
+                if literal[0] == NUMBER:
+                    self._keep(Thread(last, after, -1, 0, literal))
+                self._advance(last, literal, 1, after, at + 1)
+            if kind in self._grammar.endless and is_control(unit) and (last := self._close(number, thread, at)):
+                self._keep(Thread(last, END, at, True, None))
+        moved = scanned(kind, state, unit)
+        if moved is not None:
+            self._keep(thread if moved == state else thread._replace(state=moved))
+
+    def _close(self, number: int, thread: Thread, at: int) -> Field | None:
+        """Return the field of a thread, closed; None if its text is no value."""
+        if (found := self._closed.get(number)) is None:
+            primitive = thread.kind == VALUE and type(thread.state) is int
+            if primitive and value_of("".join(self.units[thread.start : at])) is None:
+                return None
+            found = self._closed[number] = Field(thread.kind, thread.start, at, thread.last)
+        return found
+
+    # ------------------------------------------------------------------ what is known
+
+    def commit(self) -> None:
+        """Commit the fields that all readings have."""
+        if not self.threads:
+            return
+        paths = [self.path(each.last) for each in self.threads]
+        shortest = min(map(len, paths))
+        for at in range(shortest):
+            if any(path[at] is not paths[0][at] for path in paths):
+                return
+            self.committed = paths[0][at]
+            self.agreed.append(self.committed)
+
+    def path(self, last: Field | None) -> list[Field]:
+        """Return the fields up to one that are not committed."""
+        found = list[Field]()
+        while last is not None and last is not self.committed:
+            found.append(last)
+            last = last.before
+        return found[::-1]
+
+    def fields(self, last: Field | None) -> list[Field]:
+        """Return all fields up to one."""
+        found = list[Field]()
+        while last is not None:
+            found.append(last)
+            last = last.before
+        return found[::-1]
+
+    def open(self) -> tuple[str, int, int] | None:
+        """Return the field after the committed ones, as far as all readings agree: its kind, start, and stop so far."""
+        found: tuple[str, int, int] | None = None
+        for thread in self.threads:
+            path = self.path(thread.last)
+            if path:
+                one = path[0].kind, path[0].start, path[0].stop
+            elif thread.literal is None and thread.kind != END:
+                one = thread.kind, thread.start, len(self.units)
+            else:
+                return None
+            if found is not None and found[:2] != one[:2]:
+                return None
+            found = one if found is None else (*one[:2], min(found[2], one[2]))
+        return found
+
+    def accepted(self) -> list[tuple[list[Field], int]]:
+        """Return the readings of all units: their fields and where the end was; the earliest delimiters first."""
+        size, found = len(self.units), list[tuple[list[Field], int]]()
+        for thread in self.threads:
+            if thread.literal is None and thread.kind == END:
+                found.append((self.fields(thread.last), thread.start))
+            elif thread.literal is None and thread.kind in self._grammar.endless and closes(thread.kind, thread.state):
+                found.append((self.fields(Field(thread.kind, thread.start, size, thread.last)), size))
+        return sorted(found, key=lambda each: [(one.stop, one.kind == CONTENT) for one in each[0]])
+
+    def text(self, start: int, stop: int) -> str:
+        """Return some units."""
+        return "".join(self.units[start:stop])
+
+    def ended_by(self, unit: str) -> bool:
+        """Add the end token that a server took off, if a reading then ends."""
+        before, dead, last = self.threads, self.dead, self.last
+        self._step(unit)
+        if self.accepted():
+            return True
+        self.units.pop()
+        self.threads, self.dead, self.last = before, dead, last
+        return False

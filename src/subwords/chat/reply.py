@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from subwords.chat.conversation import Conversation
@@ -91,7 +92,7 @@ class ChatReply:
         self._learned = learned(made.chatter, made.options)
         self._tok, self._tools = made.chatter.tok, _properties(made.options.tools)
         self._turns = Turns(made.chatter, made.options, made.messages, self._learned.alphabet)
-        self._reader, self._skip = _begun(self._learned, self._turns.prompt)
+        self._reader, self._skip = _begun(self._learned, self._turns)
         self._first = len(self._reader.units)  # of the answer
         self._before = [*prompt[-DECODED_BEFORE:]]
         self._stream = self._tok.stream(prompt=self._before)
@@ -351,25 +352,32 @@ def _properties(tools: Iterable[Any] | None) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _begun(known: Learned, prompt: str) -> tuple[Reader, int]:
+def _begun(known: Learned, turns: Turns) -> tuple[Reader, int]:
     """Return a reader that read the generation prompt, and how many units of a turn the answer does not have then.
 
     The prompt may be what no turn begins with, such as an empty pair of thinking tags: then what follows is a turn
     without reasoning. No field begins within a prompt: a tag that a template never shows is no content.
     """
-    reader = Reader(Grammar(known.edges))
+    reader, prompt = Reader(Grammar(known.edges)), turns.prompt
     reader.feed(prompt)
-    if reader.begin_answer():
+    if reader.begin_answer() and any(each.startswith(prompt) for each in _short_answers(turns)):
         return reader, 0
     begins = known.edges.get(START, ())
     base = next((text for text, kind in begins if kind == CONTENT), None)
     shown = "".join(text for pairs in known.edges.values() for text, _ in pairs)
     last = next((each for each in reversed(prompt) if is_control(each)), "")
-    if base is None or last not in shown or any(tag not in shown for tag in _TAG.findall(prompt)):
-        told = known.alphabet.text(prompt)
-        raise InputError(
-            f"no grammar of answers: the generation prompt, {told!r:.80}, is not how a turn of this template begins; "
-            "read the ids of the answer yourself: tok.decode(ids), chat.answered(ids, message)"
-        )
-    edges = [(text[len(base) :], kind) for text, kind in begins if kind != REASONING and text.startswith(base)]
-    return Reader(Grammar({**known.edges, START: edges})), len(base)
+    tags = all(tag in shown for tag in _TAG.findall(prompt))
+    if base is not None and last in shown and tags and any(each == f"{base}x{each[len(base) + 1 :]}" for each in _short_answers(turns)):
+        edges = [(text[len(base) :], kind) for text, kind in begins if kind != REASONING and text.startswith(base)]
+        return Reader(Grammar({**known.edges, START: edges})), len(base)
+    raise InputError(
+        f"no grammar of answers: the generation prompt, {known.alphabet.text(prompt)!r:.80}, is not how a turn of this "
+        "template begins; read the ids of the answer yourself: tok.decode(ids), chat.answered(ids, message)"
+    )
+
+
+def _short_answers(turns: Turns) -> Iterator[str]:
+    """Yield how the template writes short answers to this conversation, without reasoning and with it."""
+    for more in ({}, {"reasoning_content": "y"}):
+        with suppress(InputError):
+            yield turns.answer({"role": "assistant", "content": "x", **more})

@@ -214,7 +214,8 @@ def test_the_format_is_a_table() -> None:
     assert "spells one of these: </think>" in str(TOK.reply_format(template=cut))
 
 
-TEXTS = st.text(st.sampled_from([*"ab \n<>{}=\"'é", "</think>", "<|end|>", "<|call|>", '"}', "</call>"]), max_size=12)
+PIECES = [*"ab \n<>{}=\"'é", "</think>", "<|end|>", "<|call|>", '"}', "</call>"]
+TEXTS = st.lists(st.sampled_from(PIECES), max_size=12).map("".join)
 CALLS = st.lists(st.fixed_dictionaries({}, optional={"city": TEXTS, "days": st.integers()}), max_size=3)
 
 

@@ -308,7 +308,9 @@ class Chat:
         `reply()`, which has the message. message: the same as a message, with `tool_calls` if results follow; after
         `resume=`, the whole message. Raises InputError for a chat without a prompt and for ids that do not exist.
         """
-        if not isinstance(ids, Iterable):
+        from subwords.chat.reply import ChatReply
+
+        if isinstance(ids, ChatReply):
             ids, message = ids.ids, ids.message if message is None else message
         if message is None:
             raise InputError("expected the answer as a message too: chat.answered(ids, message), or chat.reply()")

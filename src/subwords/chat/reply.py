@@ -367,7 +367,12 @@ def _begun(known: Learned, turns: Turns) -> tuple[Reader, int]:
     shown = "".join(text for pairs in known.edges.values() for text, _ in pairs)
     last = next((each for each in reversed(prompt) if is_control(each)), "")
     tags = all(tag in shown for tag in _TAG.findall(prompt))
-    if base is not None and last in shown and tags and any(each == f"{base}x{each[len(base) + 1 :]}" for each in _short_answers(turns)):
+    if (
+        base is not None
+        and last in shown
+        and tags
+        and any(each == f"{base}x{each[len(base) + 1 :]}" for each in _short_answers(turns))
+    ):
         edges = [(text[len(base) :], kind) for text, kind in begins if kind != REASONING and text.startswith(base)]
         return Reader(Grammar({**known.edges, START: edges})), len(base)
     raise InputError(

@@ -303,10 +303,14 @@ class _Collected:
         empty = {(f"{a}{{}}{b}", after) for a, kind in found.get(NAME, ()) if kind == ARGUMENTS for b, after in follow}
         if NAME in found:  # `{}` is a case of ARGUMENTS
             found[NAME] = [each for each in found[NAME] if each not in empty]
-        texts: dict[str, set[str]] = {kind: {text for text, k in found.get(KEY, ()) if k == kind} for kind in (STRING, VALUE)}
+        texts: dict[str, set[str]] = {
+            kind: {text for text, k in found.get(KEY, ()) if k == kind} for kind in (STRING, VALUE)
+        }
         untyped = bool(texts[VALUE]) and texts[VALUE] <= texts[STRING]
         if untyped:  # a string is read, and may be another value: two readings of each would be too many of all
-            found = {kind: [each for each in pairs if each[1] != VALUE] for kind, pairs in found.items() if kind != VALUE}
+            found = {
+                kind: [each for each in pairs if each[1] != VALUE] for kind, pairs in found.items() if kind != VALUE
+            }
         return found, untyped
 
 

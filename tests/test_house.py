@@ -40,7 +40,7 @@ RIM = (
     *("kernels/entry.py", "kernels/machine_code.py", "kernels/stored.py", "engine/kept.py"),
 )
 
-MOST_FILES = 242  # with code
+MOST_FILES = 245  # with code
 MOST_LINES = {"tokenizer.py": 1200}  # the face: each method with its docstring; others have 850
 MACHINE_PATHS = [f"/{folder}/" for folder in ("work", "tmp", "root")]
 
@@ -194,6 +194,7 @@ UPWARD = {
     "Tokenizer.chat": "chat.chat",
     "Tokenizer.chats": "chat.chat",
     "Tokenizer.encode_files": "scale.job",
+    "Tokenizer.reply_format": "chat.reply_format",
     "Tokenizer.to_transformers": "interop.hf",
     "_rule": "formats.hf.pre_tokenizers formats.json_node",
     "_steps_of_rule": "formats.hf.normalizers formats.json_node",
@@ -349,7 +350,7 @@ def test_the_house_fits_in_a_head() -> None:
 # The most lines that a room may have. Who raises one says in the commit what was tried to stay below.
 BUDGETS = {
     "adapt": 2000,
-    "chat": 3550,
+    "chat": 4750,
     "cli": 3800,
     "corpus": 3850,
     "engine": 8750,
@@ -384,7 +385,7 @@ def test_rooms_keep_their_budgets() -> None:
 
 
 # The same for the tests, and for the names that they reach past the public ones.
-TEST_LINES = 53_600
+TEST_LINES = 53_900
 INSIDE_NAMES = 450
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from chatting import MODELS, chatting, said, talking
@@ -57,7 +58,9 @@ def answer(content: str = "", reasoning: str = "", *calls: dict[str, Any]) -> di
 def written(template: str, message: dict[str, Any], tok: Tokenizer = TOK) -> list[int]:
     """The ids that a model writes for a message, up to its end token."""
     chat = tok.chat([*QUESTION, message], tools=[WEATHER], template=template, prompt=False)
-    start = len(tok.chat(QUESTION, tools=[WEATHER], template=template))
+    prompt = tok.chat(QUESTION, tools=[WEATHER], template=template).ids.tolist()
+    start = len(prompt)
+    assume(chat.ids.tolist()[:start] == prompt)  # a blank may be one id with the end of the prompt
     end = tok.token_to_id("<|end|>")
     return chat.ids.tolist()[start : max(at for at, index in enumerate(chat.ids.tolist()) if index == end) + 1]
 
@@ -72,7 +75,7 @@ def read(ids: list[int], template: str, cuts: list[int] | None = None, **options
     reply = TOK.chat(QUESTION, tools=[WEATHER], template=template).reply()
     events = []
     bounds = [0, *sorted(cuts or []), len(ids)]
-    for start, stop in zip(bounds, bounds[1:], strict=False):
+    for start, stop in pairwise(bounds):
         events += reply.feed(ids[start:stop])
     return reply, joined([*events, *reply.finish(**options)])
 
@@ -188,7 +191,10 @@ def test_a_chat_goes_on_after_a_reply() -> None:
 
 REFUSED = {
     "hidden": ("{% for m in messages %}<|{{ m.role }}|>{% endfor %}", "shows no content"),
-    "hidden reasoning": (TEMPLATES["json"].replace("<think>", "").replace("</think>", "") + "<think>", "not how a turn"),
+    "hidden reasoning": (
+        TEMPLATES["json"].replace("<think>", "").replace("</think>", "") + "<think>",
+        "not how a turn",
+    ),
 }
 
 
@@ -237,11 +243,34 @@ def test_replies_are_read_back_however_they_come(
     assert read(ids, template, [*range(len(ids))])[1] == events
     assert "".join(text for kind, _, text in events if kind == "content") == content
     again = TOK.chat([*QUESTION, reply.message], tools=[WEATHER], template=template, prompt=False)
-    assert again.ids.tolist() == TOK.chat([*QUESTION, message], tools=[WEATHER], template=template, prompt=False).ids.tolist()
+    assert (
+        again.ids.tolist()
+        == TOK.chat([*QUESTION, message], tools=[WEATHER], template=template, prompt=False).ids.tolist()
+    )
 
 
 @settings(max_examples=80, deadline=None)
-@given(st.lists(st.sampled_from(["<|call|>", "<|tool|>", "<think>", "</think>", "<|end|>", '{"name": "', '", "arguments": ', "{}", "}", "\n", "a"]), max_size=12), st.lists(st.integers(0, 30), max_size=3))
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                "<|call|>",
+                "<|tool|>",
+                "<think>",
+                "</think>",
+                "<|end|>",
+                '{"name": "',
+                '", "arguments": ',
+                "{}",
+                "}",
+                "\n",
+                "a",
+            ]
+        ),
+        max_size=12,
+    ),
+    st.lists(st.integers(0, 30), max_size=3),
+)
 def test_whatever_a_model_writes_is_read_the_same_in_all_pieces(parts: list[str], cuts: list[int]) -> None:  # H7
     ids = ids_of(*parts) if parts else []
     reply, events = read(ids, TEMPLATES["json"], [cut for cut in cuts if cut < len(ids)])
@@ -265,7 +294,7 @@ def test_templates_of_models(name: str) -> None:
     whole = tok.chat([*QUESTION, message], **options, prompt=False)
     assert whole.ids.tolist()[: len(chat)] == chat.ids.tolist()
     reply = chat.reply()
-    reply.feed(whole.ids[len(chat) :])
+    reply.feed(whole.ids[len(chat) : whole.turns[-1][1]])
     reply.finish()
     assert (reply.status, reply.message) == ("exact", message)
 

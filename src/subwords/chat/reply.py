@@ -33,7 +33,12 @@ from subwords.support.errors import InputError
 
 Status: TypeAlias = Literal["exact", "chosen", "repaired", "partial"]
 _KINDS: dict[str, type | tuple[type, ...]] = {
-    **{"string": str, "integer": int, "number": (int, float), "boolean": bool, "array": list, "object": dict},
+    "string": str,
+    "integer": int,
+    "number": (int, float),
+    "boolean": bool,
+    "array": list,
+    "object": dict,
     "null": type(None),
 }
 _TAG = re.compile(r"<[^<>\s]+>")
@@ -312,7 +317,7 @@ class ChatReply:
             elif each.kind == END:
                 end = each.start
             else:
-                whole = each.kind in (REASONING, CONTENT) or closes(each.kind, each.state) and each.kind == ARGUMENTS
+                whole = each.kind in (REASONING, CONTENT) or (each.kind == ARGUMENTS and closes(ARGUMENTS, each.state))
                 fields.append(Field(each.kind, each.start, stop, each.last))
             rank = sum(one.kind == NAME for one in fields), each.literal is None
             if best is None or rank > best[0]:

@@ -212,8 +212,7 @@ def _probes(tag: str) -> Iterator[_Probe]:
                 given = {f"q{tag}{kind}{number + n}y": _values(tag, number + n)[kind] for n, kind in enumerate(types)}
                 calls.append((f"q{tag}fn{place}x", given))
                 number += len(types)
-            if reasoning or content or calls:
-                yield _Probe(f"Q{tag}reasonZ" if reasoning else "", f"Q{tag}contentZ" if content else "", calls)
+            yield _Probe(f"Q{tag}reasonZ" if reasoning else "", f"Q{tag}contentZ" if content else "", calls)
 
 
 def _tools(tag: str) -> list[dict[str, Any]]:

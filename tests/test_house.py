@@ -267,7 +267,8 @@ def test_imports_point_down_but_for_those_named() -> None:
 # Modules that import each other, if types and imports inside functions count too, and why.
 CIRCLES = {
     "methods of Tokenizer, count() and their types reach rooms of the shop, which need a Tokenizer": [
-        "chat.chat chat.conversation interop.hf interop.sentencepiece interop.tiktoken interop.verify scale.job "
+        "chat.chat chat.conversation chat.reply chat.reply_format chat.reply_reading interop.hf interop.sentencepiece "
+        "interop.tiktoken interop.verify scale.job "
         "scale.runners scale.work tokenizer training.count"
     ],
     "a model's segmenter, its encoder and the engine hold each other: types, and the exact slow ways": [

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -58,9 +60,7 @@ def answer(content: str = "", reasoning: str = "", *calls: dict[str, Any]) -> di
 def written(template: str, message: dict[str, Any], tok: Tokenizer = TOK) -> list[int]:
     """The ids that a model writes for a message, up to its end token."""
     chat = tok.chat([*QUESTION, message], tools=[WEATHER], template=template, prompt=False)
-    prompt = tok.chat(QUESTION, tools=[WEATHER], template=template).ids.tolist()
-    start = len(prompt)
-    assume(chat.ids.tolist()[:start] == prompt)  # a blank may be one id with the end of the prompt
+    start = len(tok.chat(QUESTION, tools=[WEATHER], template=template))
     end = tok.token_to_id("<|end|>")
     return chat.ids.tolist()[start : max(at for at, index in enumerate(chat.ids.tolist()) if index == end) + 1]
 
@@ -235,6 +235,11 @@ def test_replies_are_read_back_however_they_come(
     if name == "thinking prompt":
         reasoning = reasoning or "x"
     message = answer(content, reasoning, *(call(**each) for each in calls))
+    prompt, whole = (
+        TOK.chat(said_, tools=[WEATHER], template=template, prompt=said_ is QUESTION).ids.tolist()
+        for said_ in (QUESTION, [*QUESTION, message])
+    )
+    assume(whole[: len(prompt)] == prompt)  # a blank may be one id with the end of the prompt
     ids = written(template, message)
     cuts = [cut for cut in cuts if cut < len(ids)]
     reply, events = read(ids, template, cuts)
@@ -243,10 +248,7 @@ def test_replies_are_read_back_however_they_come(
     assert read(ids, template, [*range(len(ids))])[1] == events
     assert "".join(text for kind, _, text in events if kind == "content") == content
     again = TOK.chat([*QUESTION, reply.message], tools=[WEATHER], template=template, prompt=False)
-    assert (
-        again.ids.tolist()
-        == TOK.chat([*QUESTION, message], tools=[WEATHER], template=template, prompt=False).ids.tolist()
-    )
+    assert again.ids.tolist() == whole
 
 
 @settings(max_examples=80, deadline=None)
@@ -305,3 +307,30 @@ def test_hostile_replies_are_read_in_the_end() -> None:
     assert reply.status != "exact"
     reply, _ = read(ids_of("<|call|>", '{"name": "weather", "arguments": ' + "[" * 2000, "<|end|>"), TEMPLATES["json"])
     assert reply.status == "partial" and json.dumps(reply.message)
+
+
+def test_exact_replies_of_real_templates_render_to_their_ids(shared_data: Path) -> None:  # H7
+    files = sorted((shared_data / "chat_templates").glob("*.jinja"))[::12]
+    if not files:
+        pytest.skip("needs ../shared/data/chat_templates, which is not part of this repository")
+    tok, counts = talking(), Counter[str]()
+    messages = [answer("a <b> </think> <|end|>"), answer("b", "hm"), answer("", "", call(city="Oslo", days=2))]
+    for file in files:
+        template = file.read_text("utf-8")
+        for message in messages:
+            try:
+                chat = tok.chat(QUESTION, tools=[WEATHER], template=template)
+                whole = tok.chat([*QUESTION, message], tools=[WEATHER], template=template, prompt=False)
+                reply = chat.reply()
+            except InputError:
+                continue
+            ids = whole.ids.tolist()
+            if ids[: len(chat)] != chat.ids.tolist():
+                continue
+            reply.feed(ids[len(chat) : whole.turns[-1][1]])
+            reply.finish(stopped=True)
+            counts[str(reply.status)] += 1
+            if reply.status == "exact":
+                again = tok.chat([*QUESTION, reply.message], tools=[WEATHER], template=template, prompt=False)
+                assert again.ids.tolist() == ids, file.stem
+    assert counts["exact"] > 0.6 * counts.total() > 10

@@ -311,7 +311,8 @@ class Chat:
         from subwords.chat.reply import ChatReply
 
         if isinstance(ids, ChatReply):
-            ids, message = ids.ids, ids.message if message is None else message
+            message = ids.message if message is None else message
+            ids = ids.ids
         if message is None:
             raise InputError("expected the answer as a message too: chat.answered(ids, message), or chat.reply()")
         if self._made.ends == "whole":

@@ -26,7 +26,7 @@ from subwords.chat.reply_format import (
     is_control,
     learned,
 )
-from subwords.chat.reply_reading import Field, Grammar, Reader, closes, value_of
+from subwords.chat.reply_reading import Grammar, Reader, ReplyField, closes, value_of
 from subwords.machine import DECODED_BEFORE, as_ids
 from subwords.support.checks import check_flag
 from subwords.support.errors import InputError
@@ -67,7 +67,7 @@ class OpenCall(NamedTuple):
 class _Message(NamedTuple):
     """What a reading says. unsure: a value may be of another type."""
 
-    fields: list[Field]
+    fields: list[ReplyField]
     stop: int
     message: dict[str, Any]
     unsure: bool
@@ -165,7 +165,7 @@ class ChatReply:
         agreed, self._told = reader.agreed[self._told :], len(reader.agreed)
         for field in agreed:
             yield from self._event(field.kind, field.start, field.stop)
-        if (open := reader.open()) is not None and open[0] not in (NAME, KEY, ID):
+        if (open := reader.pending()) is not None and open[0] not in (NAME, KEY, ID):
             yield from self._event(*open)
 
     def _event(self, kind: str, start: int, stop: int) -> Iterator[ReplyEvent]:
@@ -205,7 +205,7 @@ class ChatReply:
                 continue
         return False
 
-    def _message_of(self, fields: Sequence[Field], stop: int) -> _Message | None:
+    def _message_of(self, fields: Sequence[ReplyField], stop: int) -> _Message | None:
         """Return the message of a reading; None if values are none."""
         spell = self._learned.alphabet.text
         texts = {CONTENT: "", REASONING: ""}
@@ -273,7 +273,7 @@ class ChatReply:
         """Take what is certain of an answer that is cut or malformed: its complete calls, and the rest as content."""
         reader, spell = self._reader, self._learned.alphabet.text
         fields, whole, end = self._furthest()
-        groups, kept, open = _groups(fields), list[Field](), list[Field]()
+        groups, kept, open = _groups(fields), list[ReplyField](), list[ReplyField]()
         for at, group in enumerate(groups):
             last = at == len(groups) - 1
             if (last and not whole) or self._message_of(group, 0) is None:
@@ -295,19 +295,19 @@ class ChatReply:
             found.append(ReplyEvent(CONTENT, text))
         return found
 
-    def _arguments_of(self, call: Sequence[Field]) -> str:
+    def _arguments_of(self, call: Sequence[ReplyField]) -> str:
         """Return the units of arguments, with what stands between them if they come one by one."""
         inside = [one for one in call if one.kind in (ARGUMENTS, KEY, STRING, VALUE)]
         return self._reader.text(inside[0].start, inside[-1].stop) if inside else ""
 
-    def _furthest(self) -> tuple[list[Field], bool, int]:
+    def _furthest(self) -> tuple[list[ReplyField], bool, int]:
         """Return the fields of the reading that got furthest, whether its last call is whole, and where it ends.
 
         Where it ends: what comes after it is not read, but for the beginning of a text between fields in a cut answer.
         """
         reader = self._reader
         stop = len(reader.units) if reader.dead is None else reader.dead
-        best: tuple[tuple[int, bool], list[Field], bool, int] | None = None
+        best: tuple[tuple[int, bool], list[ReplyField], bool, int] | None = None
         for each in reader.threads if reader.dead is None else reader.last:
             fields, whole, end = reader.fields(each.last), True, stop
             if each.literal is not None:
@@ -318,16 +318,16 @@ class ChatReply:
                 end = each.start
             else:
                 whole = each.kind in (REASONING, CONTENT) or (each.kind == ARGUMENTS and closes(ARGUMENTS, each.state))
-                fields.append(Field(each.kind, each.start, stop, each.last))
+                fields.append(ReplyField(each.kind, each.start, stop, each.last))
             rank = sum(one.kind == NAME for one in fields), each.literal is None
             if best is None or rank > best[0]:
                 best = rank, fields, whole, end
         return ([], True, self._first) if best is None else best[1:]
 
 
-def _groups(fields: Sequence[Field]) -> list[list[Field]]:
+def _groups(fields: Sequence[ReplyField]) -> list[list[ReplyField]]:
     """Return fields by call, with an id before the name; other texts one by one."""
-    found = list[list[Field]]()
+    found = list[list[ReplyField]]()
     for at, one in enumerate(fields):
         after_id = one.kind == NAME and at > 0 and fields[at - 1].kind == ID and len(found[-1]) == 1
         before_name = one.kind == ID and fields[at + 1 : at + 2] and fields[at + 1].kind == NAME

@@ -1,4 +1,4 @@
-"""How a template writes answers, learned by rendering probes: a graph of fields, with the text between two of them (H7).
+"""How a template writes answers, learned by rendering probes: a graph of fields, with the text between two (H7).
 
 A probe is an answer whose fields are marked words. It is rendered after a question, and what stands between two marks
 is the text by which one kind of field follows another. So a grammar of all answers comes from about 60 renderings.

@@ -43,12 +43,12 @@ _IN_STRING = re.compile(r'["\\\ud800-\udfff]')
 _CLOSING = {"}": "{", "]": "["}
 
 
-class Field:
+class ReplyField:
     """A closed field: its characters, and the field before it."""
 
     __slots__ = ("before", "kind", "number", "start", "stop")
 
-    def __init__(self, kind: str, start: int, stop: int, before: Field | None) -> None:
+    def __init__(self, kind: str, start: int, stop: int, before: ReplyField | None) -> None:
         self.kind, self.start, self.stop, self.before = kind, start, stop, before
         self.number: int = 0 if before is None else before.number + 1
 
@@ -65,7 +65,7 @@ class Json(NamedTuple):
 class Thread(NamedTuple):
     """A reading. literal: the text that it is in, at its character `state`; None in a field, which began at `start`."""
 
-    last: Field | None
+    last: ReplyField | None
     kind: str
     start: int
     state: Any
@@ -170,10 +170,10 @@ class Reader:
         self.called = set[int]()  # where a name begins that some reading read to its end, with the text after it
         self.dead: int | None = None  # the unit that no reading could have
         self.last = list[Thread]()  # the readings before it
-        self.committed: Field | None = None
-        self.agreed = list[Field]()  # the committed fields
+        self.committed: ReplyField | None = None
+        self.agreed = list[ReplyField]()  # the committed fields
         self.threads = list[Thread]()
-        self._closed = dict[int, Field]()  # in this step, by the number of the thread
+        self._closed = dict[int, ReplyField]()  # in this step, by the number of the thread
         for literal, kind in grammar.begins:
             self._arrive(None, kind, 0) if not literal else self._keep(Thread(None, kind, -1, 0, literal))
 
@@ -253,13 +253,13 @@ class Reader:
             return
         self._advance(thread.last, literal, place + 1, thread.kind, at + 1)
 
-    def _advance(self, last: Field | None, literal: str, place: int, kind: str, at: int) -> None:
+    def _advance(self, last: ReplyField | None, literal: str, place: int, kind: str, at: int) -> None:
         if place < len(literal):
             self._keep(Thread(last, kind, -1, place, literal))
         else:
             self._arrive(last, kind, at, is_control(literal[-1]))
 
-    def _arrive(self, last: Field | None, kind: str, at: int, ended: bool = False) -> None:
+    def _arrive(self, last: ReplyField | None, kind: str, at: int, ended: bool = False) -> None:
         """Begin a field, or the end. ended: by a control token."""
         if last is not None and last.kind == NAME:
             self.called.add(last.start)
@@ -288,13 +288,13 @@ class Reader:
         if moved is not None:
             self._keep(thread if moved == state else thread._replace(state=moved))
 
-    def _close(self, number: int, thread: Thread, at: int) -> Field | None:
+    def _close(self, number: int, thread: Thread, at: int) -> ReplyField | None:
         """Return the field of a thread, closed; None if its text is no value."""
         if (found := self._closed.get(number)) is None:
             primitive = thread.kind == VALUE and type(thread.state) is int
             if primitive and value_of("".join(self.units[thread.start : at])) is None:
                 return None
-            found = self._closed[number] = Field(thread.kind, thread.start, at, thread.last)
+            found = self._closed[number] = ReplyField(thread.kind, thread.start, at, thread.last)
         return found
 
     # ------------------------------------------------------------------ what is known
@@ -311,23 +311,23 @@ class Reader:
             self.committed = paths[0][at]
             self.agreed.append(self.committed)
 
-    def path(self, last: Field | None) -> list[Field]:
+    def path(self, last: ReplyField | None) -> list[ReplyField]:
         """Return the fields up to one that are not committed."""
-        found = list[Field]()
+        found = list[ReplyField]()
         while last is not None and last is not self.committed:
             found.append(last)
             last = last.before
         return found[::-1]
 
-    def fields(self, last: Field | None) -> list[Field]:
+    def fields(self, last: ReplyField | None) -> list[ReplyField]:
         """Return all fields up to one."""
-        found = list[Field]()
+        found = list[ReplyField]()
         while last is not None:
             found.append(last)
             last = last.before
         return found[::-1]
 
-    def open(self) -> tuple[str, int, int] | None:
+    def pending(self) -> tuple[str, int, int] | None:
         """Return the field after the committed ones, as far as all readings agree: its kind, start, and stop so far."""
         found: tuple[str, int, int] | None = None
         for thread in self.threads:
@@ -343,14 +343,14 @@ class Reader:
             found = one if found is None else (*one[:2], min(found[2], one[2]))
         return found
 
-    def accepted(self) -> list[tuple[list[Field], int]]:
+    def accepted(self) -> list[tuple[list[ReplyField], int]]:
         """Return the readings of all units: their fields and where the end was; the earliest delimiters first."""
-        size, found = len(self.units), list[tuple[list[Field], int]]()
+        size, found = len(self.units), list[tuple[list[ReplyField], int]]()
         for thread in self.threads:
             if thread.literal is None and thread.kind == END:
                 found.append((self.fields(thread.last), thread.start))
             elif thread.literal is None and thread.kind in self._grammar.endless and closes(thread.kind, thread.state):
-                found.append((self.fields(Field(thread.kind, thread.start, size, thread.last)), size))
+                found.append((self.fields(ReplyField(thread.kind, thread.start, size, thread.last)), size))
         return sorted(found, key=lambda each: [(one.stop, one.kind == CONTENT) for one in each[0]])
 
     def text(self, start: int, stop: int) -> str:

@@ -332,5 +332,6 @@ def test_exact_replies_of_real_templates_render_to_their_ids(shared_data: Path) 
             counts[str(reply.status)] += 1
             if reply.status == "exact":
                 again = tok.chat([*QUESTION, reply.message], tools=[WEATHER], template=template, prompt=False)
-                assert again.ids.tolist() == ids, file.stem
+                turns = (each.ids.tolist()[each.turns[-1][0] :] for each in (again, whole))
+                assert next(turns) == next(turns), file.stem  # some templates write the time before it
     assert counts["exact"] > 0.6 * counts.total() > 10

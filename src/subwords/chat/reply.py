@@ -121,7 +121,6 @@ class ChatReply:
         given = as_ids(ids).tolist()
         self._tok.decode(given)  # raises InputError
         self._reader.feed("".join(self._units(given)))
-        self.ids += given
         return [*self._events()]
 
     def finish(self, *, stopped: bool = False) -> list[ReplyEvent]:
@@ -156,8 +155,9 @@ class ChatReply:
                 yield self._stream.step([index])
             else:
                 yield self._stream.finish() + unit
-            self._before = [*self._before[1 - DECODED_BEFORE :], index]
+            self.ids.append(index)
             if unit is not None:
+                self._before = [*self._before, *self.ids[-DECODED_BEFORE:]][-DECODED_BEFORE:]
                 self._stream = self._tok.stream(prompt=self._before)
 
     def _events(self) -> Iterator[ReplyEvent]:

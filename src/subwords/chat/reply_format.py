@@ -21,6 +21,7 @@ from subwords.chat.conversation import Chatter, Options
 from subwords.chat.owned_text import Record
 from subwords.chat.pieces import Control, Rendering
 from subwords.chat.plain import listed, messages_of
+from subwords.chat.template import MOST_KEPT
 from subwords.support.errors import InputError
 from subwords.support.report import Report, Table
 
@@ -231,6 +232,8 @@ def learned(chatter: Chatter, options: Options) -> Learned:
     key = options.template.source, repr(sorted(options.variables.items()))
     if (found := chatter.formats.get(key)) is None:
         found = _learned(chatter, options._replace(tools=None, documents=None, trusted={}))
+        if len(chatter.formats) >= MOST_KEPT:
+            chatter.formats.clear()
         chatter.formats[key] = found
     if isinstance(found, str):
         raise InputError(found)

@@ -131,3 +131,12 @@ def test_a_sound_file_is_read_by_kernels() -> None:
     data = json.dumps(PLAIN).encode()
     assert by_kernel.read_entries_of(data, "a.json") is not None
     assert by_kernel.read_entries_of(data.replace(b'"a": 0', b'"a": 0, "a": 0'), "a.json") is None
+
+
+def test_an_added_token_with_the_id_of_a_piece_that_is_there_twice_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    pieces = [["▁", 0.0], ["a", -1.0], ["▁", -2.0]]
+    top = {"model": {"type": "Unigram", "unk_id": 0, "vocab": pieces}, "added_tokens": [{"id": 0, "content": "<unk>"}]}
+    data = json.dumps(top).encode()
+    got = outcome(monkeypatch, data, 0)
+    assert str(got).startswith("a.json: added_tokens: expected tokens that fit the model, not these: expected added")
+    assert outcome(monkeypatch, data, len(data) + 1) == got

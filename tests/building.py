@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from inside import BPE, NormalizerEngine, SplitterEngine, Vocab
 from inside import formats_hf_tokenizer_json as tokenizer_json
 from inside import formats_sentencepiece_read as sentencepiece_read
 from inside import formats_sentencepiece_write as sentencepiece_write
 from inside import formats_vocab_txt as vocab_txt
 from inside import json_node_Node as Node
 from subwords import AddedToken, Tokenizer, TokenizerSpec
+from subwords.machine import BPE, NormalizerEngine, SplitterEngine, Vocab
 
 __all__ = [
     "node_of",

@@ -18,7 +18,6 @@ from inside import (
     Form,
     Lowercase,
     Nmt,
-    NormalizerEngine,
     Position,
     Precompiled,
     Prepend,
@@ -32,6 +31,7 @@ from inside import normalizer_Replace as Replace
 from inside import normalizer_Step as Step
 from inside import normalizer_Strip as Strip
 from strategies import FRAGMENTS
+from subwords.machine import NormalizerEngine
 from subwords.reference import normalize as reference
 
 BERTS = [Bert(*flags) for flags in itertools.product((True, False), (True, False), (None, True, False), (True, False))]

@@ -13,11 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import subwords
-from inside import CUT_TEXT, FIELDS, MODE, engine_of
+from inside import CUT_TEXT, FIELDS, MODE
 from inside import kernels_layout as layout
 from seeds import seed_of_run
 from strategies import texts
 from subwords import InputError
+from subwords.machine import engine_of
 
 LINES = ["A line of some words: low, lower, lowest and it's 2024.", "naïve 文字 ﬁ Ⅷ  two  spaces", "Çà et là\n"] * 9
 

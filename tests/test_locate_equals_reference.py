@@ -14,9 +14,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import subwords
-from inside import SpanFinder, Template, engine_of
+from inside import SpanFinder
 from strategies import texts
 from subwords import Encoding, EncodingBatch, InputError, Padding, Tokenizer, Truncation
+from subwords.machine import Template, engine_of
 
 
 @cache

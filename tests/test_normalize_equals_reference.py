@@ -12,13 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engines import normalizer
-from inside import Bert, Form, Lowercase, NormalizerEngine, Prepend, StripAccents
+from inside import Bert, Form, Lowercase, Prepend, StripAccents
 from inside import normalizer_NAMED as NAMED
 from inside import normalizer_Replace as Replace
 from inside import normalizer_Step as Step
 from inside import normalizer_Strip as Strip
 from normalizing import HARD, PINNED, STEPS, applied, array, in_parts, mixture, scalars, textbook, to_bytes
 from strategies import INVALID, byte_texts
+from subwords.machine import NormalizerEngine
 from subwords.reference import normalize as reference
 
 SEED = 11

@@ -10,13 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engines import normalizer, splitter
-from inside import Pipeline, Prepend, Vocab, WordPiece, encoder_of
+from inside import Pipeline, Prepend, encoder_of
 from inside import normalize_normalizer as pipeline
 from inside import normalizer_Replace as Replace
 from inside import normalizer_Strip as Strip
 from inside import splitter_NAMED as NAMED
 from splitting import class_characters, mixture, words_of
 from strategies import texts
+from subwords.machine import Vocab, WordPiece
 
 # As files of Llama 2 and Mistral have it: looks at where a text begins, as SentencePiece does.
 PREPENDED = normalizer([Strip(left=False), Prepend("▁"), Replace(" ", "▁")]).identity

@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engines import normalizer
-from inside import NormalizerEngine, SentencePiece
+from inside import SentencePiece
 from normalizing import MAPS, RULES, SENTENCEPIECES, applied, array, in_parts, mixture, textbook_sentencepiece, to_bytes
 from strategies import INVALID, byte_texts
+from subwords.machine import NormalizerEngine
 
 SEED = 17
 PARTS = (

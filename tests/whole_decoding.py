@@ -17,7 +17,6 @@ from inside import (
     DecoderSequence,
     Fuse,
     Metaspace,
-    NormalizerEngine,
     ReplaceTokens,
     SentencePieceDecoder,
     SpaceDecoder,
@@ -29,6 +28,7 @@ from inside import (
 )
 from inside import decoder_Replace as Replace
 from inside import decoder_Strip as Strip
+from subwords.machine import NormalizerEngine
 
 _STRAY = re.compile("[\udc80-\udcff]")
 

@@ -16,10 +16,11 @@ from test_real_files import FILES
 import subwords
 from building import read_json, write_json
 from decoding import decoder_nodes, peer_decode, peer_decoder, token_lists
-from inside import decode_tokens, from_decoder, to_decoder, tokens_to_text
+from inside import from_decoder, to_decoder, tokens_to_text
 from inside import json_node_Node as Node
 from seeds import sweep_seed
 from small_data import file_of, is_small
+from subwords.machine import decode_tokens
 
 BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
 METASPACE = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}

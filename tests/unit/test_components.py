@@ -17,7 +17,6 @@ from inside import (
     PATTERNS,
     SIGN,
     Bert,
-    ByteChars,
     ByteDecoder,
     ByteFallback,
     DecoderSequence,
@@ -26,11 +25,8 @@ from inside import (
     Lowercase,
     Metaspace,
     Nmt,
-    Prefix,
     Prepend,
-    Rule,
     SpaceDecoder,
-    Split,
     StripAccents,
     WordPieceDecoder,
     decoder_Replace,
@@ -51,6 +47,7 @@ from inside import (
 )
 from small_data import file_of
 from subwords import FormatError
+from subwords.machine import ByteChars, Prefix, Rule, Split
 
 WORDS, WHITE = Split(PATTERNS["gpt2"]), (Split(r"\s", "removed"),)
 FLAGS = {"clean_text": True, "handle_chinese_chars": False, "strip_accents": None, "lowercase": True}

@@ -13,19 +13,12 @@ from tokenizers import decoders
 
 import subwords
 from decoding import peer_decoder
-from inside import (
-    Decoder,
-    ReplaceTokens,
-    SentencePieceDecoder,
-    WordPieceDecoder,
-    decode_tokens,
-    from_decoder,
-    to_decoder,
-)
+from inside import Decoder, ReplaceTokens, SentencePieceDecoder, WordPieceDecoder, from_decoder, to_decoder
 from inside import decoder_Replace as Replace
 from inside import decoder_Strip as Strip
 from inside import json_node_Node as Node
 from small_data import file_of
+from subwords.machine import decode_tokens
 
 
 def read_as(value: Any) -> Decoder:

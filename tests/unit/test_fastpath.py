@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 import subwords
-from inside import MODE, EncoderState, engine_batch, engine_of, kernels_entry
+from inside import MODE, EncoderState, engine_batch, kernels_entry
 from subwords import InputError
+from subwords.machine import engine_of
 
 pytestmark = pytest.mark.skipif(MODE != "compiled", reason="no fast path")
 

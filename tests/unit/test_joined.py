@@ -19,15 +19,14 @@ from inside import (
     Metaspace,
     SentencePieceDecoder,
     SpaceDecoder,
-    Vocab,
     WordPieceDecoder,
     available,
-    decode_bytes,
     joined_of,
 )
 from inside import decoder_Replace as Replace
 from inside import decoder_Strip as Strip
 from subwords import InputError
+from subwords.machine import Vocab, decode_bytes
 from whole_decoding import whole_text
 
 TOKENS = [

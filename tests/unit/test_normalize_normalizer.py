@@ -13,17 +13,7 @@ import pytest
 
 from charsmap import write_charsmap
 from engines import normalizer
-from inside import (
-    Bert,
-    Form,
-    Lowercase,
-    NormalizerEngine,
-    Precompiled,
-    Prepend,
-    SentencePiece,
-    StripAccents,
-    to_normalizer,
-)
+from inside import Bert, Form, Lowercase, Precompiled, Prepend, SentencePiece, StripAccents, to_normalizer
 from inside import normalize_stages as stages
 from inside import normalizer_NAMED as NAMED
 from inside import normalizer_Replace as Replace
@@ -31,6 +21,7 @@ from inside import normalizer_Step as Step
 from inside import normalizer_Strip as Strip
 from normalizing import in_parts
 from subwords import FormatError, InputError
+from subwords.machine import NormalizerEngine
 
 EVERY: list[Any] = [
     *NAMED,

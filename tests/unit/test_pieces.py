@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import subwords
-from inside import Form, Lowercase, NormalizerEngine, engine_of
+from inside import Form, Lowercase
 from inside import normalizer_Replace as Replace
 from subwords import AddedToken, Tokenizer
+from subwords.machine import NormalizerEngine, engine_of
 
 LINES = ["A line of low, lower, lowest  words; it's 2024.", "naïve 文字 ĳ Å Ω", "  spaces\tand\n lines "] * 9
 PLAIN = [AddedToken("  ", 0), AddedToken("   ", 0), AddedToken("\t\t", 0), AddedToken("Low", 0)]

@@ -16,7 +16,6 @@ import subwords
 from building import tokenizer_of, with_decoder
 from decoding import PARTS, decoder_nodes
 from inside import (
-    BPE,
     CTC,
     BPEDecoder,
     ByteDecoder,
@@ -29,7 +28,6 @@ from inside import (
     ReplaceTokens,
     SentencePieceDecoder,
     SpaceDecoder,
-    Vocab,
     WordPieceDecoder,
     from_decoder,
 )
@@ -39,6 +37,7 @@ from inside import json_node_Node as Node
 from seeds import sweep_seed
 from small_data import file_of
 from subwords import InputError, Tokenizer
+from subwords.machine import BPE, Vocab
 from whole_decoding import whole_text
 
 SENTENCEPIECE = [

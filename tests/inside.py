@@ -206,7 +206,6 @@ MODULES = {
     "models_segmenter": "models.segmenter",
     "models_wordpiece_train": "models.wordpiece.train",
     "normalize_characters": "normalize.characters",
-    "normalize_normalizer": "normalize.normalizer",
     "normalize_resolve": "normalize.resolve",
     "normalize_stages": "normalize.stages",
     "split_fallback": "split.fallback",

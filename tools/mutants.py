@@ -31,7 +31,7 @@ TESTS = {
     "engine/added_tokens": "unit/test_special.py test_find_equals_reference.py parity/test_added_tokens.py",
     "engine/decode/joined": "unit/test_joined.py unit/test_stream.py parity/test_decoders.py",
     "engine/decode/stream": "unit/test_stream.py behaviour/test_streams_and_token_bytes.py parity/test_decoders.py",
-    "engine/spans": "unit/test_encoding.py behaviour/test_every_way_to_ids.py test_locate_equals_reference.py",
+    "engine/spans": "unit/test_encoding.py behaviour/test_every_way_to_ids.py",
     "models/bpe/merges": "unit/test_rank_merges.py parity/test_byte_fallback.py test_encode_equals_reference.py",
     "support/files": "unit/test_atomic.py unit/test_remote.py unit/test_faults.py",
     "tokens/manifest": "unit/test_token_files.py unit/test_fuzz.py",

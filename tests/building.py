@@ -51,7 +51,7 @@ def with_decoder(decoder: Any, tokens: list[str], **parts: Any) -> tuple[Tokeniz
     """Return a tokenizer that has these tokens and a decoder, and the id of each; "" has an id without a token."""
     known = [*dict.fromkeys([*tokens, "?"])]
     model = BPE(Vocab([token.encode() for token in known]), np.zeros((0, 3), np.int64), byte_level=False)
-    tok = tokenizer_of(model, SplitterEngine(()), decoder=decoder, **parts)
+    tok = tokenizer_of(model, SplitterEngine(()), **parts).with_(decoder=decoder)
     return tok, [known.index(token) for token in tokens]
 
 

@@ -26,8 +26,6 @@ NAMES = {
     "corpus.read": "kind_of_file read_corpus_file",
     "corpus.word_table": "CountingTable",
     "engine.added_tokens": "AddedTokens MOST_IN_REGEX Pass StringSearch TrieFinder",
-    "engine.decode.decoding": "CLEANED begins_with_space bytes_of_letters is_byte_token piece_bytes",
-    "engine.decode.joined": "joined_of",
     "engine.decode.stream": "DecodeStream",
     "engine.documents": "LEAST_BLOCK MOST_BLOCK TABLES threads_within",
     "engine.encoder": "CUT Encoder EncoderState safe_cuts",
@@ -37,7 +35,7 @@ NAMES = {
     "engine.spans": "SpanFinder",
     "formats.gguf.read": "BOOL FLOAT32 INT32 PRE STRING UINT32 gguf_bytes name_of",
     "formats.hf.decoders": "from_decoder to_decoder",
-    "formats.hf.normalizers": "from_normalizer to_normalizer",
+    "formats.hf.normalizers": "to_normalizer",
     "formats.hf.post_processors": "from_post_processor to_post_processor",
     "formats.hf.pre_tokenizers": "BEHAVIORS unicode_scripts from_pre_tokenizer to_pre_tokenizer",
     "formats.hf.tokenizer_json": "write_tokenizer_json",
@@ -89,10 +87,7 @@ NAMES = {
     "sampling": "WordLattice",
     "scale.work": "shards_of",
     "spec.added_token": "roles_by_name",
-    "spec.decoder": """
-        BPEDecoder ByteDecoder ByteFallback CTC Decoder DecoderSequence Fuse Metaspace ReplaceTokens
-        SentencePieceDecoder SpaceDecoder WordPieceDecoder
-    """,
+    "spec.decoder": "ByteDecoder Fuse ReplaceTokens SentencePieceDecoder",
     "spec.normalizer": """
         Bert ByteLevel Form Lowercase Nmt Precompiled Prepend SentencePiece Steps StripAccents
         read_charsmap
@@ -148,8 +143,6 @@ NAMES = {
 }
 # Names that two modules have: steps of a normalizer and of a splitter, and private functions.
 TWICE = {
-    "decoder_Replace": ("spec.decoder", "Replace"),
-    "decoder_Strip": ("spec.decoder", "Strip"),
     "evaluation_BYTES": ("study.evaluation", "BYTES"),
     "evaluation_CHARACTERS": ("study.evaluation", "CHARACTERS"),
     "json_node_Node": ("formats.json_node", "Node"),

@@ -29,7 +29,7 @@ TESTS = {
     "chat/passes": "unit/test_chat_trust.py unit/test_chat.py parity/test_chat_templates.py",
     "corpus/counts": "unit/test_counts_parquet.py unit/test_counts.py behaviour/test_weighted_texts.py",
     "engine/added_tokens": "unit/test_special.py test_find_equals_reference.py parity/test_added_tokens.py",
-    "engine/decode/joined": "unit/test_joined.py unit/test_stream.py parity/test_decoders.py",
+    "engine/decode/joined": "unit/test_stream.py parity/test_decoders.py",
     "engine/decode/stream": "unit/test_stream.py behaviour/test_streams_and_token_bytes.py parity/test_decoders.py",
     "engine/spans": "unit/test_encoding.py behaviour/test_every_way_to_ids.py",
     "models/bpe/merges": "unit/test_rank_merges.py parity/test_byte_fallback.py test_encode_equals_reference.py",

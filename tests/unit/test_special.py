@@ -23,6 +23,11 @@ ADDED = AddedTokens(
 # ------------------------------------------------------------------ what may be found
 
 
+def test_text_finds_tokens_that_are_not_special() -> None:
+    assert ADDED.split("a<eos>  b", "text") == ["a<eos>", 7, "b"]
+    assert ADDED.split("   <mask>", "text") == [7, " <mask>"]
+
+
 def test_set_with_an_unknown_name_lists_the_known() -> None:
     with pytest.raises(InputError, match=r"\('<eos>', '<eos>>', '  ', '<mask>'\), not '<bos>', '<sos>'"):
         ADDED.split("a", {"<sos>", "<eos>", "<bos>"})

@@ -17,17 +17,10 @@ from hypothesis import strategies as st
 import subwords
 from building import tokenizer_of
 from engines import splitter
-from inside import (
-    BPE,
-    BPESettings,
-    Encoder,
-    UnknownSymbolError,
-    Vocab,
-    encoder_of,
-    train_bpe,
-)
+from inside import BPESettings, Encoder, UnknownSymbolError, encoder_of, train_bpe
 from inside import kernels_layout as layout
 from strategies import Pair, byte_texts, counts_of, merge_lists, model_of, small_words, texts
+from subwords.machine import BPE, Vocab
 from subwords.reference import bpe as reference
 from subwords.reference.bpe import GPT2_PATTERN, encode_word_ranks
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from inside import formats_hf_by_kernel as by_kernel
-from inside import read_tokenizer_json
 from seeds import sweep_seed
 from subwords import FormatError
+from subwords.machine import read_tokenizer_json
 from test_mutations import changed, damaged, files_in_json
 
 FILES = int(os.environ.get("SUBWORDS_FILES", "600"))  # 100,000 were tried once

@@ -12,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engines import splitter
-from inside import BPE, Vocab, encoder_of, space_rule
+from inside import encoder_of, space_rule
 from inside import kernels_layout as layout
 from strategies import Pair, byte_texts, merge_lists, small_words
 from subwords import FormatError
+from subwords.machine import BPE, Vocab
 from subwords.reference import bpe as reference
 from subwords.reference.bpe import encode_word_scores
 from test_modes import GUARDED, WITHOUT_NUMBA, run

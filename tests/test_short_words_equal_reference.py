@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engines import splitter
-from inside import BPE, Vocab, encoder_of, engine_encoder, models_bpe_segmenter
+from inside import encoder_of, engine_encoder, models_bpe_segmenter
 from inside import kernels_layout as layout
 from strategies import Pair, model_of
+from subwords.machine import BPE, Vocab
 from subwords.reference import bpe as reference
 
 WHOLE = splitter(r"(?s:.+)")

@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 
 import subwords
 from engines import splitter
-from inside import BYTE_PIECES, Paths, Unigram, UnknownSymbolError, Vocab, encoder_of, segmenter_of
+from inside import BYTE_PIECES, Paths, UnknownSymbolError, encoder_of
 from inside import kernels_layout as layout
 from strategies import small_words
 from subwords import InputError
+from subwords.machine import Unigram, Vocab, segmenter_of
 from subwords.reference import unigram as reference
 
 WHOLE, SPACED = splitter(r"(?s:.+)"), splitter("▁[^▁]*|[^▁]+")

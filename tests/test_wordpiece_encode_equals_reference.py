@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engines import splitter
-from inside import Vocab, WordPiece, encoder_of
+from inside import encoder_of
 from strategies import byte_texts, small_words
+from subwords.machine import Vocab, WordPiece
 from subwords.reference import wordpiece as reference
 
 OPTICKS = Path(__file__).parents[1] / "examples" / "opticks.txt"

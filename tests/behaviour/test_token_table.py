@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import subwords
-from inside import Vocab
 from seeds import seed_of_run
 from subwords import InputError
+from subwords.machine import Vocab
 from test_docs import blocks
 
 TEXT = "Hello world again, the naïve café says: 你好 🙂!\n\tdon't do not  stop."

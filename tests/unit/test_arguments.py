@@ -13,7 +13,6 @@ import pytest
 
 import subwords
 from inside import (
-    ALGORITHMS,
     FAMILIES,
     BPEOptions,
     BPESettings,
@@ -26,10 +25,9 @@ from inside import (
     WordPieceSettings,
     check_strings,
     families_with,
-    progress,
-    read_blocks,
 )
 from subwords import InputError, SubwordsError, WordCounts
+from subwords.machine import ALGORITHMS, progress, read_blocks
 
 TEXTS = ["hug pug pun bun hugs " * 9]
 COUNTS = subwords.count(TEXTS)

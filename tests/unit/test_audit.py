@@ -19,11 +19,12 @@ from tools.gallery import PAGE, page_of
 
 import subwords
 from chatting import TEMPLATES, USUAL, chatting
-from inside import BPE, RULES, BPESettings, Unigram, Vocab, train_bpe
+from inside import RULES, BPESettings, train_bpe
 from seeds import seed_of_run
 from small_data import file_of
 from strategies import counts_of, word_counts
 from subwords import InputError
+from subwords.machine import BPE, Unigram, Vocab
 
 TEXT = "low lower lowest new newer newest wide wider widest " * 9
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from inside import BPE, Vocab
+from subwords.machine import BPE, Vocab
 
 
 def test_alphabet_takes_tokens_of_one_character() -> None:

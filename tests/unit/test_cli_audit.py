@@ -10,9 +10,9 @@ from click.testing import CliRunner
 
 import subwords
 from commands import json_of, run
-from inside import Vocab
 from subwords import Tokenizer
 from subwords.cli import main
+from subwords.machine import Vocab
 
 
 def test_findings_fail_unless_they_are_accepted(tok: Tokenizer, tmp_path: Path, corpus_path: Path) -> None:

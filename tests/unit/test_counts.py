@@ -14,9 +14,10 @@ import pytest
 
 import subwords
 from engines import splitter
-from inside import COUNTS_MAGIC, MOST_COUNTED, Provenance, count_blocks, read_blocks
+from inside import count_blocks
 from seeds import sweep_seed
 from subwords import CorpusError, FormatError, InputError, Reading, WordCounts
+from subwords.machine import COUNTS_MAGIC, MOST_COUNTED, Provenance, read_blocks
 from subwords.reference.bpe import GPT2_PATTERN, count_words
 
 GPT2 = Provenance(GPT2_PATTERN)

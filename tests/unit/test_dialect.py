@@ -7,8 +7,9 @@ import random
 import pytest
 from tokenizers import Regex, pre_tokenizers
 
-from inside import PATTERNS, Split, from_oniguruma, to_oniguruma
+from inside import PATTERNS, from_oniguruma, to_oniguruma
 from inside import splitter_NAMED as NAMED
+from subwords.machine import Split
 from subwords.reference.pattern import pre_tokenize
 
 SEED = 7

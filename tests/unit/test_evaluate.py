@@ -21,7 +21,6 @@ from inside import (
     SPACELESS_CHARACTERS,
     WORDS,
     Resampled,
-    count_ids,
     entropy,
     gini,
     measured,
@@ -36,6 +35,7 @@ from seeds import seed_of_run
 from small_data import file_of
 from strategies import texts
 from subwords import CorpusError, InputError, Reading
+from subwords.machine import count_ids
 
 SEED = seed_of_run()
 TEXT = "low lower lowest new newer newest naïve 文字 wide wider. "

@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 from building import read_model as read
 from charsmap import write_charsmap
 from engines import normalizer
-from inside import GraphemeStage, NormalizerEngine, PieceType, Precompiled, SentencePiece, model_class, read_charsmap
+from inside import GraphemeStage, Precompiled, SentencePiece, read_charsmap
 from normalizing import MAPS, RULES, textbook, textbook_sentencepiece
 from small_data import file_of, is_small
 from strategies import texts
 from subwords import FormatError, InputError
+from subwords.machine import NormalizerEngine, PieceType, model_class
 from subwords.reference.normalize import matches
 
 MAP = MAPS[0]

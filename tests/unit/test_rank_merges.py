@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inside import BPE, Vocab, joining_pairs
+from inside import joining_pairs
 from subwords import FormatError
+from subwords.machine import BPE, Vocab
 
 TOKENS = st.lists(st.binary(min_size=0, max_size=12), max_size=60)
 FEW_BYTES = st.lists(st.text("ab", max_size=19).map(str.encode), max_size=80)

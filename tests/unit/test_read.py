@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from inside import Block, read_blocks, source_size
 from subwords import CorpusError, InputError, Reading
+from subwords.machine import Block, read_blocks, source_size
 
 MIXED = "aé中😀\n\r\n\u2028z\ufeff\n\nñ" * 3
 SIZES = (1, 2, 3, 4, 5, 7, 16, 1000)

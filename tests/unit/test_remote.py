@@ -18,9 +18,10 @@ from click.testing import CliRunner
 
 import subwords
 from in_shards import count_to
-from inside import Remote, atomic_write, files_and_texts, is_remote, local_copy, place_of, version_of
+from inside import Remote, atomic_write, is_remote, local_copy, place_of, version_of
 from subwords import CorpusError, InputError, Reading, SubwordsError, files
 from subwords.cli import main
+from subwords.machine import files_and_texts
 from subwords.scale import Run
 
 BUCKET = "s3://bucket"

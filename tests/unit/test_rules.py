@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 import regex
 
-from inside import PATTERNS, ByteChars, Prefix, Split, escape, unicode_scripts
+from inside import PATTERNS, escape, unicode_scripts
 from inside import splitter_NAMED as NAMED
 from inside import splitter_Replace as Replace
 from small_data import file_of, is_small
+from subwords.machine import ByteChars, Prefix, Split
 from subwords.reference.pattern import pre_tokenize
 
 # Blanks of three kinds at the end, a case change inside a word, numbers, marks, Han and Latin side by side.

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 import subwords
-from inside import BPESegmenter, segmenter_of
+from subwords.machine import BPESegmenter, segmenter_of
 
 TEXT = ["banana band ananas ban an"] * 3
 

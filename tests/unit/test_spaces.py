@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from engines import splitter
-from inside import Split, space_rule
+from inside import space_rule
+from subwords.machine import Split
 
 BEFORE = (Split("▁[^▁]*|[^▁]+"),)
 BEFORE_RUN = (Split("▁+[^▁]*|[^▁]+"),)

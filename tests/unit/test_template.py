@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 import tokenizers
 
-from inside import Inserted, Slot, Template, bert, from_post_processor, to_post_processor
+from inside import bert, from_post_processor, to_post_processor
 from inside import json_node_Node as Node
 from subwords import FormatError, InputError, TokenBatch
+from subwords.machine import Inserted, Slot, Template
 
 VOCAB = {"a": 0, "b": 1, "c": 2, "[CLS]": 3, "[SEP]": 4, "x": 5, "y": 6}
 BERT = {"type": "BertProcessing", "sep": ["[SEP]", 4], "cls": ["[CLS]", 3]}

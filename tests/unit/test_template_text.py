@@ -9,9 +9,10 @@ import tokenizers
 from tokenizers.processors import TemplateProcessing
 
 import subwords
-from inside import Template, from_post_processor, template_of
+from inside import from_post_processor, template_of
 from inside import json_node_Node as Node
 from subwords import InputError
+from subwords.machine import Template
 
 IDS = {"[CLS]": 3, "[SEP]": 4, "x:1": 5, "é": 6}
 

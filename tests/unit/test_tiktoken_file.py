@@ -13,8 +13,9 @@ import pytest
 import tiktoken_ext.openai_public as published
 
 import subwords
-from inside import ENCODINGS, MODELS, encoding_named, read_rank_file, read_ranks
+from inside import encoding_named, read_rank_file
 from subwords import FormatError, InputError
+from subwords.machine import ENCODINGS, MODELS, read_ranks
 
 BYTES = [bytes([byte]) for byte in range(256)]
 

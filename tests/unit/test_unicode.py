@@ -20,10 +20,10 @@ from inside import (
     categories,
     first_names,
     gpt2_classes,
-    property_members,
 )
 from inside import kernels_layout as layout
 from seeds import sweep_seed
+from subwords.machine import property_members
 
 SCALARS = [code for code in range(0x110000) if not 0xD800 <= code < 0xE000]
 

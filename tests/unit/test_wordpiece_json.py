@@ -11,10 +11,11 @@ import pytest
 import tokenizers
 
 import subwords
-from inside import WordPiece, model_kind, parse_json, read_added, read_model, read_vocab, write_model, written_vocab
 from inside import json_node_Node as Node
+from inside import model_kind, read_added, read_model, read_vocab, write_model, written_vocab
 from small_data import file_of, is_small
 from subwords import AddedToken, FormatError, InputError
+from subwords.machine import WordPiece, parse_json
 
 VOCAB = {"[UNK]": 0, "a": 1, "##b": 2, "é": 4, "[CLS]": 3}
 OFF = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from tools.pictures import PICTURES, pictures
+from tools.site import MOVED
 
 import subwords
 from commands import all_commands
@@ -108,6 +109,13 @@ def test_guide_lists_every_page() -> None:
     tasks = {*GUIDE} - {"docs/README.md", "docs/gallery.md"}
     assert 10 < len(tasks) <= 13
     assert [name for name in GUIDE if name != "docs/README.md" and f"]({Path(name).name})" not in index] == []
+
+
+def test_old_addresses_lead_to_pages_and_headings() -> None:
+    for old, new in MOVED.items():
+        page, _, heading = new.partition("#")
+        assert f"docs/{page}.md" in GUIDE and f"docs/{old}.md" not in GUIDE
+        assert not heading or heading in _headings(ROOT / "docs" / f"{page}.md")
 
 
 def test_pictures_are_what_the_package_gives() -> None:

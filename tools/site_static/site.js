@@ -18,6 +18,6 @@ document.addEventListener("DOMContentLoaded", () => {
     if (!heads.length || heads.length > 4) continue;
     table.classList.add("narrow");
     for (const row of table.querySelectorAll("tbody tr"))
-      [...row.cells].forEach((cell, place) => heads[place] && (cell.dataset.label = heads[place]));
+      [...row.cells].forEach((cell, place) => heads[place] && cell.textContent.trim() && (cell.dataset.label = heads[place]));
   }
 });

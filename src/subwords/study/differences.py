@@ -216,7 +216,7 @@ def _added_token_findings(pair: _Pair) -> Iterator[Finding]:
         before, after = old.get(content), new.get(content)
         told = ""
         if before is None or after is None:
-            told = "is a new added token" if before is None else "is no added token any more"
+            told = "is a new added token" if before is None else "is no longer an added token"
         elif flags := [name for name in FLAGS if getattr(before, name) != getattr(after, name)]:
             told = ", ".join(f"has {name}={getattr(after, name)}" for name in flags)
         if told:

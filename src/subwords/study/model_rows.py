@@ -93,7 +93,7 @@ def undertrained(
     unused: Iterable[int] | None = None,
     threads: int | None = None,
 ) -> Undertrained:
-    """Return the tokens that a model has hardly met in training, by its embeddings, joined with what text can yield.
+    """Return the tokens that a model has hardly seen in training, by its embeddings, joined with what text can yield.
 
     embeddings: the input matrix, a row for each id; its indicator is the norm of a row, for models whose input and
     output are two matrices. output: the output matrix; its indicator is the cosine distance to the mean of rows that

@@ -231,7 +231,7 @@ TO_MODEL = ["--algorithm", "unigram", "--vocab-size", 38]
 @pytest.mark.parametrize(
     ("name", "options", "absent", "message"),
     [
-        ("x.model", TO_MODEL, "google.protobuf", '[spm]"'),
+        ("x.model", TO_MODEL, "google.protobuf", '[files]"'),
         ("x.model", [*TO_MODEL, "--splitter", "gpt2"], None, "expected a splitter that SentencePiece can do without"),
         ("x.model", [*TO_MODEL, "--normalizer", "nfc"], None, "expected SentencePiece's normalizer or none"),
         (

@@ -350,5 +350,5 @@ def test_parquet_without_pyarrow_says_what_to_install(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(builtins, "__import__", refuse)
     for act in (lambda path: made({b"x": 1}).save(path), WordCounts.load):
-        with pytest.raises(CorpusError, match=r'pip install .*\[arrow\]"'):
+        with pytest.raises(CorpusError, match=r'pip install .*\[files\]"'):
             act(tmp_path / "counts.parquet")

@@ -401,7 +401,7 @@ def test_without_universal_pathlib_the_error_says_what_to_install(monkeypatch: p
         lambda: count_to(Path(__file__), "s3://bucket/counts"),
         lambda: count_to(Path(__file__), "counts", run=Run(folder="s3://bucket/parts")),
     ):
-        with pytest.raises(InputError, match=r'bucket/.* needs universal-pathlib: pip install .*\[remote\]"'):
+        with pytest.raises(InputError, match=r'bucket/.* needs universal-pathlib: pip install .*\[files\]"'):
             call()
 
 

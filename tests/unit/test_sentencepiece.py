@@ -306,7 +306,7 @@ def test_without_protobuf_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) ->
     try:
         monkeypatch.setitem(sys.modules, "google.protobuf.message", None)
         for path in ("a.model", "a.spm"):
-            with pytest.raises(FormatError, match=r'pip install .*\[spm\]"'):
+            with pytest.raises(FormatError, match=r'pip install .*\[files\]"'):
                 read(b"", path)
     finally:
         model_class.cache_clear()

@@ -89,7 +89,7 @@ def model_class() -> Any:
         from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
     except ImportError:
         raise FormatError(
-            f"reading and writing .model files needs the protobuf package: {install_hint('spm')}"
+            f"reading and writing .model files needs the protobuf package: {install_hint('files')}"
         ) from None
     file = descriptor_pb2.FileDescriptorProto(name="subwords/sentencepiece.proto", package=PACKAGE, syntax="proto2")
     for message, fields in _MESSAGES.items():

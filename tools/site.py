@@ -54,6 +54,7 @@ OPTIONS = {
     "html_static_path": ["site_static"],
     "html_css_files": ["site.css"],
     "html_js_files": ["site.js"],
+    "html_search_scorer": str(STATIC / "scorer.js"),
     "html_show_sphinx": False,
     "html_copy_source": False,
     "html_show_copyright": False,

@@ -40,8 +40,6 @@ NAMES = {
     "formats.hf.pre_tokenizers": "BEHAVIORS unicode_scripts from_pre_tokenizer to_pre_tokenizer",
     "formats.hf.tokenizer_json": "write_tokenizer_json",
     "formats.hf.vocab_merges": "read_merges",
-    "formats.hf.vocabulary": "model_kind read_added read_vocab written_vocab",
-    "formats.hf.wordpiece": "read_model write_model",
     "formats.json_node": "show_json",
     "formats.read": "FILES is_repository_name",
     "formats.hf.unigram": "read_unigram_json",

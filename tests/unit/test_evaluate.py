@@ -238,13 +238,20 @@ def test_compare_is_paired() -> None:
     assert "| long " in str(found)
 
 
-@pytest.mark.parametrize("algorithm", ["bpe", "unigram", "wordpiece"])
-def test_sweep_measures_each_size(algorithm: str) -> None:
-    sizes = [260, 270, 285] if algorithm == "bpe" else [30, 34, 40]
-    found = subwords.study.sweep([TEXT * 9], vocab_sizes=sizes, held_out=LINES, algorithm=algorithm)
+@pytest.mark.parametrize(
+    ("sizes", "options"),
+    [
+        ([260, 270, 285], {}),
+        ([260, 270, 280], {"special_tokens": ["<s>", "low"]}),
+        ([30, 34, 40], {"byte_level": False}),
+        *(([30, 34, 40], {"algorithm": algorithm}) for algorithm in ("unigram", "wordpiece")),
+    ],
+)
+def test_sweep_measures_each_size(sizes: list[int], options: dict[str, Any]) -> None:
+    found = subwords.study.sweep([TEXT * 9], vocab_sizes=sizes, held_out=LINES, **options)
     assert [one.vocab_size for one in found.sizes] == sizes
     for one in found.sizes:
-        tok = subwords.train([TEXT * 9], vocab_size=one.vocab_size, algorithm=algorithm)
+        tok = subwords.train([TEXT * 9], vocab_size=one.vocab_size, **options)
         assert one.tokens == sum(len(tok.encode(line)) for line in LINES)
     assert "| vocabulary |" in str(found)
 

@@ -40,8 +40,6 @@ NAMES = {
     "formats.hf.pre_tokenizers": "BEHAVIORS unicode_scripts from_pre_tokenizer to_pre_tokenizer",
     "formats.hf.tokenizer_json": "write_tokenizer_json",
     "formats.hf.vocab_merges": "read_merges",
-    "formats.hf.vocabulary": "model_kind read_added read_vocab written_vocab",
-    "formats.hf.wordpiece": "read_model write_model",
     "formats.json_node": "show_json",
     "formats.read": "FILES is_repository_name",
     "formats.hf.unigram": "read_unigram_json",
@@ -76,10 +74,7 @@ NAMES = {
     "models.unigram.train": "expected_counts find_seeds number_text train_unigram unit_bits",
     "models.wordlevel.train": "train_wordlevel",
     "models.wordpiece.train": "train_wordpiece",
-    "normalize.characters": """
-        combining_classes compose_pair compositions decompositions grapheme_classes lowercase marks
-        nonspacing_marks
-    """,
+    "normalize.characters": "grapheme_classes",
     "normalize.normalizer": "Pipeline stages_of",
     "normalize.sentencepiece": "GraphemeStage",
     "normalize.stages": "Position WHOLE",
@@ -99,7 +94,7 @@ NAMES = {
     "spec.tokenizer": "Foreign",
     "spec.unicode": """
         CATEGORIES GENERAL_CATEGORIES OTHER PROPERTIES SCRIPTS UNICODE_VERSION WHITE_SPACE case_folds
-        cased_classes categories first_names gpt2_classes
+        categories first_names gpt2_classes
     """,
     "spec.vocab": "tokens_to_text",
     "split.fallback": "behaved compiled find_matches",
@@ -109,9 +104,7 @@ NAMES = {
     "split.splitter": "route_of",
     "split.word_spans": "whole_text",
     "study.findings": "DIFF_RULES RULES",
-    "study.evaluation": "NO_SPACES SPACELESS_CHARACTERS WORDS measured word_classes",
     "study.explanation": "Trace explain_word word_explainer",
-    "study.growth": "shrink_vocabulary",
     "study.obstacles": "WhyNot",
     "study.conversations": "ChatProcess answer differences example",
     "study.page": """
@@ -123,13 +116,10 @@ NAMES = {
     "study.training_steps": "MergeStep PieceStep TrainingTrace",
     "study.verification": "learned_merges one_merge_each",
     "support.arrow": "kept_structures",
-    "support.checks": "bytes_of check_strings",
+    "support.checks": "bytes_of",
     "support.files": "Remote atomic_write is_remote local_copy only_one place_of version_of",
     "support.memory": "LEAST_ROOM Spare room_of zeros",
-    "support.render": """
-        ANSI_BACKGROUNDS BACKGROUNDS Chip SPECIAL chip chips colored facts shorten_visible uses_color
-        visible
-    """,
+    "support.render": "uses_color",
     "support.threads": "_Team ahead check_stopped in_threads streamed thread_count",
     "tokens.formats": "FORMATS format_named",
     "tokens.manifest": "Contents manifest_path write_manifest",
@@ -143,8 +133,6 @@ NAMES = {
 }
 # Names that two modules have: steps of a normalizer and of a splitter, and private functions.
 TWICE = {
-    "evaluation_BYTES": ("study.evaluation", "BYTES"),
-    "evaluation_CHARACTERS": ("study.evaluation", "CHARACTERS"),
     "json_node_Node": ("formats.json_node", "Node"),
     "layout_SPACE": ("kernels.layout", "SPACE"),
     "normalizer_NAMED": ("spec.normalizer", "NAMED"),

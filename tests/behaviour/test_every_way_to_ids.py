@@ -1,4 +1,4 @@
-"""Every way to encode gives the ids, spans and words of the textbook, at every size around a threshold (A4, D4)."""
+"""Every way to encode texts gives the ids, spans and words of the textbook, around every threshold (A4, D4)."""
 
 from __future__ import annotations
 

@@ -51,8 +51,7 @@ def respelled(rng: random.Random, data: bytes) -> bytes:
 
 def outcome(monkeypatch: pytest.MonkeyPatch, data: bytes, smallest: int) -> object:
     """What a file is read as by kernels from a size on."""
-    monkeypatch.setattr(by_kernel, "SMALL_FILE", smallest)
-    monkeypatch.setattr(by_kernel, "FILE_WORTH_COMPILING", smallest)
+    monkeypatch.setattr(by_kernel, "is_for_kernels", lambda data: len(data) >= smallest)
     try:
         return read_tokenizer_json(data, "a.json")
     except FormatError as error:

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inside import joining_pairs
+from inside import entry_kernel, joining_pairs
+from inside import models_bpe_model as bpe_model
 from subwords import FormatError
 from subwords.machine import BPE, Vocab
 
@@ -32,6 +33,9 @@ def test_the_first_wrong_merge_is_refused(tokens: list[bytes], data: st.DataObje
     rows = data.draw(st.lists(st.tuples(*[st.integers(0, len(tokens) - 1)] * 3), min_size=1, max_size=4))
     right = [tokens[a] + tokens[b] == tokens[c] for a, b, c in rows]
     merges = np.array(rows, np.int64)
+    symbols, first = Vocab(tokens), right.index(False) if False in right else -1
+    assert bpe_model.first_wrong(symbols, merges, 0) == first
+    assert entry_kernel("first_wrong_join")(symbols.data, symbols.offsets, merges.ravel(), 0) == first
     if all(right):
         assert len(BPE(Vocab(tokens), merges).merges) == len(rows)
         return

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import random
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from inside import formats_hf_by_kernel as by_kernel
 from seeds import sweep_seed
+from small_data import file_of
 from subwords import FormatError
 from subwords.machine import read_tokenizer_json
 from test_mutations import changed, damaged, files_in_json
@@ -139,3 +141,11 @@ def test_an_added_token_with_the_id_of_a_piece_that_is_there_twice_is_refused(mo
     got = outcome(monkeypatch, data, 0)
     assert str(got).startswith("a.json: added_tokens: expected tokens that fit the model, not these: expected added")
     assert outcome(monkeypatch, data, len(data) + 1) == got
+
+
+@pytest.mark.parametrize("name", ["gpt2", "bert/bert-base-uncased-tokenizer.json", "t5", "phi-3", "falcon"])
+def test_files_of_models(shared_data: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    path = file_of(shared_data, name if name.endswith(".json") else f"{name}/tokenizer.json")
+    data = path.read_bytes()
+    assert by_kernel.read_entries_of(data, "a.json") is not None
+    assert outcome(monkeypatch, data, 0) == outcome(monkeypatch, data, len(data) + 1)

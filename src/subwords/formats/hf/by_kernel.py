@@ -1,6 +1,6 @@
 """Parse a large tokenizer.json: kernels read its vocabulary and its merges to arrays, not Python loops.
 
-Row: startup_encode, "the first on a machine": without it GPT-2's file takes 60 ms more, cl100k's 150.
+Row: startup_encode, "the first on a machine": without it GPT-2's file takes 55 ms more, cl100k's 125.
 """
 
 from __future__ import annotations

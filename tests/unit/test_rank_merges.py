@@ -46,7 +46,6 @@ def test_the_first_wrong_merge_is_refused(tokens: list[bytes], data: st.DataObje
 
 
 def test_a_piece_with_nul_is_one_piece() -> None:
-    pieces = [b"<unk>", b"b", b"a\0", b"a\0b"]
-    model = BPE.from_scores(pieces, [0, -1, -2, -3], unk_id=0, byte_fallback=False, special_ids=[0])
-    assert sorted(model.parts) == [b"\0", b"a"]
-    assert [2, 1, 3] in model.merges.tolist()
+    pieces = [b"<unk>", b"c", b"x\0y"]
+    model = BPE.from_scores(pieces, [0, -1, -2], unk_id=0, byte_fallback=False, special_ids=[0])
+    assert sorted(model.parts) == [b"\0", b"x", b"y"]

@@ -219,6 +219,7 @@ def test_a_name_finds_the_file_in_tiktoken_s_cache_and_downloads_nothing(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "none"))
     with pytest.raises(FormatError, match=r"no rank file for o200k_base \(looked in .*cache.*\): download https:"):
         subwords.load("gpt-4o")
     (tmp_path / "o200k_base.tiktoken").write_bytes(RANKS)

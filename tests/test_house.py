@@ -21,7 +21,8 @@ from tools.plant_faults import FAULTS
 
 import inside
 import subwords
-from inside import FAMILIES, Family, family_of, family_settings, segmenter_of
+from inside import FAMILIES, Family
+from subwords.machine import family_of, family_settings, segmenter_of
 
 ROOT = Path(__file__).resolve().parents[1]
 SPACES = ("adapt", "files", "research", "sampling", "scale", "study")
@@ -386,8 +387,8 @@ def test_rooms_keep_their_budgets() -> None:
 
 
 # The same for the tests, and for the names that they reach past the public ones.
-TEST_LINES = 53_900
-INSIDE_NAMES = 450
+TEST_LINES = 52_750
+INSIDE_NAMES = 340
 
 
 def test_tests_keep_their_budgets() -> None:
@@ -715,7 +716,8 @@ def test_no_file_names_a_place_on_somebodys_machine() -> None:
 
 def test_only_one_file_of_tests_names_internal_modules() -> None:
     tests = ROOT / "tests"
-    public = ("subwords.reference", "subwords.cli", "subwords.polars", *(f"subwords.{name}" for name in SPACES))
+    offered = ("machine", "reference", "cli", "polars", *SPACES)  # the machine's names hold for the shop, and for tests
+    public = tuple(f"subwords.{name}" for name in offered)
     found = [
         f"{file.relative_to(tests)}: {name}"
         for file in tests.rglob("*.py")

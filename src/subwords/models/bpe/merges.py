@@ -193,7 +193,7 @@ def _all_at_once(vocab: Vocab, kept: NDArray[np.bool_]) -> tuple[NDArray[np.int6
     except UnicodeDecodeError:
         return None
     distinct_texts = {*texts}
-    if len(distinct_texts) < np.count_nonzero(kept) or len(texts) > len(distinct_texts):  # 0xFF or NUL makes more texts
+    if len(texts) != np.count_nonzero(kept) or len(distinct_texts) < len(texts):  # 0xFF or NUL in a token makes more
         return None
     symbols = dict.fromkeys("".join(text for text in texts if len(text) > 1))
     parts = tuple(symbol.encode() for symbol in symbols if symbol not in distinct_texts)

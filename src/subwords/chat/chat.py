@@ -289,17 +289,20 @@ class Chat:
 
     # ------------------------------------------------------------------ token in, token out
 
-    def reply(self) -> ChatReply:
+    def reply(self, *, commit: Literal["certain", "earliest"] = "certain") -> ChatReply:
         """Return a reader of the answer to this prompt: its ids become events, then a message; see `ChatReply`.
 
-        Raises InputError for a chat that does not end with a prompt, and for a template whose answers cannot be read
-        back: then before the model has run.
+        commit: "earliest" ends a text at the first tag after which the next field begins, and tells it then: for
+        templates whose tags are text, which a text may spell; such an answer is "chosen". Raises InputError for a chat
+        that does not end with a prompt, and for a template whose answers cannot be read back: then before the model has
+        run.
         """
         from subwords.chat.reply import ChatReply
 
         if self._made.ends != "prompt":
             raise InputError("expected a chat that ends with a prompt; use tok.chat(messages, prompt=True)")
-        return ChatReply(self._made, self.ids.tolist())
+        check_choice("commit", commit, ("certain", "earliest"))
+        return ChatReply(self._made, self.ids.tolist(), earliest=commit == "earliest")
 
     def answered(self, ids: Iterable[int] | ChatReply, message: Mapping[str, Any] | None = None) -> Answered:
         """Return the chat with the model's answer: its ids stay as they are, whatever is added.

@@ -16,15 +16,19 @@ from subwords.chat.reply_format import (
     ID,
     KEY,
     NAME,
+    OBJECT,
     REASONING,
     START,
     STRING,
     VALUE,
+    WHOLE,
     Learned,
     Turns,
     call_of,
+    in_parts,
     is_control,
     learned,
+    object_keys,
 )
 from subwords.chat.reply_reading import Grammar, Reader, ReplyField, closes, value_of
 from subwords.machine import DECODED_BEFORE, as_ids
@@ -41,6 +45,8 @@ _KINDS: dict[str, type | tuple[type, ...]] = {
     "object": dict,
     "null": type(None),
 }
+_BARE = re.compile(r"([^\s{}\[\]:,]+)(:?)")  # a key that nothing quotes, or a value
+_PYTHON = {"None": "null", "True": "true", "False": "false"}
 _TAG = re.compile(r"<[^<>\s]+>")
 
 
@@ -93,11 +99,14 @@ class ChatReply:
     ({'role': 'assistant', 'content': 'Rays'}, 'exact')
     """
 
-    def __init__(self, made: Conversation, prompt: Sequence[int]) -> None:
-        self._learned = learned(made.chatter, made.options)
+    def __init__(self, made: Conversation, prompt: Sequence[int], *, earliest: bool = False) -> None:
+        self._learned = found = learned(made.chatter, made.options)
         self._tok, self._tools = made.chatter.tok, _properties(made.options.tools)
-        self._turns = Turns(made.chatter, made.options, made.messages, self._learned.alphabet)
-        self._reader, self._skip = _begun(self._learned, self._turns)
+        self._turns = Turns(made.chatter, made.options, made.messages, found.alphabet, as_parts=found.as_parts)
+        self._reader, self._skip = _begun(found, self._turns, earliest=earliest)
+        self._keys = object_keys(found.edges) or []
+        self._whole = WHOLE | {VALUE} if found.quote else WHOLE
+        self._is_strict = True  # as long as nothing but the strict grammar was tried
         self._first = len(self._reader.units)  # of the answer
         self._before = [*prompt[-DECODED_BEFORE:]]
         self._stream = self._tok.stream(prompt=self._before)
@@ -118,9 +127,9 @@ class ChatReply:
         """Read more ids; return what they make certain. Joined, events are the same however ids are grouped."""
         if self.status is not None:
             raise InputError("the answer is finished; begin another with chat.reply()")
-        given = as_ids(ids).tolist()
+        given = ids if type(ids) is list else as_ids(ids).tolist()
         self._tok.decode(given)  # raises InputError
-        self._reader.feed("".join(self._units(given)))
+        self._read("".join(self._units(given)))
         return [*self._events()]
 
     def finish(self, *, stopped: bool = False) -> list[ReplyEvent]:
@@ -132,14 +141,14 @@ class ChatReply:
         check_flag("stopped", stopped)
         if self.status is not None:
             return []
-        reader = self._reader
-        reader.feed(self._stream.finish())
-        if stopped and not reader.accepted():
-            ends = (text for pairs in self._learned.edges.values() for text, kind in pairs if kind == END and text)
-            any(reader.ended_by(unit) for unit in sorted({text[-1] for text in ends}))
+        self._read(self._stream.finish())
+        if stopped and not self._reader.accepted():
+            self._end()
         found = [*self._events()]
         if (rest := self._proved()) is None:
             rest = self._cut()
+        if self._learned.as_parts:
+            self._message = in_parts(self.message)
         return found + rest
 
     def __repr__(self) -> str:
@@ -147,12 +156,25 @@ class ChatReply:
 
     # ------------------------------------------------------------------ ids to units to events
 
+    def _read(self, units: str) -> None:
+        self._reader.feed(units)
+        if self._reader.dead is not None and self._is_strict:
+            self._is_strict = False
+            self._reader = self._reader.loosened() or self._reader
+
+    def _end(self) -> None:
+        """Add the end token that a server took off, if a reading then ends."""
+        units = sorted(self._reader.grammar.ends)
+        if not any(map(self._reader.ended_by, units)) and self._is_strict:
+            others = (self._reader.loosened(unit) for unit in units)
+            self._reader = next((each for each in others if each is not None and each.accepted()), self._reader)
+
     def _units(self, ids: Iterable[int]) -> Iterator[str]:
         """Yield the text of ids as far as it is known, and control tokens as units."""
         for index in ids:
             unit = self._learned.alphabet.by_id.get(index)
             if unit is None:
-                yield self._stream.step([index])
+                yield self._stream.step(index)
             else:
                 yield self._stream.finish() + unit
             self.ids.append(index)
@@ -165,28 +187,50 @@ class ChatReply:
         agreed, self._told = reader.agreed[self._told :], len(reader.agreed)
         for field in agreed:
             yield from self._event(field.kind, field.start, field.stop)
-        if (open := reader.pending()) is not None and open[0] not in (NAME, KEY, ID):
+        if (open := reader.pending()) is not None and open[0] not in self._whole:
             yield from self._event(*open)
 
     def _event(self, kind: str, start: int, stop: int) -> Iterator[ReplyEvent]:
         """Yield what of a field was not told yet."""
-        self._calls += kind == NAME
+        if kind in (NAME, OBJECT):
+            self._calls += 1
         start, self._sent = max(start, self._sent), max(stop, self._sent)
-        if kind != ID and start < stop:
-            text = self._learned.alphabet.text(self._reader.text(start, stop))
-            yield ReplyEvent(kind, text, None if kind in (REASONING, CONTENT) else self._calls)
+        if kind == ID or start >= stop:
+            return
+        text = self._text(kind, start, stop)
+        number = None if kind in (REASONING, CONTENT) else self._calls
+        if kind == OBJECT:
+            call = self._call(text)
+            if call is not None:
+                function = call["function"]
+                given = function["arguments"]
+                yield ReplyEvent(NAME, function["name"], number)
+                yield ReplyEvent(ARGUMENTS, given if isinstance(given, str) else json.dumps(given), number)
+        else:
+            yield ReplyEvent(kind, text, number)
+
+    def _text(self, kind: str, start: int, stop: int) -> str:
+        """Return the text of a field, control tokens spelled; of a value, as JSON or Python."""
+        units, spell, quote = self._reader.text(start, stop), self._learned.alphabet.text, self._learned.quote
+        if kind != VALUE or not quote:
+            return spell(units)
+        return "".join(
+            json.dumps(spell(part), ensure_ascii=False) if at % 2 else _BARE.sub(_as_json, part)
+            for at, part in enumerate(units.split(quote))
+        )
 
     # ------------------------------------------------------------------ the message
 
     def _proved(self) -> list[ReplyEvent] | None:
         """Find the message of an answer that the grammar reads whole; None if there is none."""
         reader, made = self._reader, list[_Message]()
+        strict = not reader.grammar.loose
         for fields, stop in reader.accepted():
             if (one := self._message_of(fields, stop)) is not None:
                 made.append(one)
         if not made:
             return None
-        proved = {json.dumps(each.message): each for each in reversed(made) if self._renders(each)}
+        proved = {json.dumps(each.message): each for each in reversed(made) if strict and self._renders(each)}
         found = [each for each in made if each in proved.values()]
         begun = (reader.called <= {one.start for one in each.fields if one.kind == NAME} for each in made)
         sure = len(found) == 1 and all(begun) and not reader.overflow and not found[0].unsure
@@ -207,11 +251,10 @@ class ChatReply:
 
     def _message_of(self, fields: Sequence[ReplyField], stop: int) -> _Message | None:
         """Return the message of a reading; None if values are none."""
-        spell = self._learned.alphabet.text
         texts = {CONTENT: "", REASONING: ""}
         calls, key, index, unsure = list[dict[str, Any]](), "", "", False
         for field in fields:
-            text = spell(self._reader.text(field.start, field.stop))
+            text = self._text(field.kind, field.start, field.stop)
             if field.kind in texts:
                 texts[field.kind] += text
             elif field.kind == KEY:
@@ -223,6 +266,10 @@ class ChatReply:
             elif field.kind == NAME:
                 calls.append(call_of(text, {}, index or None))
                 index = ""
+            elif field.kind == OBJECT:
+                if (call := self._call(text)) is None:
+                    return None
+                calls.append(call)
             else:
                 function = calls[-1]["function"]
                 told, doubt = self._argument(field.kind, text, function["name"], key)
@@ -237,6 +284,17 @@ class ChatReply:
         message = {"role": "assistant", "content": texts[CONTENT]}
         message |= {"reasoning_content": texts[REASONING]} if texts[REASONING] else {}
         return _Message([*fields], stop, message | ({"tool_calls": calls} if calls else {}), unsure)
+
+    def _call(self, text: str) -> dict[str, Any] | None:
+        """Return a call that is an object; None if it is none, or one with its keys in the order of the template."""
+        (value,) = value_of(text) or (None,)
+        if not isinstance(value, dict) or [*value] in (self._keys, self._keys[:2]):
+            return None
+        name, given, index = (value.get(key) for key in (*self._keys, None)[:3])
+        given = given if isinstance(given, str) else json.dumps(given)
+        told, _ = self._argument(ARGUMENTS, given, "", "")
+        index = index if isinstance(index, str) else None
+        return call_of(name, told, index) if isinstance(name, str) and told is not None else None
 
     def _argument(self, kind: str, text: str, name: str, key: str) -> tuple[Any, bool]:
         """Return arguments or one of them, None if it is no value, and whether it may be of another type."""
@@ -290,14 +348,16 @@ class ChatReply:
             name = next((one for one in open if one.kind == NAME), None)
             inside = "" if name is None else spell(self._arguments_of(open))
             self.open = OpenCall("" if name is None else spell(reader.text(name.start, name.stop)), inside)
-        if text := spell(reader.text(rest, len(reader.units))):
+        size = len(reader.units)
+        size -= rest < size and reader.units[-1] in reader.grammar.ends
+        if text := spell(reader.text(rest, size)):
             self._message["content"] += text
             found.append(ReplyEvent(CONTENT, text))
         return found
 
     def _arguments_of(self, call: Sequence[ReplyField]) -> str:
         """Return the units of arguments, with what stands between them if they come one by one."""
-        inside = [one for one in call if one.kind in (ARGUMENTS, KEY, STRING, VALUE)]
+        inside = [one for one in call if one.kind in (ARGUMENTS, KEY, STRING, VALUE, OBJECT)]
         return self._reader.text(inside[0].start, inside[-1].stop) if inside else ""
 
     def _furthest(self) -> tuple[list[ReplyField], bool, int]:
@@ -317,9 +377,11 @@ class ChatReply:
             elif each.kind == END:
                 end = each.start
             else:
-                whole = each.kind in (REASONING, CONTENT) or (each.kind == ARGUMENTS and closes(ARGUMENTS, each.state))
+                whole = each.kind in (REASONING, CONTENT) or (
+                    each.kind in (ARGUMENTS, OBJECT) and closes(each.kind, each.state)
+                )
                 fields.append(ReplyField(each.kind, each.start, stop, each.last))
-            rank = sum(one.kind == NAME for one in fields), each.literal is None
+            rank = sum(one.kind in (NAME, OBJECT) for one in fields), each.literal is None
             if best is None or rank > best[0]:
                 best = rank, fields, whole, end
         return ([], True, self._first) if best is None else best[1:]
@@ -331,10 +393,19 @@ def _groups(fields: Sequence[ReplyField]) -> list[list[ReplyField]]:
     for at, one in enumerate(fields):
         after_id = one.kind == NAME and at > 0 and fields[at - 1].kind == ID and len(found[-1]) == 1
         before_name = one.kind == ID and fields[at + 1 : at + 2] and fields[at + 1].kind == NAME
-        if one.kind in (REASONING, CONTENT) or before_name or (one.kind == NAME and not after_id) or not found:
+        if (
+            one.kind in (REASONING, CONTENT)
+            or before_name
+            or (one.kind in (NAME, OBJECT) and not after_id)
+            or not found
+        ):
             found.append([])
         found[-1].append(one)
     return found
+
+
+def _as_json(bare: re.Match[str]) -> str:
+    return f"{json.dumps(bare[1])}:" if bare[2] else _PYTHON.get(bare[1], bare[1])
 
 
 def _is(value: object, type_: object) -> bool:
@@ -357,29 +428,30 @@ def _properties(tools: Iterable[Any] | None) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _begun(known: Learned, turns: Turns) -> tuple[Reader, int]:
+def _begun(known: Learned, turns: Turns, *, earliest: bool) -> tuple[Reader, int]:
     """Return a reader that read the generation prompt, and how many units of a turn the answer does not have then.
 
-    The prompt may be what no turn begins with, such as an empty pair of thinking tags: then what follows is a turn
-    without reasoning. No field begins within a prompt: a tag that a template never shows is no content.
+    The prompt may be what no turn begins with: an empty pair of thinking tags, then what follows is a turn without
+    reasoning; or the tag that begins reasoning which the template leaves out. No field begins within a prompt: a tag
+    that a template never shows is no content.
     """
-    reader, prompt = Reader(Grammar(known.edges)), turns.prompt
-    reader.feed(prompt)
-    if reader.begin_answer() and any(each.startswith(prompt) for each in _short_answers(turns)):
+    prompt, begins = turns.prompt, known.edges.get(START, ())
+    short = [*_short_answers(turns)]
+    reader = Reader(Grammar(known.edges, known.quote), prompt, earliest=earliest)
+    if reader.threads and any(each.startswith(prompt) for each in short):
         return reader, 0
-    begins = known.edges.get(START, ())
+    if known.cut is not None and (opened := prompt.rstrip()).endswith(known.cut[1]):
+        before = opened.removesuffix(known.cut[1])
+        edges = [(text, REASONING) for text in ("\n", "")] if any(each.startswith(before) for each in short) else []
+        if edges:
+            return Reader(Grammar({**known.edges, START: edges}, known.quote), earliest=earliest), 0
     base = next((text for text, kind in begins if kind == CONTENT), None)
     shown = "".join(text for pairs in known.edges.values() for text, _ in pairs)
     last = next((each for each in reversed(prompt) if is_control(each)), "")
     tags = all(tag in shown for tag in _TAG.findall(prompt))
-    if (
-        base is not None
-        and last in shown
-        and tags
-        and any(each == f"{base}x{each[len(base) + 1 :]}" for each in _short_answers(turns))
-    ):
+    if base is not None and last in shown and tags and any(each == f"{base}x{each[len(base) + 1 :]}" for each in short):
         edges = [(text[len(base) :], kind) for text, kind in begins if kind != REASONING and text.startswith(base)]
-        return Reader(Grammar({**known.edges, START: edges})), len(base)
+        return Reader(Grammar({**known.edges, START: edges}, known.quote), earliest=earliest), len(base)
     raise InputError(
         f"no grammar of answers: the generation prompt, {known.alphabet.text(prompt)!r:.80}, is not how a turn of this "
         "template begins; read the ids of the answer yourself: tok.decode(ids), chat.answered(ids, message)"

@@ -13,7 +13,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise, product
 from typing import Any, NamedTuple
 
@@ -26,13 +26,19 @@ from subwords.support.errors import InputError
 from subwords.support.report import Report, Table
 
 # Kinds of fields. ARGUMENTS: of a call, as JSON; else each has a KEY and a STRING, or another VALUE as JSON or Python.
+# OBJECT, in loosened grammars: a call as JSON, with its keys in any order.
 START, REASONING, CONTENT, NAME, ARGUMENTS = "start", "reasoning", "content", "name", "arguments"
-KEY, STRING, VALUE, ID, END = "key", "string", "value", "id", "end"
+KEY, STRING, VALUE, ID, OBJECT, END = "key", "string", "value", "id", "object", "end"
+WHOLE = frozenset({NAME, KEY, ID, OBJECT})  # fields that are told when they are closed
 NUMBER = "\udfff"  # in the text between fields: any number, such as that of a call
 _OTHER_TOKEN = "\udffe"  # a control token for which there is no unit: it is in no text that a template writes
 _FIRST_UNIT, _MOST_UNITS = 0xD800, 2046
 _SPELLINGS: tuple[dict[str, Any], ...] = ({}, {"separators": (",", ":")}, {"indent": 2}, {"indent": 4})
 _QUESTION = {"role": "user", "content": "Hello there"}
+_AROUND_CUT = (("\n", "\n\n"), ("", ""))  # before the tag that ends reasoning, and after it
+_CLOSER = re.compile(r"<(/)[^<>\s]+>|\[(/)\w+\]")  # a tag that ends something
+_OPENS_OBJECT = re.compile(r'\{\s*"(\w+)":\s*"$')
+_IN_OBJECT = re.compile(r'"?,\s*"(\w+)":\s*"?$')
 _TYPES = {str: "string", int: "integer", list: "array", dict: "object"}
 _REFUSED = "; read the ids of the answer yourself: tok.decode(ids), chat.answered(ids, message)"
 
@@ -72,11 +78,60 @@ class Alphabet:
         return "".join(self.contents.get(each, "\ufffd" if is_control(each) else each) for each in units)
 
 
-class Turns:
-    """What a template writes for an answer to a conversation."""
+def loosened(edges: Edges) -> Edges:
+    """Return edges with what models write besides.
 
-    def __init__(self, chatter: Chatter, options: Options, messages: Sequence[Record], alphabet: Alphabet) -> None:
+    Text after a call, a call before reasoning ends, a call whose object has its keys in any order, no whitespace
+    between a field and what follows.
+    """
+    found = {kind: [*pairs] for kind, pairs in edges.items()}
+    keyed = object_keys(edges) is not None
+    for kind, pairs in edges.items():
+        for text, after in pairs:
+            if after == END and kind not in (REASONING, CONTENT) and text[:-1].strip() and is_control(text[-1]):
+                found[kind].append((text[:-1], CONTENT))
+            if keyed and after == NAME and (opens := _OPENS_OBJECT.search(text)):
+                found[kind].append((text[: opens.start()], OBJECT))
+    if keyed:
+        closed = (pair for kind in (ARGUMENTS, ID) for pair in found.get(kind, ()))
+        found[OBJECT] = [(text.lstrip('"')[1:], after) for text, after in closed if text.lstrip('"')[:1] == "}"]
+    calls = [pair for pair in found[CONTENT] if pair[1] in (NAME, ID, OBJECT)]
+    found[REASONING] = [*found.get(REASONING, ()), *calls]
+    spaced = {kind: ((text.lstrip(), after) for text, after in pairs if text.strip()) for kind, pairs in found.items()}
+    return {kind: [*dict.fromkeys([*pairs, *spaced[kind]])] for kind, pairs in found.items()}
+
+
+def object_keys(edges: Edges) -> list[str] | None:
+    """Return the keys of name, arguments and id, if there is one, in the object that a format writes for a call."""
+    keys = dict[str, None]()
+    for found in (_OPENS_OBJECT.search(text) for pairs in edges.values() for text, _ in pairs):
+        keys |= {found[1]: None} if found else {}
+    opens = len(keys)
+    for kind, to in ((NAME, ARGUMENTS), (ARGUMENTS, ID)):
+        for found in (_IN_OBJECT.match(text) for text, after in edges.get(kind, ()) if after == to):
+            keys |= {found[1]: None} if found else {}
+    return [*keys] if opens == 1 and 2 <= len(keys) <= 3 else None
+
+
+def in_parts(message: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a message with its content as a list of one part."""
+    return {**message, "content": [{"type": "text", "text": message["content"]}]}
+
+
+class Turns:
+    """What a template writes for an answer to a conversation. as_parts: it takes content as a list of parts."""
+
+    def __init__(
+        self,
+        chatter: Chatter,
+        options: Options,
+        messages: Sequence[Record],
+        alphabet: Alphabet,
+        *,
+        as_parts: bool = False,
+    ) -> None:
         self._chatter, self._options, self._messages, self._alphabet = chatter, options, [*messages], alphabet
+        self._as_parts = as_parts
         self._plain, self._prompted = (chatter.render(messages, options, prompt=prompt) for prompt in (False, True))
         self._same = _common(self._plain.text, self._prompted.text)
 
@@ -97,6 +152,7 @@ class Turns:
         return self._alphabet.of(self._prompted, self._begin(whole)[0], len(self._prompted.text))
 
     def _whole(self, more: Sequence[Mapping[str, Any]]) -> Rendering:
+        more = [*map(in_parts, more)] if self._as_parts else more
         records = messages_of(more, self._options.trusted, len(self._messages))
         return self._chatter.render([*self._messages, *records], self._options, prompt=False)
 
@@ -121,7 +177,8 @@ class ReplyFormat(Report):
     steps: (kind of field, the text after it, kind of the next one), control tokens spelled in the text. reasoning,
     tools: whether the template writes these in its last message. arguments: "dict" or "text", what it takes as the
     arguments of a call; None without tools. changes: control tokens at which it cuts content that spells them: such
-    a message and a shorter one have the same text.
+    a message and a shorter one have the same text. cut: of a template that shows no reasoning, the tag that ends what
+    is read as reasoning; None for others.
     """
 
     steps: tuple[tuple[str, str, str], ...]
@@ -129,6 +186,7 @@ class ReplyFormat(Report):
     tools: bool
     arguments: str | None
     changes: tuple[str, ...]
+    cut: str | None
 
     def tables(self) -> list[Table]:
         """Return the steps."""
@@ -136,23 +194,32 @@ class ReplyFormat(Report):
         return [Table(("after", "text", "comes"), rows, "How the template writes answers", "tab:reply-format")]
 
     def notes(self) -> list[str]:
-        """Return what the template changes in messages."""
-        told = ", ".join(self.changes)
-        return [f"The template cuts content that spells one of these: {told}."] if told else []
+        """Return what the template changes in messages, or leaves out."""
+        found = (
+            [f"The template cuts content that spells one of these: {', '.join(self.changes)}."] if self.changes else []
+        )
+        return found + (
+            [] if self.cut is None else [f"The template shows no reasoning; {self.cut} ends it in answers."]
+        )
 
 
 class Learned(NamedTuple):
     """The grammar of a template's answers.
 
-    edges: of a kind, the units after it and the kind that follows. as_text: arguments are given as JSON text. untyped:
-    a string looks as another value does. dropped: the kinds that the template leaves out.
+    edges: of a kind, the units after it and the kind that follows. quote: the control token that quotes texts in
+    values, or "". untyped: a string looks as another value does. changes: control tokens at which content is cut. cut:
+    of a template that shows no reasoning, the tag after which it shows content, and the one that begins reasoning.
+    as_text, as_parts: arguments are given as JSON text, and content as a list of parts.
     """
 
     edges: Edges
     alphabet: Alphabet
-    as_text: bool
+    quote: str
     untyped: bool
     changes: tuple[str, ...]
+    cut: tuple[str, str] | None
+    as_text: bool
+    as_parts: bool
 
     @property
     def shown(self) -> ReplyFormat:
@@ -165,7 +232,8 @@ class Learned(NamedTuple):
         ]
         kinds = {after for _, _, after in steps}
         arguments = ("text" if self.as_text else "dict") if NAME in kinds else None
-        return ReplyFormat((*steps,), REASONING in kinds, NAME in kinds, arguments, self.changes)
+        cut = None if self.cut is None else spell(self.cut[0])
+        return ReplyFormat((*steps,), REASONING in kinds and cut is None, NAME in kinds, arguments, self.changes, cut)
 
 
 class _Probe(NamedTuple):
@@ -244,36 +312,41 @@ def learned(chatter: Chatter, options: Options) -> Learned:
 def _learned(chatter: Chatter, options: Options) -> Learned | str:
     alphabet = Alphabet(options.control, options.template.source)
     best = _Collected()
-    for as_text in (False, True):
-        found = _Collected(as_text)
+    for as_parts, as_text in product((False, True), repeat=2):
+        found = _Collected(as_text, as_parts)
         for tag, past in (("a", False), ("bb", True)):
             found.collect(chatter, options, alphabet, tag, past=past)
         if {NAME, CONTENT} & found.seen > {NAME, CONTENT} & best.seen or not best.seen:
             best = found
-        if NAME in found.seen:
+        if NAME in best.seen or (as_text and CONTENT in best.seen):
             break
     if CONTENT not in best.seen:
         return f"no grammar of answers: the template shows no content of its last message{best.fault}{_REFUSED}"
     edges, untyped = best.grammar()
-    return Learned(edges, alphabet, best.as_text, untyped, _changes(chatter, options, alphabet))
+    turns = _history(chatter, options, alphabet, [_QUESTION], as_parts=best.as_parts)
+    cut = None if REASONING in best.seen or turns is None else _cut(turns, alphabet, options.template.source)
+    edges = edges if cut is None else _with_cut(edges, *cut)
+    changes = (*_changes(turns, alphabet, options.template.source),) if turns is not None else ()
+    return Learned(edges, alphabet, best.quote, untyped, changes, cut, best.as_text, best.as_parts)
 
 
 class _Collected:
     """The edges that probes show."""
 
-    def __init__(self, as_text: bool = False) -> None:
-        self.as_text, self.fault = as_text, ""
+    def __init__(self, as_text: bool = False, as_parts: bool = False) -> None:
+        self.as_text, self.as_parts, self.fault, self.quote = as_text, as_parts, "", ""
         self.edges: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)
         self.seen: set[str] = set()
 
     def collect(self, chatter: Chatter, options: Options, alphabet: Alphabet, tag: str, *, past: bool) -> None:
         """Render all probes after a question; as the last message or, past, before another question."""
-        plain = _history(chatter, options, alphabet, [_QUESTION])
+        history = partial(_history, chatter, alphabet=alphabet, as_parts=self.as_parts)
+        plain = history(options, messages=[_QUESTION])
         tools = options._replace(tools=listed(_tools(tag), "tools"))
-        called = _history(chatter, tools, alphabet, [_QUESTION])
+        called = history(tools, messages=[_QUESTION])
         result = [_Probe("", "", [(f"q{tag}fn0x", {f"q{tag}s0y": "v"})]).message(as_text=self.as_text)]
         result += [{"role": "tool", "tool_call_id": _id(0), "name": f"q{tag}fn0x", "content": "v"}]
-        after_result = None if past else _history(chatter, tools, alphabet, [_QUESTION, *result])
+        after_result = None if past else history(tools, messages=[_QUESTION, *result])
         for probe in _probes(tag):
             self._add(called if probe.calls else plain, probe, past=past)
             if not probe.calls or (after_result is not None and len(probe.calls) == len(probe.calls[0][1]) == 1):
@@ -297,6 +370,8 @@ class _Collected:
         for start, stop, kind in [*holes, (len(units), len(units), END)]:
             self.edges[last].add((units[at:start], kind))
             at, last = stop, kind
+            if kind == VALUE and is_control(units[start + 1]):
+                self.quote = units[start + 1]
 
     def grammar(self) -> tuple[Edges, bool]:
         """Return the edges, the longest text first, and whether strings look as other values do."""
@@ -316,9 +391,12 @@ class _Collected:
         return found, untyped
 
 
-def _history(chatter: Chatter, options: Options, alphabet: Alphabet, messages: list[Any]) -> Turns | None:
+def _history(
+    chatter: Chatter, options: Options, alphabet: Alphabet, messages: list[Any], *, as_parts: bool
+) -> Turns | None:
     try:
-        return Turns(chatter, options, messages_of(messages, {}), alphabet)
+        messages = [*map(in_parts, messages)] if as_parts else messages
+        return Turns(chatter, options, messages_of(messages, {}), alphabet, as_parts=as_parts)
     except InputError:
         return None
 
@@ -352,8 +430,16 @@ def _marks(units: str, probe: _Probe) -> Iterator[tuple[str, str]]:
             if isinstance(value, str):
                 yield (quoted, VALUE) if quoted in units else (value, STRING)
             else:
-                spelled = [json.dumps(value, **each) for each in _SPELLINGS]
+                spelled = [*(json.dumps(value, **each) for each in _SPELLINGS), *_quoted(units, value)]
                 yield next((text for text in spelled if units.count(text) == 1), str(value)), VALUE
+
+
+def _quoted(units: str, value: Any) -> Iterator[str]:
+    """Yield a list or a dict as it is where nothing quotes keys, and a control token quotes texts."""
+    if isinstance(value, list) and (found := re.search(rf"\[([\ud800-\udffe]){value[0]}\1\]", units)):
+        yield found[0]
+    elif isinstance(value, dict):
+        yield json.dumps(value, separators=(",", ":")).replace('"', "")
 
 
 def _numbered(pairs: set[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -368,16 +454,38 @@ def _numbered(pairs: set[tuple[str, str]]) -> list[tuple[str, str]]:
     return sorted(found, key=lambda pair: (-len(pair[0]), pair))
 
 
-def _changes(chatter: Chatter, options: Options, alphabet: Alphabet) -> tuple[str, ...]:
-    """Return the control tokens at which the template cuts content that spells them."""
-    turns = _history(chatter, options, alphabet, [_QUESTION])
-    found = list[str]()
-    for content in alphabet.units if turns is not None else ():
+def _changes(turns: Turns, alphabet: Alphabet, source: str) -> Iterator[str]:
+    """Yield the control tokens at which the template cuts content that spells them."""
+    for content in alphabet.units:
         text = f"Qbefore{content}Qafter"
-        if content in options.template.source and turns is not None:
-            try:
-                if text not in turns.answer({"role": "assistant", "content": text}):
-                    found.append(content)
-            except InputError:
-                found.append(content)
-    return (*found,)
+        if content in source and text not in (_shown(turns, text, past=False) or ""):
+            yield content
+
+
+def _shown(turns: Turns, content: str, *, past: bool) -> str | None:
+    try:
+        return turns.answer({"role": "assistant", "content": content}, past=past)
+    except InputError:
+        return None
+
+
+def _cut(turns: Turns, alphabet: Alphabet, source: str) -> tuple[str, str] | None:
+    """Return the tag before which the template leaves content out, and the one without "/"."""
+    for found in _CLOSER.finditer(source):
+        tag, slash = found[0], found[1] or found[2]
+        for past in (False, True):
+            units = _shown(turns, f"Qbefore{tag}Qafter", past=past) or ""
+            if "Qafter" in units and "Qbefore" not in units:
+                opener = tag.replace(slash, "", 1)
+                return alphabet.units.get(tag, tag), alphabet.units.get(opener, opener)
+    return None
+
+
+def _with_cut(edges: Edges, closer: str, opener: str) -> Edges:
+    """Return edges with reasoning that the template leaves out, with the newlines of most models around it or none."""
+    begins = edges[START]
+    base = next(text for text, kind in begins if kind == CONTENT)
+    after = [(text.removeprefix(base), kind) for text, kind in begins if text.startswith(base)]
+    ends = [(f"{before}{closer}{space}{text}", kind) for text, kind in after for before, space in _AROUND_CUT]
+    opens = [(base + opener + text, REASONING) for text in ("\n", "")]
+    return {**edges, START: [*begins, *opens], REASONING: [pair for pair in ends if pair[1] != END]}

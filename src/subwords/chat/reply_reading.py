@@ -3,6 +3,8 @@
 A reading is a thread: the fields that it closed, and where it stands in the next field or in the text before it. What
 all threads agree on is committed and never taken back. There is no state but the threads, so the way in which units
 come in pieces changes nothing.
+
+If no reading is left, all is read again by the loosened grammar, once: by readings that go on as what was told.
 """
 
 from __future__ import annotations
@@ -11,7 +13,8 @@ import json
 import re
 from ast import literal_eval
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from subwords.chat.reply_format import (
@@ -21,12 +24,15 @@ from subwords.chat.reply_format import (
     KEY,
     NAME,
     NUMBER,
+    OBJECT,
     REASONING,
     START,
     STRING,
     VALUE,
+    WHOLE,
     Edges,
     is_control,
+    loosened,
 )
 
 MOST_THREADS = 48
@@ -54,10 +60,10 @@ class ReplyField:
 
 
 class Json(NamedTuple):
-    """Where a scanner of JSON is: the open brackets, in a string, after a backslash, after the end of the value."""
+    """Where a scanner of JSON is: open brackets, what ends the string, after a backslash, after its end."""
 
     open: str
-    quoted: bool
+    quote: str
     escaped: bool
     done: bool
 
@@ -72,39 +78,38 @@ class Thread(NamedTuple):
     literal: str | None
 
 
-def scanned(kind: str, state: Any, unit: str) -> Any:
+def scanned(kind: str, state: Any, unit: str, quotes: str) -> Any:
     """Return the state of a field after a unit; None if the field cannot have it. state: None where it begins."""
     if kind in _TEXTS:
         return None if is_control(unit) else True
     if kind in _NAMES:
         size, fits = (state or 0) + 1, (_IN_IDS if kind == ID else _IN_NAMES).match(unit)
         return size if fits and size <= _MOST_NAME else None
-    if is_control(unit):
-        return state if type(state) is Json and state.quoted else None
     if type(state) is Json:
-        return _in_json(state, unit)
-    if state is None and unit in '{["':
-        return Json("" if unit == '"' else unit, unit == '"', False, False)
+        return _in_json(state, unit, quotes)
+    if state is None and (unit == "{" or (kind != OBJECT and unit in f"[{quotes}")):
+        return Json("", unit, False, False) if unit in quotes else Json(unit, "", False, False)
     size = (state or 0) + 1  # a number or a name, which is a value of its own only as VALUE
     return size if kind == VALUE and size <= _MOST_NAME and _IN_PRIMITIVES.match(unit) else None
 
 
-def _in_json(state: Json, unit: str) -> Json | None:
-    if state.done:
+def _in_json(state: Json, unit: str, quotes: str) -> Json | None:
+    open, quote, escaped, done = state
+    if done:
         return None
-    if state.quoted:
-        if state.escaped or unit not in '"\\':
-            return state._replace(escaped=False) if state.escaped else state
-        return state._replace(escaped=True) if unit == "\\" else Json(state.open, False, False, not state.open)
-    if unit == '"':
-        return Json(state.open, True, False, False)
+    if quote:
+        if escaped or unit not in (quote, "\\"):
+            return state._replace(escaped=False) if escaped else state
+        if unit == quote:
+            return Json(open, "", False, not open)
+        return state._replace(escaped=quote == '"')
+    if unit in quotes:
+        return Json(open, unit, False, False)
     if unit in "{[":
-        return Json(state.open + unit, False, False, False) if len(state.open) < _MOST_DEPTH else None
+        return Json(open + unit, "", False, False) if len(open) < _MOST_DEPTH else None
     if unit in "}]":
-        if state.open[-1:] != _CLOSING[unit]:
-            return None
-        return Json(state.open[:-1], False, False, len(state.open) == 1)
-    return state
+        return Json(open[:-1], "", False, len(open) == 1) if open[-1:] == _CLOSING[unit] else None
+    return None if is_control(unit) else state
 
 
 def closes(kind: str, state: Any) -> bool:
@@ -132,11 +137,28 @@ def _no_number(text: str) -> Any:
     raise ValueError(f"not JSON: {text:.60}")
 
 
-class Grammar:
-    """The edges of a format, by the first unit of their text."""
+def _is_later(thread: Thread, last: ReplyField | None, at: int) -> bool:
+    """Whether a reading goes on in a text after the place where another one closed it, whose next field begins."""
+    if thread.literal is None and thread.kind in _TEXTS and thread.start < at:
+        return thread.last is None if last is None else thread.start == last.start
+    if last is None or thread.last is None or last.kind not in _TEXTS:
+        return False
+    return thread.last.start == last.start and thread.last.stop > last.stop
 
-    def __init__(self, edges: Edges) -> None:
-        self.begins: list[tuple[str, str]] = [*edges.get(START, ())]
+
+class Grammar:
+    """The edges of a format, by the first unit of their text.
+
+    quote: a control token that quotes texts in values. closers: of a loosened grammar, the control tokens that no
+    reasoning may quote. There, whitespace in the text between fields may differ, and of the text before the end only
+    its first unit and its last need be there.
+    """
+
+    def __init__(self, edges: Edges, quote: str = "", closers: Collection[str] | None = None) -> None:
+        self.edges, self.quote, self.closers = edges, quote, closers or ()
+        self.loose: bool = closers is not None
+        self.quotes: str = quote or '"'
+        self.ends = {text[-1] for pairs in edges.values() for text, kind in pairs if kind == END and text}
         self.by_first: dict[str, dict[str, list[tuple[str, str]]]] = {}
         self.numbered: dict[str, list[tuple[str, str]]] = {}  # text that begins with a number
         self.endless: set[str] = set()  # kinds after which nothing need follow
@@ -159,12 +181,21 @@ class Grammar:
         if unit.isdecimal():
             yield from self.numbered.get(kind, ())
 
+    @cached_property
+    def loosened(self) -> Grammar:
+        """The same with what models write besides."""
+        first = (next(filter(is_control, text), "") for text, _ in self.edges.get(REASONING, ()))
+        return Grammar(loosened(self.edges), self.quote, self.ends.union(first))
+
 
 class Reader:
-    """Follows all readings of units by a grammar, 48 at most."""
+    """Follows all readings of units by a grammar, 48 at most; of those in which no field begins within the prompt.
 
-    def __init__(self, grammar: Grammar) -> None:
-        self._grammar = grammar
+    earliest: whether the first delimiter that is whole, with the beginning of the next field, counts.
+    """
+
+    def __init__(self, grammar: Grammar, prompt: str = "", *, earliest: bool = False) -> None:
+        self.grammar, self._prompt, self._earliest = grammar, prompt, False
         self.units = list[str]()
         self.overflow = False  # whether readings were left out
         self.called = set[int]()  # where a name begins that some reading read to its end, with the text after it
@@ -174,8 +205,44 @@ class Reader:
         self.agreed = list[ReplyField]()  # the committed fields
         self.threads = list[Thread]()
         self._closed = dict[int, ReplyField]()  # in this step, by the number of the thread
-        for literal, kind in grammar.begins:
+        for literal, kind in grammar.edges.get(START, ()):
             self._arrive(None, kind, 0) if not literal else self._keep(Thread(None, kind, -1, 0, literal))
+        self.feed(prompt)
+        size = len(prompt)
+        self.threads = [
+            each for each in self.threads if each.last is None and (each.literal is not None or each.start == size)
+        ]
+        self._earliest = earliest
+
+    def loosened(self, end: str = "") -> Reader | None:
+        """Return a reader of the same units, and `end`, by the loosened grammar; None if no reading goes on as told."""
+        stop = len(self.units) if self.dead is None else self.dead + 1
+        if self.dead is not None:
+            self.threads = self.last
+        self.commit()
+        told = [(one.kind, one.start, one.stop) for one in self.agreed]
+        open = self.pending()
+        self.threads = self.threads if self.dead is None else []
+        found = Reader(self.grammar.loosened, self._prompt, earliest=self._earliest)
+        found.feed("".join(self.units[len(self._prompt) : stop]))
+        open = None if open is None or open[0] in WHOLE or open[1] == open[2] else open
+        found.threads = [each for each in found.threads if found.goes_on(each, told, open)]
+        if not found.threads:
+            return None
+        found.feed("".join(self.units[stop:]) + end)
+        return found
+
+    def goes_on(self, thread: Thread, told: list[tuple[str, int, int]], open: tuple[str, int, int] | None) -> bool:
+        """Whether a reading has these fields, and then one that begins like another and is as long or longer."""
+        fields = self.fields(thread.last)
+        if [(one.kind, one.start, one.stop) for one in fields[: len(told)]] != told:
+            return False
+        if open is None:
+            return True
+        if len(fields) > len(told):
+            one = fields[len(told)]
+            return (one.kind, one.start) == open[:2] and one.stop >= open[2]
+        return thread.literal is None and (thread.kind, thread.start) == open[:2]
 
     def feed(self, units: str) -> None:
         """Read more."""
@@ -193,22 +260,14 @@ class Reader:
                 at += 1
         self.commit()
 
-    def begin_answer(self) -> bool:
-        """Keep the readings in which no field began yet; return whether there is one."""
-        size = len(self.units)
-        self.threads = [
-            each for each in self.threads if each.last is None and (each.literal is not None or each.start == size)
-        ]
-        return bool(self.threads)
-
     def _plain_until(self, units: str, at: int) -> int:
         """Return up to where the only thread goes on as it is, or where it is."""
         thread = self.threads[0]
         if thread.literal is not None or thread.state is None:
             return at
         if thread.kind in _TEXTS:
-            found = self._grammar.stops[thread.kind].search(units, at)
-        elif type(thread.state) is Json and thread.state.quoted and not thread.state.escaped:
+            found = self.grammar.stops[thread.kind].search(units, at)
+        elif type(thread.state) is Json and thread.state.quote and not thread.state.escaped:
             found = _IN_STRING.search(units, at)
         else:
             return at
@@ -220,7 +279,7 @@ class Reader:
         self.units.append(unit)
         for number, thread in enumerate(before):
             if thread.literal is not None:
-                self._in_literal(thread, unit, at)
+                self._in_literal(number, thread, unit, at)
             elif thread.kind == END:
                 self._after_end(thread, unit)
             else:
@@ -232,6 +291,8 @@ class Reader:
         self.threads = threads
         if before and not threads:
             self.dead, self.last = at, before
+        if self._earliest and len(threads) > 1:
+            self._drop_later(at + 1)
         floor = -1 if self.committed is None else self.committed.number
         deepest = max((each.last.number for each in threads if each.last is not None), default=0) - floor
         if self._closed and deepest % _WHOLE_OFTEN == 0 and len(threads) > 1:
@@ -240,18 +301,44 @@ class Reader:
             if deepest > _MOST_OPEN and deepest - floor > _MOST_OPEN:
                 self.threads, self.overflow = threads[:1], True
 
+    def _drop_later(self, at: int) -> None:
+        """Leave out the readings that go on in a text which another one left for a field that begins here."""
+        begun = [each.last for each in self.threads if each.literal is None and each.start == at]
+        kept = [each for each in self.threads if not any(_is_later(each, last, at) for last in begun)]
+        self.overflow |= len(kept) < len(self.threads)
+        self.threads = kept
+
     def _keep(self, thread: Thread) -> None:
         self.threads.append(thread)
 
-    def _in_literal(self, thread: Thread, unit: str, at: int) -> None:
-        literal, place = thread.literal or "", thread.state
+    def _in_literal(self, number: int, thread: Thread, unit: str, at: int) -> None:
+        last, kind, _, place, literal = thread
+        assert literal is not None
         if literal[place] == NUMBER:
             if not unit.isdecimal():
                 return
             self._keep(thread)  # the number may go on
         elif literal[place] != unit:
+            if self.grammar.loose:
+                self._in_loose_literal(number, thread, unit, at)
             return
-        self._advance(thread.last, literal, place + 1, thread.kind, at + 1)
+        self._advance(last, literal, place + 1, kind, at + 1)
+
+    def _in_loose_literal(self, number: int, thread: Thread, unit: str, at: int) -> None:
+        """Go on in a text between fields where it is written otherwise."""
+        last, kind, _, place, literal = thread
+        assert literal is not None
+        rest = literal[place:].lstrip()
+        if unit.isspace():
+            self._keep(thread)
+        elif not rest:
+            self._arrive(last, kind, at)
+            begun = self.threads.pop()
+            self._after_end(begun, unit) if kind == END else self._in_field(~number, begun, unit, at)
+        elif rest[0] == unit:
+            self._advance(last, literal, len(literal) - len(rest) + 1, kind, at + 1)
+        elif kind == END and unit == literal[-1]:
+            self._arrive(last, kind, at + 1, True)
 
     def _advance(self, last: ReplyField | None, literal: str, place: int, kind: str, at: int) -> None:
         if place < len(literal):
@@ -273,18 +360,22 @@ class Reader:
             self._keep(thread._replace(state=True))
 
     def _in_field(self, number: int, thread: Thread, unit: str, at: int) -> None:
-        kind, state = thread.kind, thread.state
+        kind, state, grammar = thread.kind, thread.state, self.grammar
         if closes(kind, state):
-            for literal, after in self._grammar.after(kind, unit):
+            for literal, after in grammar.after(kind, unit):
                 last = self._close(number, thread, at)
                 if last is None:
                     break
                 if literal[0] == NUMBER:
                     self._keep(Thread(last, after, -1, 0, literal))
                 self._advance(last, literal, 1, after, at + 1)
-            if kind in self._grammar.endless and is_control(unit) and (last := self._close(number, thread, at)):
+            if kind in grammar.endless and is_control(unit) and (last := self._close(number, thread, at)):
                 self._keep(Thread(last, END, at, True, None))
-        moved = scanned(kind, state, unit)
+        moved = scanned(kind, state, unit, grammar.quotes)
+        if moved is None and kind == REASONING and grammar.loose and unit not in grammar.closers:
+            moved = True  # it quotes a call, of which nothing is told before the reasoning ends
+        if state is None and grammar.loose and unit.isspace() and kind not in _TEXTS:
+            self._keep(thread._replace(start=at + 1))
         if moved is not None:
             self._keep(thread if moved == state else thread._replace(state=moved))
 
@@ -349,9 +440,9 @@ class Reader:
         for thread in self.threads:
             if thread.literal is None and thread.kind == END:
                 found.append((self.fields(thread.last), thread.start))
-            elif thread.literal is None and thread.kind in self._grammar.endless and closes(thread.kind, thread.state):
+            elif thread.literal is None and thread.kind in self.grammar.endless and closes(thread.kind, thread.state):
                 found.append((self.fields(ReplyField(thread.kind, thread.start, size, thread.last)), size))
-        return sorted(found, key=lambda each: [(one.stop, one.kind == CONTENT) for one in each[0]])
+        return sorted(found, key=lambda each: [(one.stop, one.kind == CONTENT, -one.start) for one in each[0]])
 
     def text(self, start: int, stop: int) -> str:
         """Return some units."""

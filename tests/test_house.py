@@ -352,7 +352,7 @@ def test_the_house_fits_in_a_head() -> None:
 # The most lines that a room may have. Who raises one says in the commit what was tried to stay below.
 BUDGETS = {
     "adapt": 2000,
-    "chat": 4750,
+    "chat": 5000,
     "cli": 3800,
     "corpus": 3850,
     "engine": 8750,
@@ -387,7 +387,7 @@ def test_rooms_keep_their_budgets() -> None:
 
 
 # The same for the tests, and for the names that they reach past the public ones.
-TEST_LINES = 52_750
+TEST_LINES = 53_250
 INSIDE_NAMES = 340
 
 

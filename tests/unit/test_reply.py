@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -13,6 +16,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from chatting import MODELS, chatting, said, talking
+from replies import joined, tagged, written_and_read
+from seeds import sweep_seed
 from subwords import InputError, Special, Text, Tokenizer
 
 TOK = chatting()
@@ -78,16 +83,6 @@ def read(ids: list[int], template: str, cuts: list[int] | None = None, **options
     for start, stop in pairwise(bounds):
         events += reply.feed(ids[start:stop])
     return reply, joined([*events, *reply.finish(**options)])
-
-
-def joined(events: list[Any]) -> list[tuple[str, int | None, str]]:
-    found: list[tuple[str, int | None, str]] = []
-    for kind, text, number in events:
-        if found and found[-1][:2] == (kind, number) and kind not in ("name", "key"):
-            found[-1] = (kind, number, found[-1][2] + text)
-        else:
-            found.append((kind, number, text))
-    return found
 
 
 def test_a_reply_becomes_events_and_a_message() -> None:
@@ -187,6 +182,145 @@ def test_a_chat_goes_on_after_a_reply() -> None:
     assert (again.status, again.message) == ("exact", answer("Warm."))
     with pytest.raises(InputError, match="message too"):
         chat.answered(ids)
+
+
+QWEN = calling(
+    "{{ '\n' if not loop.first or m.content }}<|call|>{{ '\n' }}"
+    '{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}{{ "\n" }}<|tool|>'
+)
+OSLO = '<|call|>\n{"name": "weather", "arguments": {"city": "Oslo"}}\n<|tool|>'
+CALL = answer("", "", call(city="Oslo"))
+SWAPPED = '{"arguments": {"city": "Oslo"}, "name": "weather"}'
+NESTED = r'{"name": "weather", "arguments": "{\"city\": \"Oslo\"}"}'
+# What a model writes, control tokens as they are spelled, but for what is in [[...]], which is text; and what is read.
+DEVIATIONS: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "no end token": ("Hi.", "partial", answer("Hi.")),
+    "typed tag": ("Use [[<|call|>]].<|end|>", "exact", answer("Use <|call|>.")),
+    "whole call as text": (f"See [[{OSLO}]].<|end|>", "exact", answer(f"See {OSLO}.")),
+    "tag as token in content": ("Use <|call|> tags.<|end|>", "partial", answer("Use <|call|> tags.")),
+    "other newlines": ("<think>hm.</think>\nYes.<|end|>", "repaired", answer("Yes.", "hm.")),
+    "reasoning is cut": ("<think>\nhm", "partial", answer("", "hm")),
+    "typed end of reasoning": (
+        "<think>\na [[</think>]] b\n</think>\n\nYes.<|end|>",
+        "exact",
+        answer("Yes.", "a </think> b"),
+    ),
+    "no newline between calls": (f"{OSLO}{OSLO}<|end|>", "repaired", answer("", "", *CALL["tool_calls"] * 2)),
+    "text after a call": (f"See:\n{OSLO}\nDone.<|end|>", "repaired", CALL | {"content": "See:\nDone."}),
+    "no newlines in a call": (f"{OSLO}<|end|>".replace("\n", ""), "repaired", CALL),
+    "compact JSON": (f"{OSLO}<|end|>".replace(": ", ":").replace(", ", ","), "repaired", CALL),
+    "spaces in JSON": (f"{OSLO}<|end|>".replace(": ", " :  "), "repaired", CALL),
+    "keys in other order": (f"<|call|>\n{SWAPPED}\n<|tool|><|end|>", "repaired", CALL),
+    "arguments as text": (f"<|call|>\n{NESTED}\n<|tool|><|end|>", "repaired", CALL),
+    "end typed in an argument": (
+        f"{OSLO}<|end|>".replace("Oslo", "a [[<|tool|>]] b"),
+        "exact",
+        answer("", "", call(city="a <|tool|> b")),
+    ),
+    "end as token in an argument": (
+        f"{OSLO}<|end|>".replace("Oslo", "a <|tool|> b"),
+        "repaired",
+        answer("", "", call(city="a <|tool|> b")),
+    ),
+    "second call is cut": (f'{OSLO}\n<|call|>\n{{"name": "wea', "partial", CALL),
+    "no tag after a call": (OSLO.removesuffix("\n<|tool|>") + "<|end|>", "repaired", CALL),
+    "quoted in reasoning": (
+        f"<think>\nI call {OSLO}\n</think>\n\nYes.<|end|>",
+        "repaired",
+        answer("Yes.", f"I call {OSLO}"),
+    ),
+    "call before reasoning ends": (f"<think>\nhm\n{OSLO}<|end|>", "repaired", CALL | {"reasoning_content": "hm"}),
+    "invalid JSON": (f"See:\n{OSLO}<|end|>".replace('"Oslo"', "Oslo"), "partial", answer("See:")),
+    "escapes": (f"{OSLO}<|end|>".replace("Oslo", r"Z\u00fcrich"), "repaired", answer("", "", call(city="Zürich"))),
+}
+
+
+def of_model(text: str) -> list[int]:
+    found = list[Text | Special]()
+    for number, segment in enumerate(re.split(r"\[\[|\]\]", text)):
+        parts = [segment] if number % 2 else re.split(r"(<\|\w+\|>|</?think>)", segment)
+        found += [Text(part) if number % 2 or at % 2 == 0 else Special(part) for at, part in enumerate(parts) if part]
+    return TOK.encode(found)
+
+
+@pytest.mark.parametrize("name", DEVIATIONS)
+def test_what_models_write_besides_their_template(name: str) -> None:  # H7
+    text, status, message = DEVIATIONS[name]
+    ids = of_model(text)
+    reply, events = read(ids, QWEN)
+    assert (reply.status, reply.message) == (status, message)
+    for cut in range(len(ids)):
+        assert read(ids, QWEN, [cut])[1] == events
+    told, names = ([text for kind, _, text in events if kind == "name"], [*names_of(message)])
+    assert told[: len(names)] == names and len(told) - len(names) <= (reply.open is not None)
+    for kind, field in (("content", "content"), ("reasoning", "reasoning_content")):
+        assert "".join(text for told_, _, text in events if told_ == kind) == message.get(field, "")
+
+
+def names_of(message: dict[str, Any]) -> Iterator[str]:
+    return (each["function"]["name"] for each in message.get("tool_calls", ()))
+
+
+CUT = HEAD + "{{ m.content.split('</think>')[-1] }}" + TAIL
+
+
+@pytest.mark.parametrize(("prompt", "written"), [("<think>\n", "hm"), ("", "<think>\nhm"), ("<think>", "\nhm")])
+def test_reasoning_that_the_template_leaves_out(prompt: str, written: str) -> None:  # H7
+    template = f"{CUT}{prompt}{{% endif %}}"
+    reply, events = read(of_model(f"{written}\n</think>\n\nYes.<|end|>"), template)
+    assert (reply.status, reply.message) == ("repaired", answer("Yes.", "hm"))
+    assert events == [("reasoning", None, "hm"), ("content", None, "Yes.")]
+    found = TOK.reply_format(template=template)
+    assert (found.cut, found.reasoning) == ("</think>", False)
+    assert "</think> ends it" in str(found)
+
+
+BARE = (
+    "{% macro value(v) %}{% if v is string %}<s>{{ v }}<s>{% elif v is mapping %}{{ '{' }}{% for k, w in v.items() %}"
+    "{{ k }}:{{ value(w) }}{{ ',' if not loop.last }}{% endfor %}{{ '}' }}{% elif v is sequence %}[{% for w in v %}"
+    "{{ value(w) }}{{ ',' if not loop.last }}{% endfor %}]{% else %}{{ v }}{% endif %}{% endmacro %}"
+)
+
+
+def test_values_with_texts_between_control_tokens() -> None:  # as Gemma 4 writes them
+    called = "<|call|>{{ c.function.name }}{% for k, v in c.function.arguments.items() %},{{ k }}:{{ value(v) }}"
+    template = BARE + calling(called + "{% endfor %}<|tool|>")
+    message = answer("", "", call(city='"O" \\', days=[{"a": "b,c:", 'é"': None}, True, 1.5]))
+    ids = written(template, message)
+    reply, events = read(ids, template)
+    assert (reply.status, reply.message) == ("exact", message)
+    assert events == read(ids, template, [*range(len(ids))])[1]
+    assert events[-1] == ("value", 0, '[{"a":"b,c:","é\\"":null},true,1.5]')
+
+
+def test_content_as_parts() -> None:
+    template = "{% for m in messages %}<|{{ m.role }}|>\n{% for p in m.content %}{{ p.text }}{% endfor %}<|end|>\n"
+    template += "{% endfor %}{% if add_generation_prompt %}<|assistant|>\n{% endif %}"
+    question = [{"role": "user", "content": [{"type": "text", "text": "Why?"}]}]
+    chat = TOK.chat(question, template=template)
+    reply = chat.reply()
+    events = reply.feed(ids_of("Yes.", "<|end|>"))
+    reply.finish()
+    assert "".join(event.text for event in events) == "Yes."
+    assert (reply.status, reply.message["content"]) == ("exact", [{"type": "text", "text": "Yes."}])
+    longer = chat.answered(reply).add(*question)
+    assert longer.ids.tolist() == TOK.chat([*question, reply.message, *question], template=template).ids.tolist()
+
+
+def test_the_earliest_tag_counts() -> None:
+    template = calling(TAGS)
+    ids = ids_of("See:<call=weather><arg=city>a</arg> b</arg></call>", "<|end|>")
+    found = {}
+    for commit in ("certain", "earliest"):
+        reply = TOK.chat(QUESTION, tools=[WEATHER], template=template).reply(commit=commit)  # type: ignore[arg-type]
+        told = [event.text for each in ids[:-1] for event in reply.feed([each])]
+        reply.feed(ids[-1:])
+        reply.finish()
+        found[commit] = reply.status, "".join(told)
+    assert found["certain"] == ("chosen", "See:")
+    assert found["earliest"] == ("chosen", "See:weathercitya</arg> b")
+    with pytest.raises(InputError, match="earliest"):
+        TOK.chat(QUESTION, template=template).reply(commit="first")  # type: ignore[arg-type]
 
 
 REFUSED = {
@@ -309,29 +443,15 @@ def test_hostile_replies_are_read_in_the_end() -> None:
     assert reply.status == "partial" and json.dumps(reply.message)
 
 
-def test_exact_replies_of_real_templates_render_to_their_ids(shared_data: Path) -> None:  # H7
-    files = sorted((shared_data / "chat_templates").glob("*.jinja"))[::12]
-    if not files:
-        pytest.skip("needs ../shared/data/chat_templates, which is not part of this repository")
-    tok, counts = talking(), Counter[str]()
-    messages = [answer("a <b> </think> <|end|>"), answer("b", "hm"), answer("", "", call(city="Oslo", days=2))]
+@pytest.mark.filterwarnings("ignore::subwords.SubwordsWarning")
+@pytest.mark.parametrize("as_tokens", [True, False])
+def test_random_answers_of_real_templates(shared_data: Path, as_tokens: bool) -> None:  # H7
+    seed = sweep_seed()
+    files = sorted((shared_data / "chat_templates").glob("*.jinja"))[seed % 19 :: 19]
+    tok, counts = tagged(shared_data, as_tokens=as_tokens), Counter[str]()
     for file in files:
-        template = file.read_text("utf-8")
-        for message in messages:
-            try:
-                chat = tok.chat(QUESTION, tools=[WEATHER], template=template)
-                whole = tok.chat([*QUESTION, message], tools=[WEATHER], template=template, prompt=False)
-                reply = chat.reply()
-            except InputError:
-                continue
-            ids = whole.ids.tolist()
-            if ids[: len(chat)] != chat.ids.tolist():
-                continue
-            reply.feed(ids[len(chat) : whole.turns[-1][1]])
-            reply.finish(stopped=True)
-            counts[str(reply.status)] += 1
-            if reply.status == "exact":
-                again = tok.chat([*QUESTION, reply.message], tools=[WEATHER], template=template, prompt=False)
-                turns = (each.ids.tolist()[each.turns[-1][0] :] for each in (again, whole))
-                assert next(turns) == next(turns), file.stem  # some templates write the time before it
-    assert counts["exact"] > 0.6 * counts.total() > 10
+        with suppress(InputError):  # refused
+            counts += written_and_read(tok, file.read_text("utf-8"), 6, seed, splits=5)
+    assert counts["exact right"] > 20, counts
+    wrong = [counts[each] for each in ("exact wrong", "exact stripped", "contradicted", "splits that differ")]
+    assert not any(wrong), counts

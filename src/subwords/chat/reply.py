@@ -25,10 +25,10 @@ from subwords.chat.reply_format import (
     Learned,
     Turns,
     call_of,
-    in_parts,
     is_control,
     learned,
     object_keys,
+    with_parts,
 )
 from subwords.chat.reply_reading import Grammar, Reader, ReplyField, closes, value_of
 from subwords.machine import DECODED_BEFORE, as_ids
@@ -148,7 +148,7 @@ class ChatReply:
         if (rest := self._proved()) is None:
             rest = self._cut()
         if self._learned.as_parts:
-            self._message = in_parts(self.message)
+            self._message = with_parts(self.message)
         return found + rest
 
     def __repr__(self) -> str:
@@ -405,7 +405,7 @@ def _groups(fields: Sequence[ReplyField]) -> list[list[ReplyField]]:
 
 
 def _as_json(bare: re.Match[str]) -> str:
-    return f"{json.dumps(bare[1])}:" if bare[2] else _PYTHON.get(bare[1], bare[1])
+    return f"{json.dumps(bare[1], ensure_ascii=False)}:" if bare[2] else _PYTHON.get(bare[1], bare[1])
 
 
 def _is(value: object, type_: object) -> bool:

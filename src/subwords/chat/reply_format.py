@@ -113,7 +113,7 @@ def object_keys(edges: Edges) -> list[str] | None:
     return [*keys] if opens == 1 and 2 <= len(keys) <= 3 else None
 
 
-def in_parts(message: Mapping[str, Any]) -> dict[str, Any]:
+def with_parts(message: Mapping[str, Any]) -> dict[str, Any]:
     """Return a message with its content as a list of one part."""
     return {**message, "content": [{"type": "text", "text": message["content"]}]}
 
@@ -152,7 +152,7 @@ class Turns:
         return self._alphabet.of(self._prompted, self._begin(whole)[0], len(self._prompted.text))
 
     def _whole(self, more: Sequence[Mapping[str, Any]]) -> Rendering:
-        more = [*map(in_parts, more)] if self._as_parts else more
+        more = [*map(with_parts, more)] if self._as_parts else more
         records = messages_of(more, self._options.trusted, len(self._messages))
         return self._chatter.render([*self._messages, *records], self._options, prompt=False)
 
@@ -395,7 +395,7 @@ def _history(
     chatter: Chatter, options: Options, alphabet: Alphabet, messages: list[Any], *, as_parts: bool
 ) -> Turns | None:
     try:
-        messages = [*map(in_parts, messages)] if as_parts else messages
+        messages = [*map(with_parts, messages)] if as_parts else messages
         return Turns(chatter, options, messages_of(messages, {}), alphabet, as_parts=as_parts)
     except InputError:
         return None

@@ -230,7 +230,7 @@ DEVIATIONS: dict[str, tuple[str, str, dict[str, Any]]] = {
         answer("Yes.", f"I call {OSLO}"),
     ),
     "call before reasoning ends": (f"<think>\nhm\n{OSLO}<|end|>", "repaired", CALL | {"reasoning_content": "hm"}),
-    "invalid JSON": (f"See:\n{OSLO}<|end|>".replace('"Oslo"', "Oslo"), "partial", answer("See:")),
+    "invalid JSON": (f"See:\n{OSLO}<|end|>".replace('"Oslo"', "Oslo"), "partial", answer("See:}\n<|tool|>")),
     "escapes": (f"{OSLO}<|end|>".replace("Oslo", r"Z\u00fcrich"), "repaired", answer("", "", call(city="Zürich"))),
 }
 

@@ -27,10 +27,18 @@ from subwords.chat.reply_format import (
     call_of,
     is_control,
     learned,
-    object_keys,
     with_parts,
 )
-from subwords.chat.reply_reading import Grammar, Reader, ReplyField, closes, value_of
+from subwords.chat.reply_reading import (
+    Grammar,
+    Reader,
+    ReplyField,
+    arguments_of,
+    as_json,
+    call_of_object,
+    closes,
+    value_of,
+)
 from subwords.machine import DECODED_BEFORE, as_ids
 from subwords.support.checks import check_flag
 from subwords.support.errors import InputError
@@ -45,8 +53,6 @@ _KINDS: dict[str, type | tuple[type, ...]] = {
     "object": dict,
     "null": type(None),
 }
-_BARE = re.compile(r"([^\s{}\[\]:,]+)(:?)")  # a key that nothing quotes, or a value
-_PYTHON = {"None": "null", "True": "true", "False": "false"}
 _TAG = re.compile(r"<[^<>\s]+>")
 
 
@@ -104,7 +110,6 @@ class ChatReply:
         self._tok, self._tools = made.chatter.tok, _properties(made.options.tools)
         self._turns = Turns(made.chatter, made.options, made.messages, found.alphabet, as_parts=found.as_parts)
         self._reader, self._skip = _begun(found, self._turns, earliest=earliest)
-        self._keys = object_keys(found.edges) or []
         self._whole = WHOLE | {VALUE} if found.quote else WHOLE
         self._is_strict = True  # as long as nothing but the strict grammar was tried
         self._first = len(self._reader.units)  # of the answer
@@ -199,25 +204,16 @@ class ChatReply:
             return
         text = self._text(kind, start, stop)
         number = None if kind in (REASONING, CONTENT) else self._calls
-        if kind == OBJECT:
-            call = self._call(text)
-            if call is not None:
-                function = call["function"]
-                given = function["arguments"]
-                yield ReplyEvent(NAME, function["name"], number)
-                yield ReplyEvent(ARGUMENTS, given if isinstance(given, str) else json.dumps(given), number)
-        else:
+        if kind != OBJECT:
             yield ReplyEvent(kind, text, number)
+        elif (call := call_of_object(text, self._reader.grammar.keys)) is not None:
+            yield ReplyEvent(NAME, call[0], number)
+            yield ReplyEvent(ARGUMENTS, call[1], number)
 
     def _text(self, kind: str, start: int, stop: int) -> str:
         """Return the text of a field, control tokens spelled; of a value, as JSON or Python."""
         units, spell, quote = self._reader.text(start, stop), self._learned.alphabet.text, self._learned.quote
-        if kind != VALUE or not quote:
-            return spell(units)
-        return "".join(
-            json.dumps(spell(part), ensure_ascii=False) if at % 2 else _BARE.sub(_as_json, part)
-            for at, part in enumerate(units.split(quote))
-        )
+        return as_json(units, quote, spell) if kind == VALUE and quote else spell(units)
 
     # ------------------------------------------------------------------ the message
 
@@ -267,13 +263,13 @@ class ChatReply:
                 calls.append(call_of(text, {}, index or None))
                 index = ""
             elif field.kind == OBJECT:
-                if (call := self._call(text)) is None:
+                if (one := call_of_object(text, self._reader.grammar.keys)) is None:
                     return None
-                calls.append(call)
+                calls.append(call_of(one[0], self._argument(ARGUMENTS, one[1], "", "")[0], one[2]))
             else:
                 function = calls[-1]["function"]
                 told, doubt = self._argument(field.kind, text, function["name"], key)
-                if told is None or (field.kind != ARGUMENTS and key in function["arguments"]):
+                if told is None:
                     return None
                 unsure |= doubt
                 function["arguments"] = told if field.kind == ARGUMENTS else {**function["arguments"], **told}
@@ -285,26 +281,12 @@ class ChatReply:
         message |= {"reasoning_content": texts[REASONING]} if texts[REASONING] else {}
         return _Message([*fields], stop, message | ({"tool_calls": calls} if calls else {}), unsure)
 
-    def _call(self, text: str) -> dict[str, Any] | None:
-        """Return a call that is an object; None if it is none, or one with its keys in the order of the template."""
-        (value,) = value_of(text) or (None,)
-        if not isinstance(value, dict) or [*value] in (self._keys, self._keys[:2]):
-            return None
-        name, given, index = (value.get(key) for key in (*self._keys, None)[:3])
-        given = given if isinstance(given, str) else json.dumps(given)
-        told, _ = self._argument(ARGUMENTS, given, "", "")
-        index = index if isinstance(index, str) else None
-        return call_of(name, told, index) if isinstance(name, str) and told is not None else None
-
     def _argument(self, kind: str, text: str, name: str, key: str) -> tuple[Any, bool]:
         """Return arguments or one of them, None if it is no value, and whether it may be of another type."""
-        value = value_of(text)
         if kind == ARGUMENTS:
-            if value is not None and isinstance(value[0], str):
-                text, value = value[0], value_of(value[0])
-            if value is None or not isinstance(value[0], dict):
-                return None, False
-            return (text if self._learned.as_text else value[0]), False
+            found = arguments_of(text)
+            return (None if found is None else found[not self._learned.as_text]), False
+        value = value_of(text)
         if kind != STRING:
             return (None if value is None else {key: value[0]}), False
         if not self._learned.untyped or value is None or isinstance(value[0], str):
@@ -402,10 +384,6 @@ def _groups(fields: Sequence[ReplyField]) -> list[list[ReplyField]]:
             found.append([])
         found[-1].append(one)
     return found
-
-
-def _as_json(bare: re.Match[str]) -> str:
-    return f"{json.dumps(bare[1], ensure_ascii=False)}:" if bare[2] else _PYTHON.get(bare[1], bare[1])
 
 
 def _is(value: object, type_: object) -> bool:

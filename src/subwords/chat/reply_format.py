@@ -86,10 +86,11 @@ def loosened(edges: Edges) -> Edges:
     """
     found = {kind: [*pairs] for kind, pairs in edges.items()}
     keyed = object_keys(edges) is not None
+    ends = {text[-1:] for text, kind in edges[CONTENT] if kind == END}
     for kind, pairs in edges.items():
         for text, after in pairs:
-            if after == END and kind not in (REASONING, CONTENT) and text[:-1].strip() and is_control(text[-1]):
-                found[kind].append((text[:-1], CONTENT))
+            if after == END and kind not in (REASONING, CONTENT):
+                found[kind].append((text[:-1] if text[-1:] in ends else text, CONTENT))
             if keyed and after == NAME and (opens := _OPENS_OBJECT.search(text)):
                 found[kind].append((text[: opens.start()], OBJECT))
     if keyed:

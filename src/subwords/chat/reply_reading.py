@@ -13,11 +13,12 @@ import json
 import re
 from ast import literal_eval
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from subwords.chat.reply_format import (
+    ARGUMENTS,
     CONTENT,
     END,
     ID,
@@ -33,6 +34,7 @@ from subwords.chat.reply_format import (
     Edges,
     is_control,
     loosened,
+    object_keys,
 )
 
 MOST_THREADS = 48
@@ -43,6 +45,8 @@ _WHOLE_OFTEN = 32  # fields between two looks at what threads agree on, besides 
 _IN_NAMES = re.compile(r"[^\s\"'<>(){}\[\],=|`\ud800-\udfff]")
 _IN_IDS = re.compile(r"[\w.:\-]")
 _IN_PRIMITIVES = re.compile(r"[-+.\w]")
+_BARE = re.compile(r"([^\s{}\[\]:,]+)(:?)")  # a key that nothing quotes, or a value
+_PYTHON = {"None": "null", "True": "true", "False": "false"}
 _TEXTS = frozenset({REASONING, CONTENT, STRING})
 _NAMES = frozenset({NAME, KEY, ID})
 _IN_STRING = re.compile(r'["\\\ud800-\udfff]')
@@ -122,7 +126,7 @@ def closes(kind: str, state: Any) -> bool:
 def value_of(text: str) -> tuple[Any] | None:
     """Return the value that a template prints as JSON or as Python; None if it is none."""
     try:
-        return (json.loads(text, parse_constant=_no_number),)
+        return (json.loads(text, parse_constant=_no_number, strict=False),)
     except (ValueError, RecursionError):
         pass
     try:
@@ -135,6 +139,41 @@ def value_of(text: str) -> tuple[Any] | None:
 
 def _no_number(text: str) -> Any:
     raise ValueError(f"not JSON: {text:.60}")
+
+
+def arguments_of(text: str) -> tuple[str, dict[str, Any]] | None:
+    """Return the arguments of a call, as JSON and as a value: an object, or the text of one; None if it is neither."""
+    value = value_of(text)
+    if value is not None and isinstance(value[0], str):
+        text, value = value[0], value_of(value[0])
+    return None if value is None or not isinstance(value[0], dict) else (text, value[0])
+
+
+def call_of_object(text: str, keys: Sequence[str]) -> tuple[str, str, str | None] | None:
+    """Return name, arguments as JSON and id of a call that is one object; None if it is none.
+
+    Also None if its keys are in the order of the template: then its fields are read one by one.
+    """
+    (value,) = value_of(text) or (None,)
+    if not isinstance(value, dict) or [*value] in ([*keys], [*keys[:2]]):
+        return None
+    name, given, index = (value.get(key) for key in (*keys, "")[:3])
+    found = arguments_of(json.dumps(given))
+    if found is None or not isinstance(name, str):
+        return None
+    return name, found[0], index if isinstance(index, str) else None
+
+
+def as_json(units: str, quote: str, spell: Callable[[str], str] = str) -> str:
+    """Return a value in which a control token quotes texts, and nothing quotes keys, as JSON."""
+    return "".join(
+        json.dumps(spell(part), ensure_ascii=False) if at % 2 else _BARE.sub(_bare_as_json, part)
+        for at, part in enumerate(units.split(quote))
+    )
+
+
+def _bare_as_json(bare: re.Match[str]) -> str:
+    return f"{json.dumps(bare[1], ensure_ascii=False)}:" if bare[2] else _PYTHON.get(bare[1], bare[1])
 
 
 def _is_later(thread: Thread, last: ReplyField | None, at: int) -> bool:
@@ -157,6 +196,7 @@ class Grammar:
     def __init__(self, edges: Edges, quote: str = "", closers: Collection[str] | None = None) -> None:
         self.edges, self.quote, self.closers = edges, quote, closers or ()
         self.loose: bool = closers is not None
+        self.keys: list[str] = object_keys(edges) or []
         self.quotes: str = quote or '"'
         self.ends = {text[-1] for pairs in edges.values() for text, kind in pairs if kind == END and text}
         self.by_first: dict[str, dict[str, list[tuple[str, str]]]] = {}
@@ -175,6 +215,14 @@ class Grammar:
             others = r"\d" if self.numbered[kind] else ""
             self.stops[kind] = re.compile(f"[\ud800-\udfff{others}{''.join(map(re.escape, by_first))}]")
 
+    def is_value(self, kind: str, units: list[str]) -> bool:
+        """Whether a field of a kind may have this text."""
+        if kind == VALUE:
+            return value_of(as_json("".join(units), self.quote) if self.quote else "".join(units)) is not None
+        if kind == OBJECT:
+            return call_of_object("".join(units), self.keys) is not None
+        return kind != ARGUMENTS or arguments_of("".join(units)) is not None
+
     def after(self, kind: str, unit: str) -> Iterator[tuple[str, str]]:
         """Yield the texts that follow a kind and begin with a unit, with the kind after each."""
         yield from self.by_first.get(kind, {}).get(unit, ())
@@ -184,8 +232,9 @@ class Grammar:
     @cached_property
     def loosened(self) -> Grammar:
         """The same with what models write besides."""
+        ends = {text[-1:] for text, kind in self.edges[CONTENT] if kind == END}
         first = (next(filter(is_control, text), "") for text, _ in self.edges.get(REASONING, ()))
-        return Grammar(loosened(self.edges), self.quote, self.ends.union(first))
+        return Grammar(loosened(self.edges), self.quote, ends.union(first))
 
 
 class Reader:
@@ -201,6 +250,7 @@ class Reader:
         self.called = set[int]()  # where a name begins that some reading read to its end, with the text after it
         self.dead: int | None = None  # the unit that no reading could have
         self.last = list[Thread]()  # the readings before it
+        self.opened: tuple[str, int, int] | None = None  # the field after the committed ones, before it
         self.committed: ReplyField | None = None
         self.agreed = list[ReplyField]()  # the committed fields
         self.threads = list[Thread]()
@@ -216,19 +266,15 @@ class Reader:
 
     def loosened(self, end: str = "") -> Reader | None:
         """Return a reader of the same units, and `end`, by the loosened grammar; None if no reading goes on as told."""
-        stop = len(self.units) if self.dead is None else self.dead + 1
-        if self.dead is not None:
-            self.threads = self.last
-        self.commit()
+        stop, open = (len(self.units), self.pending()) if self.dead is None else (self.dead + 1, self.opened)
         told = [(one.kind, one.start, one.stop) for one in self.agreed]
-        open = self.pending()
-        self.threads = self.threads if self.dead is None else []
         found = Reader(self.grammar.loosened, self._prompt, earliest=self._earliest)
         found.feed("".join(self.units[len(self._prompt) : stop]))
         open = None if open is None or open[0] in WHOLE or open[1] == open[2] else open
         found.threads = [each for each in found.threads if found.goes_on(each, told, open)]
         if not found.threads:
             return None
+        found.commit()
         found.feed("".join(self.units[stop:]) + end)
         return found
 
@@ -290,7 +336,9 @@ class Reader:
             threads, self.overflow = threads[:MOST_THREADS], True
         self.threads = threads
         if before and not threads:
-            self.dead, self.last = at, before
+            self.dead, self.last, self.threads = at, before, before
+            self.commit()
+            self.opened, self.threads = self.pending(), threads
         if self._earliest and len(threads) > 1:
             self._drop_later(at + 1)
         floor = -1 if self.committed is None else self.committed.number
@@ -382,8 +430,7 @@ class Reader:
     def _close(self, number: int, thread: Thread, at: int) -> ReplyField | None:
         """Return the field of a thread, closed; None if its text is no value."""
         if (found := self._closed.get(number)) is None:
-            primitive = thread.kind == VALUE and type(thread.state) is int
-            if primitive and value_of("".join(self.units[thread.start : at])) is None:
+            if not self.grammar.is_value(thread.kind, self.units[thread.start : at]):
                 return None
             found = self._closed[number] = ReplyField(thread.kind, thread.start, at, thread.last)
         return found

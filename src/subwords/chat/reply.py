@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import product
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from subwords.chat.conversation import Conversation
@@ -162,17 +163,19 @@ class ChatReply:
     # ------------------------------------------------------------------ ids to units to events
 
     def _read(self, units: str) -> None:
-        self._reader.feed(units)
-        if self._reader.dead is not None and self._is_strict:
+        reader = self._reader
+        reader.feed(units)
+        if reader.dead is not None and self._is_strict:
             self._is_strict = False
-            self._reader = self._reader.loosened() or self._reader
+            self._reader = reader.again(reader.grammar.loosened) or reader
 
     def _end(self) -> None:
         """Add the end token that a server took off, if a reading then ends."""
-        units = sorted(self._reader.grammar.ends)
-        if not any(map(self._reader.ended_by, units)) and self._is_strict:
-            others = (self._reader.loosened(unit) for unit in units)
-            self._reader = next((each for each in others if each is not None and each.accepted()), self._reader)
+        reader = self._reader
+        for grammar, unit in product((reader.grammar, reader.grammar.loosened), sorted(reader.grammar.ends)):
+            if (found := reader.again(grammar, unit)) is not None and found.accepted():
+                self._reader = found
+                return
 
     def _units(self, ids: Iterable[int]) -> Iterator[str]:
         """Yield the text of ids as far as it is known, and control tokens as units."""

@@ -231,7 +231,9 @@ class Grammar:
 
     @cached_property
     def loosened(self) -> Grammar:
-        """The same with what models write besides."""
+        """The same with what models write besides; itself, if it is loosened."""
+        if self.loose:
+            return self
         ends = {text[-1:] for text, kind in self.edges[CONTENT] if kind == END}
         first = (next(filter(is_control, text), "") for text, _ in self.edges.get(REASONING, ()))
         return Grammar(loosened(self.edges), self.quote, ends.union(first))
@@ -256,7 +258,7 @@ class Reader:
         self.threads = list[Thread]()
         self._closed = dict[int, ReplyField]()  # in this step, by the number of the thread
         for literal, kind in grammar.edges.get(START, ()):
-            self._arrive(None, kind, 0) if not literal else self._keep(Thread(None, kind, -1, 0, literal))
+            self._arrive(None, kind, 0) if not literal else self.threads.append(Thread(None, kind, -1, 0, literal))
         self.feed(prompt)
         size = len(prompt)
         self.threads = [
@@ -264,11 +266,11 @@ class Reader:
         ]
         self._earliest = earliest
 
-    def loosened(self, end: str = "") -> Reader | None:
-        """Return a reader of the same units, and `end`, by the loosened grammar; None if no reading goes on as told."""
+    def again(self, grammar: Grammar, end: str = "") -> Reader | None:
+        """Return a reader of the same units, and `end`, by a grammar; None if no reading goes on as what was told."""
         stop, open = (len(self.units), self.pending()) if self.dead is None else (self.dead + 1, self.opened)
         told = [(one.kind, one.start, one.stop) for one in self.agreed]
-        found = Reader(self.grammar.loosened, self._prompt, earliest=self._earliest)
+        found = Reader(grammar, self._prompt, earliest=self._earliest)
         found.feed("".join(self.units[len(self._prompt) : stop]))
         open = None if open is None or open[0] in WHOLE or open[1] == open[2] else open
         found.threads = [each for each in found.threads if found.goes_on(each, told, open)]
@@ -280,15 +282,12 @@ class Reader:
 
     def goes_on(self, thread: Thread, told: list[tuple[str, int, int]], open: tuple[str, int, int] | None) -> bool:
         """Whether a reading has these fields, and then one that begins like another and is as long or longer."""
-        fields = self.fields(thread.last)
-        if [(one.kind, one.start, one.stop) for one in fields[: len(told)]] != told:
-            return False
-        if open is None:
-            return True
-        if len(fields) > len(told):
-            one = fields[len(told)]
-            return (one.kind, one.start) == open[:2] and one.stop >= open[2]
-        return thread.literal is None and (thread.kind, thread.start) == open[:2]
+        fields = [(one.kind, one.start, one.stop) for one in self.fields(thread.last)]
+        if thread.literal is None:
+            fields.append((thread.kind, thread.start, len(self.units)))
+        more = fields[len(told) : len(told) + 1]
+        goes_on = open is None or any(each[:2] == open[:2] and each[2] >= open[2] for each in more)
+        return fields[: len(told)] == told and goes_on
 
     def feed(self, units: str) -> None:
         """Read more."""
@@ -356,16 +355,13 @@ class Reader:
         self.overflow |= len(kept) < len(self.threads)
         self.threads = kept
 
-    def _keep(self, thread: Thread) -> None:
-        self.threads.append(thread)
-
     def _in_literal(self, number: int, thread: Thread, unit: str, at: int) -> None:
         last, kind, _, place, literal = thread
         assert literal is not None
         if literal[place] == NUMBER:
             if not unit.isdecimal():
                 return
-            self._keep(thread)  # the number may go on
+            self.threads.append(thread)  # the number may go on
         elif literal[place] != unit:
             if self.grammar.loose:
                 self._in_loose_literal(number, thread, unit, at)
@@ -378,7 +374,7 @@ class Reader:
         assert literal is not None
         rest = literal[place:].lstrip()
         if unit.isspace():
-            self._keep(thread)
+            self.threads.append(thread)
         elif not rest:
             self._arrive(last, kind, at)
             begun = self.threads.pop()
@@ -390,7 +386,7 @@ class Reader:
 
     def _advance(self, last: ReplyField | None, literal: str, place: int, kind: str, at: int) -> None:
         if place < len(literal):
-            self._keep(Thread(last, kind, -1, place, literal))
+            self.threads.append(Thread(last, kind, -1, place, literal))
         else:
             self._arrive(last, kind, at, is_control(literal[-1]))
 
@@ -398,14 +394,14 @@ class Reader:
         """Begin a field, or the end. ended: by a control token."""
         if last is not None and last.kind == NAME:
             self.called.add(last.start)
-        self._keep(Thread(last, kind, at, ended if kind == END else None, None))
+        self.threads.append(Thread(last, kind, at, ended if kind == END else None, None))
 
     def _after_end(self, thread: Thread, unit: str) -> None:
         """Go on after the end: blanks, and if the template writes none, the control token that a model writes."""
         if unit.isspace():
-            self._keep(thread)
+            self.threads.append(thread)
         elif is_control(unit) and not thread.state:
-            self._keep(thread._replace(state=True))
+            self.threads.append(thread._replace(state=True))
 
     def _in_field(self, number: int, thread: Thread, unit: str, at: int) -> None:
         kind, state, grammar = thread.kind, thread.state, self.grammar
@@ -415,17 +411,17 @@ class Reader:
                 if last is None:
                     break
                 if literal[0] == NUMBER:
-                    self._keep(Thread(last, after, -1, 0, literal))
+                    self.threads.append(Thread(last, after, -1, 0, literal))
                 self._advance(last, literal, 1, after, at + 1)
             if kind in grammar.endless and is_control(unit) and (last := self._close(number, thread, at)):
-                self._keep(Thread(last, END, at, True, None))
+                self.threads.append(Thread(last, END, at, True, None))
         moved = scanned(kind, state, unit, grammar.quotes)
         if moved is None and kind == REASONING and grammar.loose and unit not in grammar.closers:
             moved = True  # it quotes a call, of which nothing is told before the reasoning ends
         if state is None and grammar.loose and unit.isspace() and kind not in _TEXTS:
-            self._keep(thread._replace(start=at + 1))
+            self.threads.append(thread._replace(start=at + 1))
         if moved is not None:
-            self._keep(thread if moved == state else thread._replace(state=moved))
+            self.threads.append(thread if moved == state else thread._replace(state=moved))
 
     def _close(self, number: int, thread: Thread, at: int) -> ReplyField | None:
         """Return the field of a thread, closed; None if its text is no value."""
@@ -441,7 +437,7 @@ class Reader:
         """Commit the fields that all readings have."""
         if not self.threads:
             return
-        paths = [self.path(each.last) for each in self.threads]
+        paths = [self.fields(each.last, self.committed) for each in self.threads]
         shortest = min(map(len, paths))
         for at in range(shortest):
             if any(path[at] is not paths[0][at] for path in paths):
@@ -449,18 +445,10 @@ class Reader:
             self.committed = paths[0][at]
             self.agreed.append(self.committed)
 
-    def path(self, last: ReplyField | None) -> list[ReplyField]:
-        """Return the fields up to one that are not committed."""
+    def fields(self, last: ReplyField | None, after: ReplyField | None = None) -> list[ReplyField]:
+        """Return the fields up to one, those after another."""
         found = list[ReplyField]()
-        while last is not None and last is not self.committed:
-            found.append(last)
-            last = last.before
-        return found[::-1]
-
-    def fields(self, last: ReplyField | None) -> list[ReplyField]:
-        """Return all fields up to one."""
-        found = list[ReplyField]()
-        while last is not None:
+        while last is not None and last is not after:
             found.append(last)
             last = last.before
         return found[::-1]
@@ -469,7 +457,7 @@ class Reader:
         """Return the field after the committed ones, as far as all readings agree: its kind, start, and stop so far."""
         found: tuple[str, int, int] | None = None
         for thread in self.threads:
-            path = self.path(thread.last)
+            path = self.fields(thread.last, self.committed)
             if path:
                 one = path[0].kind, path[0].start, path[0].stop
             elif thread.literal is None and thread.kind != END:
@@ -494,13 +482,3 @@ class Reader:
     def text(self, start: int, stop: int) -> str:
         """Return some units."""
         return "".join(self.units[start:stop])
-
-    def ended_by(self, unit: str) -> bool:
-        """Add the end token that a server took off, if a reading then ends."""
-        before, dead, last = self.threads, self.dead, self.last
-        self._step(unit)
-        if self.accepted():
-            return True
-        self.units.pop()
-        self.threads, self.dead, self.last = before, dead, last
-        return False

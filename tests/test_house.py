@@ -353,7 +353,7 @@ def test_the_house_fits_in_a_head() -> None:
 BUDGETS = {
     "adapt": 2000,
     "chat": 5000,
-    "cli": 3800,
+    "cli": 3850,
     "corpus": 3850,
     "engine": 8750,
     "formats": 6800,

@@ -146,7 +146,13 @@ def arguments_of(text: str) -> tuple[str, dict[str, Any]] | None:
     value = value_of(text)
     if value is not None and isinstance(value[0], str):
         text, value = value[0], value_of(value[0])
-    return None if value is None or not isinstance(value[0], dict) else (text, value[0])
+    if value is None or not isinstance(value[0], dict):
+        return None
+    try:
+        json.loads(text)
+    except ValueError:  # Python, or line breaks within strings
+        text = json.dumps(value[0], ensure_ascii=False)
+    return text, value[0]
 
 
 def call_of_object(text: str, keys: Sequence[str]) -> tuple[str, str, str | None] | None:

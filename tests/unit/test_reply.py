@@ -210,6 +210,7 @@ DEVIATIONS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "no newlines in a call": (f"{OSLO}<|end|>".replace("\n", ""), "repaired", CALL),
     "compact JSON": (f"{OSLO}<|end|>".replace(": ", ":").replace(", ", ","), "repaired", CALL),
     "spaces in JSON": (f"{OSLO}<|end|>".replace(": ", " :  "), "repaired", CALL),
+    "spaces before the name": (f"{OSLO}<|end|>".replace('"weather', '" weather'), "repaired", CALL),
     "keys in other order": (f"<|call|>\n{SWAPPED}\n<|tool|><|end|>", "repaired", CALL),
     "arguments as text": (f"<|call|>\n{NESTED}\n<|tool|><|end|>", "repaired", CALL),
     "end typed in an argument": (

@@ -327,7 +327,6 @@ class Reader:
     def _step(self, unit: str) -> None:
         at, before = len(self.units), self.threads
         self.threads, self._closed = [], {}
-        self.units.append(unit)
         for number, thread in enumerate(before):
             if thread.literal is not None:
                 self._in_literal(number, thread, unit, at)
@@ -344,6 +343,7 @@ class Reader:
             self.dead, self.last, self.threads = at, before, before
             self.commit()
             self.opened, self.threads = self.pending(), threads
+        self.units.append(unit)
         if self._earliest and len(threads) > 1:
             self._drop_later(at + 1)
         floor = -1 if self.committed is None else self.committed.number

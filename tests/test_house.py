@@ -37,7 +37,7 @@ OPENING = {
 }
 RIM = (
     *("corpus/", "formats/", "tokens/", "cli/", "support/", "adapt/id_maps.py", "spec/unicode.py", "study/page.py"),
-    *("interop/lock.py", "scale/runners.py", "study/model_rows.py"),
+    *("interop/evidence.py", "interop/lock.py", "scale/runners.py", "study/model_rows.py"),
     *("kernels/entry.py", "kernels/machine_code.py", "kernels/stored.py", "engine/kept.py"),
 )
 
@@ -355,7 +355,7 @@ BUDGETS = {
     "corpus": 3850,
     "engine": 8750,
     "formats": 6800,
-    "interop": 3300,
+    "interop": 3400,
     "kernels": 14800,
     "models": 5300,
     "normalize": 2350,
@@ -451,7 +451,7 @@ INSIDE = {
     "scale/": "its processes run the parts of counting and encoding, each on a shard",
     "study/training_steps.py": "watches the trainers",
 }
-MOST_OFFERED = 150  # names
+MOST_OFFERED = 151  # names
 
 
 def test_the_shop_uses_what_the_machine_offers() -> None:

@@ -1,4 +1,6 @@
 from subwords.interop.convert import convert as convert
+from subwords.interop.evidence import Evidence as Evidence
+from subwords.interop.evidence import evidence as evidence
 from subwords.interop.lock import check_lock as check_lock
 from subwords.interop.lock import lock as lock
 from subwords.interop.verify import verify as verify

@@ -90,7 +90,16 @@ _OTHER = opt(
 )
 
 
-@command_of("interop.verify.verify", **_COMPARED, other=taken("other", _OTHER))
+@command_of(
+    "interop.verify.verify",
+    opt(
+        "--evidence",
+        "Compare nothing: say what was compared of TOKENIZER before this release. Exit code 1: nothing, or not with "
+        "these kernels.",
+    ),
+    **_COMPARED,
+    other=taken("other", _OTHER),
+)
 def verify(call: Call) -> None:
     """Load a saved tokenizer with its own library and compare ids, up to the first difference.
 
@@ -103,10 +112,23 @@ def verify(call: Call) -> None:
     Example:
       subwords verify tokenizer/ --source "corpus/*.txt"
       subwords verify tok.tiktoken --other tok.json --source corpus.txt
+      subwords verify tokenizer.json --evidence
     """
+    if call.take("evidence"):
+        _print_evidence(call.options["tokenizer"])
+        return
     found = call.result()
     values = {name: getattr(found, name) for name in ("library", "special", "texts", "tokens")}
     print_values({"equal": bool(found), **values, **_difference(found.difference)})
+    if not found:
+        click.get_current_context().exit(1)
+
+
+def _print_evidence(path: Path) -> None:
+    from subwords.files import evidence
+
+    found = evidence(path)
+    print_values({"covered": bool(found), **(found.to_dict() if found.file else {})})
     if not found:
         click.get_current_context().exit(1)
 

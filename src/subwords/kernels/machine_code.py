@@ -204,6 +204,47 @@ def processor_features() -> dict[str, bool]:
     return dict(_multiarray_umath.__cpu_features__)
 
 
+# ------------------------------------------------------------------ the module for WebAssembly
+
+WEB_MODULE = "wasm32.wasm"
+
+
+def web_module() -> bytes:
+    """Return the WebAssembly module of the kernels in `web.py`: the wheel's, or in a clone one that is compiled now."""
+    with contextlib.suppress(OSError, KeyError, ValueError):
+        import json
+
+        with open(os.path.join(FOLDER, "code.json"), encoding="utf-8") as file:
+            made: dict[str, Any] = json.load(file)
+        with open(os.path.join(FOLDER, WEB_MODULE), "rb") as module:
+            found = module.read()
+        if made["sources"] == sources_digest() and hashlib.sha256(found).hexdigest() == made["libraries"][WEB_MODULE]:
+            return found
+    return stored("web", sources_digest().encode(), _new_web_module)
+
+
+def _new_web_module() -> bytes:
+    """Compile the module with the tool of a clone, as the wheel's is made."""
+    from importlib.util import find_spec
+    from subprocess import run
+    from tempfile import TemporaryDirectory
+
+    clone = os.path.dirname(os.path.dirname(os.path.dirname(KERNELS)))
+    missing = [name for name in ("numba", "ziglang") if find_spec(name) is None]
+    if missing or not os.path.exists(os.path.join(clone, "tools", "machine_code.py")):
+        raise SubwordsError(
+            "this installation has no WebAssembly module of the kernels: install the wheel of a release, which has it, "
+            "or use a clone with compilers: pip install -e '.[jit]' --group wheels"
+        )
+    with TemporaryDirectory() as folder, NOTICES.compile():
+        command = [sys.executable, "-m", "tools.machine_code", "--web", os.path.join(folder, WEB_MODULE)]
+        made = run(command, cwd=clone, capture_output=True, text=True, check=False)
+        if made.returncode != 0:
+            raise SubwordsError(f"the kernels could not be compiled for WebAssembly: {made.stderr[-500:]}")
+        with open(os.path.join(folder, WEB_MODULE), "rb") as file:
+            return file.read()
+
+
 # ------------------------------------------------------------------ the cache
 
 TESTED = "0.61 to 0.68"  # versions of Numba; the range in pyproject.toml

@@ -318,7 +318,7 @@ LARGEST_FOLDER = 1 << 30  # of all files: those of about 70 tokenizers; of one w
 LARGEST_TABLE = 1 << 26
 KINDS = (
     "characters class kept kernels links machine merges plain route scanner spaces spec stages trie whole-words "
-    "wordpiece words"
+    "web wordpiece words"
 )
 
 

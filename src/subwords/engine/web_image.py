@@ -15,11 +15,20 @@ from numpy.typing import NDArray
 from subwords.engine.decode.stream import IdDecoder
 from subwords.engine.encoder import MOST_ARENA, MOST_SLOTS, EncoderState
 from subwords.engine.engine import Engine
+from subwords.engine.fast_path import new_plan
 from subwords.engine.kept import KERNEL, WORDS, Image, arrays_in
 from subwords.kernels import layout
 from subwords.kernels.entry import WEB_HEADS
 from subwords.kernels.layout import TextPlaces
-from subwords.kernels.plan_layout import FIELDS, SPARE_BYTES, TEXT_ARRAY, CallPlan, stage_row
+from subwords.kernels.plan_layout import (
+    FIELDS,
+    MOST_STAGES,
+    SPARE_BYTES,
+    TEXT_ARRAY,
+    CallPlan,
+    StagePlan,
+    stage_row,
+)
 from subwords.kernels.web import (
     AT_END,
     AT_START,
@@ -63,6 +72,7 @@ ASCII = 1 << 7
 FIXED_SEED = 0x9E3779B97F4A7C15  # two images of a tokenizer are equal; JavaScript draws others where it can
 # The numbers that JavaScript reads and writes.
 _FIELDS = {"room": FIELDS.room, "textAt": TEXT_ARRAY + 2}
+_GENERAL = {"generalRoom": FIELDS.room}
 _OF_JOB = {name: getattr(JOB_NUMBER, name) for name in ("state", "texts", "first", "last", "needed")}
 _OF_JOB |= {"places": JOB_NUMBER.room}
 _COUNTERS = {"slotsUsed": layout.COUNTER.slots_used, "idsUsed": layout.COUNTER.ids_used}
@@ -107,25 +117,33 @@ def web_image(engine: Engine, spec: TokenizerSpec) -> WebImage:
     state.seeds[: layout.SEEDS] = [FIXED_SEED * k % 2**64 | 1 for k in range(1, layout.SEEDS + 1)]
     state.clear()  # the words that are known at first go by the seeds
     first = _grow_state(growing, state)
-    plan = _grow_plan(growing, encoder.plan(state), call, state)
-    job, finders, refused = _job(growing, engine, plan)
+    plan = _grow_plan(growing, new_plan(state, call, prefixed=False, marked=False), call)
+    general, wider = plan, _general_call(engine, call)
+    if wider is not None:
+        more = new_plan(state, wider, prefixed=False, marked=False)
+        general = plan._replace(fields=more.fields, stages=_grow_stages(growing, more))
+    job, finders, refused = _job(growing, engine, plan, general)
+    job.numbers[JOB_NUMBER.has_general] = wider is not None
     tokens, stream = _tokens_of(engine, IdDecoder(spec, engine.added).joined)
     # Text for the bytes that wait, three for each, and for the longest ids.
     base = (1 << 12) + 2 * int(stream[STREAM.longest])
     decoder = tokens, stream, *(growing.new(RUN_ROOM, *of) for of in ((np.uint8,), (np.uint8, base, 4), (np.uint32,)))
 
-    shared = arrays_in((encoder.plan(other), other.workspace)) | arrays_in((first, tokens, stream, job.finders))
+    tables = first, tokens, stream, job.finders, tuple(stage.tables for stage in (*plan.stages, *general.stages))
+    shared = arrays_in((encoder.plan(other), other.workspace, tables))
     own = (state.seeds, state.counters, job.pairs)
     later = [array for arrays in growing.arrays.values() for array, _, _ in arrays]
     image = Image(shared, own, later, WEB_HEADS["subwords_tuple_head"])
     _add_plan(image, plan, call, state)
+    if wider is not None:
+        _add_plan(image, general, wider, state)
     image.add(job.numbers, {JOB_NUMBER.cut: (KERNEL, NAMED.index("cut_tokens"))})
     named = {"job": job, "first": first, "tokens": tokens, "stream": stream, "spare": spare, "out": state.out}
     named |= {"slots": state.slots, "seeds": state.seeds, "offsets": job.offsets, "upto": job.upto}
     named |= dict(zip(("begins", "lengths"), job.given, strict=False))
     named |= dict(zip(("run", "text", "ids"), decoder[2:], strict=True))
     at = {name: BASE + image.add(thing) for name, thing in named.items()}
-    numbers = ((plan.fields, _FIELDS), (job.numbers, _OF_JOB), (state.counters, _COUNTERS), (stream, _OF_STREAM))
+    numbers = ((plan.fields, _FIELDS), (general.fields, _GENERAL), (job.numbers, _OF_JOB), (state.counters, _COUNTERS), (stream, _OF_STREAM))
     words = {name: [BASE + image.add(array), place] for array, places in numbers for name, place in places.items()}
     rooms = {
         kind: [[BASE + image.add(array), array.itemsize, first, per] for array, first, per in arrays]
@@ -151,14 +169,32 @@ def arrays_list(things: Any) -> list[NDArray[Any]]:
 def _checked_call(engine: Engine, state: EncoderState) -> SplitCall:
     """Return the calls before that of the model; SubwordsError if there is more to do than kernels for the web do."""
     encoder = engine.encoder
-    call = encoder.splitter.fast_path(state.buffers) if encoder.has_fast_path and not encoder.marked else None
+    call = encoder.splitter.fast_path(state.buffers) if encoder.has_fast_path else None
+    if call is not None and encoder.marked:  # its stages do not do for all texts, and say so for U+2581 only
+        call = _general_call(engine, call)
     if call is None or engine.sees_start:
         raise _refusal("its splitter, normalizer or model needs more than compiled functions")
-    kernels = [call.kernel, call.keep, call.ascii_kernel, *(stage.kernel for stage in call.stages)]
-    for kernel in (encoder.segmenter.kernel, *kernels):
+    _check_kernels(call)
+    return call
+
+
+def _general_call(engine: Engine, call: SplitCall) -> SplitCall | None:
+    """Return the calls for all texts, if others are for most; SubwordsError if these are no kernels for the web."""
+    if engine.normalizer is None:
+        return None
+    stages = engine.normalizer.fast_path(fused=False)
+    if stages is None or len(stages) > MOST_STAGES:
+        raise _refusal("its normalizer needs more than compiled functions")
+    found = call._replace(stages=stages, marked=False)
+    _check_kernels(found)
+    same = [(stage.kernel, id(stage.tables)) for stage in stages] == [(s.kernel, id(s.tables)) for s in call.stages]
+    return None if same else found
+
+
+def _check_kernels(call: SplitCall) -> None:
+    for kernel in (call.kernel, call.keep, call.ascii_kernel, *(stage.kernel for stage in call.stages)):
         if kernel is not None and kernel.name not in NAMED:
             raise _refusal(f"the function {kernel.name} is not in the module")
-    return call
 
 
 def _refusal(why: str) -> SubwordsError:
@@ -188,26 +224,29 @@ def _filled(state: EncoderState) -> list[NDArray[Any]]:
     return [each for each in arrays_list(state.scratch) if len(each) and (each == -1).all()]
 
 
-def _grow_plan(growing: _Growing, plan: CallPlan, call: SplitCall, state: EncoderState) -> CallPlan:
-    """Return a plan whose buffers grow with the texts."""
-
-    def text(dtype: Any, base: int, per: int = 1) -> NDArray[Any]:
-        return growing.new(NEED_TEXT, dtype, base, per)
-
+def _grow_stages(growing: _Growing, plan: CallPlan) -> tuple[StagePlan, ...]:
+    """Return the stages of a plan with buffers that grow with the texts."""
     stages = []
     for stage in plan.stages:
-        out, scratch = stage.out._replace(text=text(np.uint8, 2 * layout.BLOCK_GROWTH)), stage.scratch
-        if isinstance(scratch, tuple):  # for each character of a run of marks
-            scratch = scratch._replace(**{name: text(np.int64, 1 << 10) for name in scratch._fields})
-        stages.append(stage._replace(out=out, scratch=scratch))
-    ends = 3 * layout.LANES
+        text = growing.new(NEED_TEXT, np.uint8, 2 * layout.BLOCK_GROWTH)
+        if isinstance(scratch := stage.scratch, tuple):  # for each character of a run of marks
+            room = {name: growing.new(NEED_TEXT, np.int64, 1 << 10) for name in scratch._fields}
+            scratch = scratch._replace(**room)
+        stages.append(stage._replace(out=stage.out._replace(text=text), scratch=scratch))
+    return tuple(stages)
+
+
+def _grow_plan(growing: _Growing, plan: CallPlan, call: SplitCall) -> CallPlan:
+    """Return a plan whose buffers grow with the texts."""
+    ends, drops = 3 * layout.LANES, call.drops is not None
+    widened = growing.new(NEED_TEXT, np.uint8, layout.LANES, 1 + call.widens) if drops else plan.kept_text
     return plan._replace(
         fields=plan.fields.copy(),
-        buffer=text(np.uint8, SPARE_BYTES),
-        word_ends=text(np.uint32, ends),
-        kept_text=text(np.uint8, layout.LANES, 1 + call.widens) if call.drops is not None else plan.kept_text,
-        kept_ends=text(np.uint32, ends) if call.drops is not None else plan.kept_ends,
-        stages=tuple(stages),
+        buffer=growing.new(NEED_TEXT, np.uint8, SPARE_BYTES),
+        word_ends=growing.new(NEED_TEXT, np.uint32, ends),
+        kept_text=widened,
+        kept_ends=growing.new(NEED_TEXT, np.uint32, ends) if drops else plan.kept_ends,
+        stages=_grow_stages(growing, plan),
     )
 
 
@@ -226,7 +265,7 @@ def _add_plan(image: Image, plan: CallPlan, call: SplitCall, state: EncoderState
 
 
 def _job(
-    growing: _Growing, engine: Engine, plan: CallPlan
+    growing: _Growing, engine: Engine, plan: CallPlan, general: CallPlan
 ) -> tuple[WebJob, dict[str, list[int] | None], dict[str, str]]:
     """Return what `web_encode` works on, the finders of each policy, and why a policy is refused."""
     finders: list[Any] = []
@@ -249,7 +288,7 @@ def _job(
     memory, numbers = growing.new(MEMORY, np.uint8), np.zeros(JOB_NUMBER.width, np.int64)
     hits, more = growing.new(NEED_PLACES, np.uint64), [growing.new(NEED_PLACES, np.int64, 1) for _ in range(2)]
     job = WebJob(
-        **{"plan": plan, "numbers": numbers, "memory": memory, "given": places(), "one": places(), "two": places()},
+        **{"plan": plan, "general": general, "numbers": numbers, "memory": memory, "given": places(), "one": places(), "two": places()},
         **{"finders": tuple(finders), "hits": hits, "ends": more[0], "upto": more[1], "pairs": _pairs(engine)},
         offsets=growing.new(NEED_PLACES, np.int64, 1),
     )

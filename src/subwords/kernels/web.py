@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from subwords.kernels import layout
-from subwords.kernels.entry import SIZES, Kernel, entry_kernel
+from subwords.kernels.entry import DATA, SIZES, Kernel, entry_kernel
 from subwords.kernels.fastpath import (
     begin_again,
     encode_at,
@@ -23,7 +23,7 @@ from subwords.kernels.fastpath import (
 from subwords.kernels.jit import I64, Int, declare, helper, inlined, pointer
 from subwords.kernels.layout import I64s, U8s, U32s
 from subwords.kernels.objects import byte_at, call_at, data_of, item, load_at, store_at
-from subwords.kernels.plan_layout import FIELDS, PLAN, SPARE_BYTES
+from subwords.kernels.plan_layout import FIELDS, PLAN, SPARE_BYTES, TEXT_ARRAY
 from subwords.kernels.text.utf8 import copy_range, decode_at
 
 # The kernels of a WebAssembly module that a plan may name; `subwords_kernels` in the module says where each is. A plan
@@ -41,6 +41,7 @@ class WebJob(NamedTuple):
     """What `web_encode` works on."""
 
     plan: object
+    general: object  # the plan of texts for which a stage of the other one does not do, if `has_general`
     numbers: object  # int64: JOB_NUMBER
     memory: object  # all of the memory as one array, so that places in it are addresses
     given: object  # `TextPlaces` of the texts
@@ -54,10 +55,10 @@ class WebJob(NamedTuple):
     offsets: object  # for each part, how many ids there are up to its end
 
 
-JOB = WebJob(*range(12))
+JOB = WebJob(*range(13))
 # texts: how many are given. first, last: the finders of the tokens to cut at. room: places. parts: of the texts. cut:
-# the kernel that cuts. needed: what NEED_TEXT needs.
-JOB_NUMBER = layout.row("state texts first last room parts cut needed width")
+# the kernel that cuts. needed: what NEED_TEXT needs. by_general: whether that plan has the texts that are encoded now.
+JOB_NUMBER = layout.row("state texts first last room parts cut needed has_general by_general width")
 BEGIN, WAITING, STOPPED = range(3)  # states: a new call; texts wait; words of texts that are split wait
 PART = 1 << 15  # bytes of a part of a long text: several are encoded at once
 
@@ -160,13 +161,51 @@ def cut_all(job, numbers):
     return source
 
 
+@helper
+def copy_numbers(source, target):
+    """Copy what the fields of a plan say of texts."""
+    for k in range(FIELDS.next, FIELDS.filled + 1):
+        set_field(target, k, get(source, k))
+    set_field(target, TEXT_ARRAY + DATA // 8, get(source, TEXT_ARRAY + DATA // 8))
+    return I64(0)
+
+
+@helper
+def encode_batch(plan, fields, address, texts):
+    """Append the ids of texts in the buffer: whether all went well."""
+    return encode_at(plan, fields, address, texts, I64(SPARE_BYTES))
+
+
+@helper
+def encode_next(job, numbers, fields, texts):
+    """Append the ids of the texts in the buffer, or go on with them: whether all went well."""
+    plan, general, buffer = item(job, JOB.plan), item(job, JOB.general), data_of(item(item(job, JOB.plan), PLAN.buffer))
+    others = data_of(item(general, PLAN.fields))
+    if load_at(numbers + 8 * JOB_NUMBER.state) == STOPPED:
+        written = load_at(data_of(item(plan, PLAN.counters)) + 8 * layout.COUNTER.written)
+        if load_at(numbers + 8 * JOB_NUMBER.by_general) == 0:
+            return encode_words_at(plan, fields, texts, written)
+        well = encode_words_at(general, others, texts, written)
+    else:
+        store_at(numbers + 8 * JOB_NUMBER.by_general, 0)
+        set_field(fields, FIELDS.status, 0)
+        well = encode_batch(plan, fields, buffer, texts)
+        if well or get(fields, FIELDS.status) != 0 or load_at(numbers + 8 * JOB_NUMBER.has_general) == 0:
+            return well
+        store_at(numbers + 8 * JOB_NUMBER.by_general, 1)
+        copy_numbers(fields, others)
+        well = encode_batch(general, others, buffer, texts)
+    copy_numbers(others, fields)
+    return well
+
+
 def web_encode(job: Int) -> Int:
     """Write the ids of texts to the plan's `out`: how many, or minus what it stopped for; then call it again.
 
     `numbers` says how many texts there are; `given` where. After an error, the next call begins with BEGIN as state.
     """
     plan, numbers = item(job, JOB.plan), data_of(item(job, JOB.numbers))
-    fields, buffer = data_of(item(plan, PLAN.fields)), data_of(item(plan, PLAN.buffer))
+    fields = data_of(item(plan, PLAN.fields))
     if load_at(numbers + 8 * JOB_NUMBER.state) == BEGIN:
         begin_again(plan)
         places = cut_all(job, numbers)
@@ -183,13 +222,11 @@ def web_encode(job: Int) -> Int:
     while get(fields, FIELDS.next) < get(fields, FIELDS.last):
         if load_at(numbers + 8 * JOB_NUMBER.state) == STOPPED:
             texts = get(fields, FIELDS.upto) - get(fields, FIELDS.next)
-            written = load_at(data_of(item(plan, PLAN.counters)) + 8 * layout.COUNTER.written)
-            well = encode_words_at(plan, fields, texts, written)
         else:
-            set_field(fields, FIELDS.status, 0)
-            texts, well = gather_texts(plan, fields), False
-            if texts > 0:
-                well = encode_at(plan, fields, buffer, texts, I64(SPARE_BYTES))
+            texts = gather_texts(plan, fields)
+        well = False
+        if texts > 0:
+            well = encode_next(job, numbers, fields, texts)
         if not well:
             stopped = texts > 0 and get(fields, FIELDS.status) != 0
             store_at(numbers + 8 * JOB_NUMBER.state, STOPPED if stopped else WAITING)

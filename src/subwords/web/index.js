@@ -132,7 +132,7 @@ export class Tokenizer {
       this.#set(this.#get(array + SIZE), count);
     }
     this.#sizes[kind] = size;
-    if (kind === NEED_TEXT) this.#set(this.#words.room, size);
+    if (kind === NEED_TEXT) for (const name of ["room", "generalRoom"]) this.#set(this.#words[name], size);
     if (kind === NEED_PLACES) this.#set(this.#words.places, size);
   }
 

@@ -40,7 +40,7 @@ RIM = (
     *("kernels/entry.py", "kernels/machine_code.py", "kernels/stored.py", "engine/kept.py"),
 )
 
-MOST_FILES = 242  # with code
+MOST_FILES = 245  # with code
 MOST_LINES = {"tokenizer.py": 1200}  # the face: each method with its docstring; others have 850
 MACHINE_PATHS = [f"/{folder}/" for folder in ("work", "tmp", "root")]
 
@@ -170,7 +170,7 @@ def test_reference_imports_the_standard_library_and_regex() -> None:
 FLOORS = (
     "cli",
     "study research",
-    "adapt sampling scale files prompts polars",
+    "adapt sampling scale files web prompts polars",
     "interop training chat",
     "tokenizer machine",
     "tokens formats",
@@ -342,7 +342,7 @@ def test_the_house_fits_in_a_head() -> None:
     with_code = [file for file in FILES if len(file.read_text("utf-8").splitlines()) > 1]
     assert len(with_code) <= MOST_FILES
     assert (
-        len({*ROOMS} - {"files", "machine", "polars", "prompts", "research", "sampling", "tokenizer"}) <= 17
+        len({*ROOMS} - {"files", "machine", "polars", "prompts", "research", "sampling", "tokenizer"}) <= 18
     )  # folders; the others are one file each
 
 
@@ -370,6 +370,7 @@ BUDGETS = {
     "tokenizer": 1200,
     "tokens": 1600,
     "training": 1050,
+    "web": 200,
 }
 
 
@@ -407,7 +408,7 @@ def test_names_of_internals_are_in_use() -> None:
 
 
 # What people do with tokenizers. None of it is needed to train, encode, decode, read and write.
-SHOP = "adapt chat cli files.py files.pyi interop polars.py prompts.py research.py sampling.py scale study tokens"
+SHOP = "adapt chat cli files.py files.pyi interop polars.py prompts.py research.py sampling.py scale study tokens web"
 MACHINE = """
 import subwords
 
@@ -450,7 +451,7 @@ INSIDE = {
     "scale/": "its processes run the parts of counting and encoding, each on a shard",
     "study/training_steps.py": "watches the trainers",
 }
-MOST_OFFERED = 150  # names
+MOST_OFFERED = 152  # names
 
 
 def test_the_shop_uses_what_the_machine_offers() -> None:

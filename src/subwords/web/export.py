@@ -65,7 +65,7 @@ def export(tokenizer: TokenizerLike, folder: str | PathLike[str]) -> Export:
     about = README.format(vocabulary=image.facts["vocabulary"], version=__version__)
     files = {
         "subwords.wasm": web_module(),
-        "tokenizer.bin": len(facts).to_bytes(4, "little") + facts + image.content,
+        "tokenizer.bin": gzip.compress(len(facts).to_bytes(4, "little") + facts + image.content, 9, mtime=0),
         **{name: (HERE / name).read_bytes() for name in ("index.js", "index.d.ts", "LICENSE")},
         "package.json": (json.dumps(package, indent=2) + "\n").encode(),
         "README.md": about.encode(),

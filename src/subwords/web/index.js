@@ -1,7 +1,7 @@
 // A tokenizer that subwords exported, with the ids that it has in Python. Needs no other module.
 //
 // The work is done by kernels in subwords.wasm on the memory image in tokenizer.bin. This file writes texts into that
-// memory, provides room where a kernel stops for want of it, and reads results.
+// memory, provides room where a kernel stops for want of it, and reads results. The image is compressed by gzip.
 
 // Why a kernel stops: `layout.NEED_...` and `NEED_...` of kernels/web.py; the last two are rooms without such a status.
 const NEED_OUT = 1, NEED_SLOTS = 2, NEED_ARENA = 3, NEED_SCRATCH = 4, UNKNOWN = 8;
@@ -301,5 +301,6 @@ export async function load({ module, image } = {}) {
   module ??= await read(new URL("./subwords.wasm", import.meta.url));
   image ??= await read(new URL("./tokenizer.bin", import.meta.url));
   if (!(module instanceof WebAssembly.Module)) module = await WebAssembly.compile(module);
-  return new Tokenizer(module, image instanceof Uint8Array ? image : new Uint8Array(image));
+  const content = new Response(image).body.pipeThrough(new DecompressionStream("gzip"));
+  return new Tokenizer(module, new Uint8Array(await new Response(content).arrayBuffer()));
 }

@@ -352,10 +352,10 @@ BUDGETS = {
     "chat": 3550,
     "cli": 3800,
     "corpus": 3850,
-    "engine": 8750,
+    "engine": 9150,
     "formats": 6750,
     "interop": 3300,
-    "kernels": 14800,
+    "kernels": 15300,
     "models": 5300,
     "normalize": 2300,
     "prompts": 350,
@@ -385,7 +385,7 @@ def test_rooms_keep_their_budgets() -> None:
 
 
 # The same for the tests, and for the names that they reach past the public ones.
-TEST_LINES = 53_550
+TEST_LINES = 53_800
 INSIDE_NAMES = 450
 
 

@@ -18,8 +18,8 @@ from subwords import SubwordsError, Tokenizer
 from subwords.files import export
 
 CHECK = Path(__file__).parents[1] / "programs" / "web_check.mjs"
-DATA = Path(__file__).parents[3] / "shared" / "data"
-DATA = next((parent / "shared" / "data" for parent in Path(__file__).parents if (parent / "shared" / "data").is_dir()), DATA)
+PLACES = [parent / "shared" / "data" for parent in Path(__file__).parents]
+DATA = next((place for place in PLACES if place.is_dir()), PLACES[0])
 NODE = shutil.which("node")
 FILES = {
     "gpt2": "gpt2/tokenizer.json",
@@ -29,16 +29,23 @@ FILES = {
     "phi-3": "phi-3/phi-3-mini-tokenizer.json",
 }
 SIZES = ((15, 40), (200, 15), (9000, 4))  # characters of chunks, and how many of a text
-TRICKY = ("", " ", "a", "low lower", "\n \n x", "café e\u0301", "日本語", "\u2581a", "a\u0000b", "<s>low</s>", "😀" * 9, "\ufeffx")
+TRICKY = (
+    *("", " ", "a", "low lower", "\n \n x", "café e\u0301", "日本語", "\u2581a"),
+    *("a\u0000b", "<s>low</s>", "😀" * 9, "\ufeffx"),
+)
 SOURCE = ["the low lower lowest, the newer widest; café, naïve, 12 34! 日本 語"] * 4
 
+COMPILERS = all(map(find_spec, ("numba", "ziglang")))
 pytestmark = [
     pytest.mark.skipif(NODE is None, reason="node is not installed"),
-    pytest.mark.skipif(find_spec("numba") is None or find_spec("ziglang") is None, reason="needs the compilers of a clone"),
+    pytest.mark.skipif(not COMPILERS, reason="the compilers of a clone are not installed"),
 ]
 
 
-def different(tok: Tokenizer, folder: Path, texts: list[str], policies: tuple[str, ...] = ("text", "allow")) -> list[str]:
+POLICIES = ("text", "allow")
+
+
+def different(tok: Tokenizer, folder: Path, texts: list[str], policies: tuple[str, ...] = POLICIES) -> list[str]:
     """What node finds to differ from Python for an exported tokenizer."""
     cases = folder / "cases.jsonl"
     with cases.open("w", encoding="utf-8") as file:
@@ -59,7 +66,8 @@ def texts_of(file: Path) -> Iterator[str]:
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="the development data are not there")
-@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.rotating(2, always=("gpt2",))) for name in FILES])
+@pytest.mark.rotating(2, always=("gpt2",))
+@pytest.mark.parametrize("name", FILES)
 def test_known_tokenizers_give_the_same_ids(name: str, tmp_path: Path) -> None:
     tok = subwords.load(DATA / "tokenizers" / FILES[name])
     export(tok, tmp_path)

@@ -292,7 +292,8 @@ class Image:
         for at, kind, what in zip(*[iter(self._places)] * 3, strict=True):
             words[at] = bases[kind] + what
         content = words.tobytes() + bytes(padded(size) - size) + b"".join(self._data)
-        kernels = [base + 8 * at for at, kind in zip(self._places[::3], self._places[1::3], strict=True) if kind == KERNEL]
+        places = zip(self._places[::3], self._places[1::3], strict=True)
+        kernels = [base + 8 * at for at, kind in places if kind == KERNEL]
         return content, bases[EMPTY] + self._empty, kernels
 
     def _object(self, size: int) -> int:

@@ -143,22 +143,28 @@ def web_image(engine: Engine, spec: TokenizerSpec) -> WebImage:
     named |= dict(zip(("begins", "lengths"), job.given, strict=False))
     named |= dict(zip(("run", "text", "ids"), decoder[2:], strict=True))
     at = {name: BASE + image.add(thing) for name, thing in named.items()}
-    numbers = ((plan.fields, _FIELDS), (general.fields, _GENERAL), (job.numbers, _OF_JOB), (state.counters, _COUNTERS), (stream, _OF_STREAM))
+    numbers = [(plan.fields, _FIELDS), (general.fields, _GENERAL), (job.numbers, _OF_JOB)]
+    numbers += [(state.counters, _COUNTERS), (stream, _OF_STREAM)]
     words = {name: [BASE + image.add(array), place] for array, places in numbers for name, place in places.items()}
-    rooms = {
-        kind: [[BASE + image.add(array), array.itemsize, first, per] for array, first, per in arrays]
-        for kind, arrays in growing.arrays.items()
-    }
-    fixed = [BASE + image.add(each) for each in _filled(state)]
+    fixed = [BASE + image.add(each) for each in arrays_list(state.scratch) if len(each) and (each == -1).all()]
     content, end, kernels = image.placed(BASE)
     facts = {
-        **{"base": BASE, "end": end, "at": at, "words": words, "kernels": kernels, "rooms": rooms, "minusOnes": fixed},
+        **{"base": BASE, "end": end, "at": at, "words": words, "kernels": kernels},
+        **{"rooms": _rooms(image, growing), "minusOnes": fixed},
         **{"sizes": FIRST_ROOM, "finders": finders, "refused": refused, "vocabulary": len(tokens.flags)},
         **{"seeds": 0 if len(first) else layout.SEEDS, "streamSize": STREAM.width},
         "slots": [max(FIRST_WORDS, len(state.slots) // layout.SLOT.width), max(MOST_SLOTS, 4 * len(first))],
         "mostArena": max(MOST_ARENA, 8 * len(encoder.segmenter.model.vocab.data)),
     }
     return WebImage(content, facts)
+
+
+def _rooms(image: Image, growing: _Growing) -> dict[int, list[list[int]]]:
+    """Return the arrays that grow, as JavaScript sees them."""
+    return {
+        kind: [[BASE + image.add(array), array.itemsize, first, per] for array, first, per in arrays]
+        for kind, arrays in growing.arrays.items()
+    }
 
 
 def arrays_list(things: Any) -> list[NDArray[Any]]:
@@ -217,11 +223,6 @@ def _grow_state(growing: _Growing, state: EncoderState) -> NDArray[np.uint64]:
         if per := (len(array) - size) // (large - small):
             growing.put(layout.NEED_SCRATCH, array, size - per * small, per)
     return first
-
-
-def _filled(state: EncoderState) -> list[NDArray[Any]]:
-    """Return the arrays of a word whose elements are not 0 at first: all are -1."""
-    return [each for each in arrays_list(state.scratch) if len(each) and (each == -1).all()]
 
 
 def _grow_stages(growing: _Growing, plan: CallPlan) -> tuple[StagePlan, ...]:
@@ -288,7 +289,8 @@ def _job(
     memory, numbers = growing.new(MEMORY, np.uint8), np.zeros(JOB_NUMBER.width, np.int64)
     hits, more = growing.new(NEED_PLACES, np.uint64), [growing.new(NEED_PLACES, np.int64, 1) for _ in range(2)]
     job = WebJob(
-        **{"plan": plan, "general": general, "numbers": numbers, "memory": memory, "given": places(), "one": places(), "two": places()},
+        **{"plan": plan, "general": general, "numbers": numbers, "memory": memory},
+        **{"given": places(), "one": places(), "two": places()},
         **{"finders": tuple(finders), "hits": hits, "ends": more[0], "upto": more[1], "pairs": _pairs(engine)},
         offsets=growing.new(NEED_PLACES, np.int64, 1),
     )
@@ -335,7 +337,8 @@ def _tokens_of(engine: Engine, joined: Joined | None) -> tuple[WebTokens, NDArra
     state = np.zeros(STREAM.width, np.int64)
     state[STREAM.edge] = 0 if joined.edge is None else AT_END if joined.at_end else AT_START
     state[STREAM.mode] = {None: NO_MODE, "replace": OF_READER}.get(joined.errors, EACH_BYTE)
-    state[STREAM.last], state[STREAM.longest] = -1, max([1, *map(len, edges), int(np.diff(joined.tokens.offsets).max())])
+    longest = int(np.diff(joined.tokens.offsets).max())
+    state[STREAM.last], state[STREAM.longest] = -1, max([1, longest, *map(len, edges)])
     if strip is not None:
         state[STREAM.content], state[STREAM.left], state[STREAM.stop] = ord(strip.content), strip.start, strip.stop
     return WebTokens(data.copy(), offsets, edge_data, edge_offsets, flags), state

@@ -179,8 +179,8 @@ def encode_batch(plan, fields, address, texts):
 @helper
 def encode_next(job, numbers, fields, texts):
     """Append the ids of the texts in the buffer, or go on with them: whether all went well."""
-    plan, general, buffer = item(job, JOB.plan), item(job, JOB.general), data_of(item(item(job, JOB.plan), PLAN.buffer))
-    others = data_of(item(general, PLAN.fields))
+    plan, general = item(job, JOB.plan), item(job, JOB.general)
+    others, buffer = data_of(item(general, PLAN.fields)), data_of(item(plan, PLAN.buffer))
     if load_at(numbers + 8 * JOB_NUMBER.state) == STOPPED:
         written = load_at(data_of(item(plan, PLAN.counters)) + 8 * layout.COUNTER.written)
         if load_at(numbers + 8 * JOB_NUMBER.by_general) == 0:

@@ -25,10 +25,10 @@ const ids = tok.encode("text"); // a Uint32Array; {{ special: "allow" }} reads s
 const text = tok.decode(ids);
 ```
 
-It has {vocabulary} ids, and gives every text the ids that `subwords` {version} gives it in Python. index.d.ts has the types.
-subwords.wasm holds the compiled functions, tokenizer.bin the tables of this tokenizer; index.js loads both from beside it.
-A page with a Content-Security-Policy needs `script-src 'wasm-unsafe-eval'`. A worker that cannot fetch its own files passes
-them: `load({{ module, image }})`. The code has the licence in LICENSE; the vocabulary has the licence of the tokenizer.
+It has {vocabulary} ids, and gives every text the ids that `subwords` {version} gives it in Python. index.d.ts has the
+types. subwords.wasm holds the compiled functions, tokenizer.bin the tables of this tokenizer; index.js loads both.
+A page with a Content-Security-Policy needs `script-src 'wasm-unsafe-eval'`. A worker that cannot fetch its own files
+passes them: `load({{ module, image }})`. LICENSE is for the code; the vocabulary has the licence of the tokenizer.
 """
 
 
@@ -76,4 +76,5 @@ def export(tokenizer: TokenizerLike, folder: str | PathLike[str]) -> Export:
         with atomic_write(place / name) as file:
             file.write(content)
     sizes = {name: len(content) for name, content in files.items()}
-    return Export(Path(place), sizes, {name: len(gzip.compress(content, 9, mtime=0)) for name, content in files.items()})
+    compressed = {name: len(gzip.compress(content, 9, mtime=0)) for name, content in files.items()}
+    return Export(Path(place), sizes, compressed)

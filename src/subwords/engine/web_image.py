@@ -19,7 +19,7 @@ from subwords.engine.fast_path import new_plan
 from subwords.engine.kept import KERNEL, WORDS, Image, arrays_in
 from subwords.kernels import layout
 from subwords.kernels.entry import WEB_HEADS
-from subwords.kernels.layout import TextPlaces
+from subwords.kernels.layout import Items, TextPlaces
 from subwords.kernels.plan_layout import (
     FIELDS,
     MOST_STAGES,
@@ -210,7 +210,7 @@ def _refusal(why: str) -> SubwordsError:
 def _grow_state(growing: _Growing, state: EncoderState) -> NDArray[np.uint64]:
     """Let the arrays of a state grow; return the slots of the words that it has at first."""
     rows = state.slots.reshape(-1, layout.SLOT.width)
-    first = rows[rows[:, layout.SLOT.key_high] != 0].ravel()
+    first: NDArray[np.uint64] = rows[rows[:, layout.SLOT.key_high] != 0].ravel()
     growing.put(layout.NEED_SLOTS, state.slots, 0, layout.SLOT.width)
     growing.put(layout.NEED_OUT, state.out, layout.OUT_PADDING)
     growing.put(layout.NEED_ARENA, state.ids)
@@ -230,7 +230,8 @@ def _grow_stages(growing: _Growing, plan: CallPlan) -> tuple[StagePlan, ...]:
     stages = []
     for stage in plan.stages:
         text = growing.new(NEED_TEXT, np.uint8, 2 * layout.BLOCK_GROWTH)
-        if isinstance(scratch := stage.scratch, tuple):  # for each character of a run of marks
+        scratch: Any = stage.scratch
+        if isinstance(scratch, Items):  # for each character of a run of marks
             room = {name: growing.new(NEED_TEXT, np.int64, 1 << 10) for name in scratch._fields}
             scratch = scratch._replace(**room)
         stages.append(stage._replace(out=stage.out._replace(text=text), scratch=scratch))
@@ -267,7 +268,7 @@ def _add_plan(image: Image, plan: CallPlan, call: SplitCall, state: EncoderState
 
 def _job(
     growing: _Growing, engine: Engine, plan: CallPlan, general: CallPlan
-) -> tuple[WebJob, dict[str, list[int] | None], dict[str, str]]:
+) -> tuple[Any, dict[str, list[int] | None], dict[str, str]]:
     """Return what `web_encode` works on, the finders of each policy, and why a policy is refused."""
     finders: list[Any] = []
     ranges: dict[str, list[int] | None] = {}

@@ -36,7 +36,7 @@ OPENING = {
 }
 RIM = (
     *("corpus/", "formats/", "tokens/", "cli/", "support/", "adapt/id_maps.py", "spec/unicode.py", "study/page.py"),
-    *("interop/lock.py", "scale/runners.py", "study/model_rows.py"),
+    *("interop/lock.py", "scale/runners.py", "study/model_rows.py", "web/export.py"),
     *("kernels/entry.py", "kernels/machine_code.py", "kernels/stored.py", "engine/kept.py"),
 )
 

@@ -69,7 +69,7 @@ FIRST_ROOM = {
 }
 FIRST_WORDS = 1 << 14  # slots of the first table
 ASCII = 1 << 7
-FIXED_SEED = 0x9E3779B97F4A7C15  # two images of a tokenizer are equal; JavaScript draws others where it can
+FIXED_SEED = 0x9E3779B97F4A7C15  # JavaScript draws others where it can
 # The numbers that JavaScript reads and writes.
 _FIELDS = {"room": FIELDS.room, "textAt": TEXT_ARRAY + 2}
 _GENERAL = {"generalRoom": FIELDS.room}

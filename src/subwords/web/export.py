@@ -50,7 +50,7 @@ def export(tokenizer: TokenizerLike, folder: str | PathLike[str]) -> Export:
     """Write a tokenizer as an ES module with WebAssembly, which gives the same ids: for browsers, workers and node.
 
     tokenizer: a Tokenizer, a path or a name. folder: is made if it is missing; files of the same names are replaced.
-    Equal tokenizers give equal files. Needs no compiler, except in a clone. Raises SubwordsError for a tokenizer whose
+    Needs no compiler, except in a clone. Raises SubwordsError for a tokenizer whose
     splitter, normalizer or decoder needs more than compiled functions.
 
     >>> from tempfile import TemporaryDirectory

@@ -554,7 +554,7 @@ def test_a_name_is_defined_once() -> None:
 BY_POSITION = {
     "study.align": "two tokenizers, as in diff, and the text as in a call of them",
     "study.boundary_difference": "a tokenizer, and the two texts as in a call of it",
-    **dict.fromkeys(("WordCounts", "adapt.Adapted", "adapt.IdMap"), "a result, which the package makes"),
+    **dict.fromkeys(("WordCounts", "adapt.Adapted", "adapt.IdMap", "files.Export"), "a result, which the package makes"),
     **dict.fromkeys(("research.LanguageCost", "research.Parity"), "a result, which the package makes"),
 }
 
@@ -584,7 +584,7 @@ def test_functions_take_two_arguments_by_position() -> None:
 FOREIGN = {
     "chat/limits.py": "_Namespace__attrs",
     "interop/verify.py": "_tokenizer",
-    "kernels/compile.py": "_final_module _library_class _tm _tm_features",
+    "kernels/compile.py": "_data_layout _final_module _library_class _target_data _tm _tm_features",
     "kernels/modes.py": "_getframe",
 }
 

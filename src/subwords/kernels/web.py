@@ -70,7 +70,7 @@ def set_size(array, n):
 
 
 @inlined
-def place(places, column, k):
+def number_at(places, column, k):
     """The address of a number of a text."""
     return data_of(item(places, column)) + 8 * k
 
@@ -107,14 +107,14 @@ def cut_parts(pairs, texts, n, out, room, ends):
     """Write the parts of long texts and the others as they are; their number, or -1 if there is no room."""
     found = I64(0)
     for t in range(n):
-        at, size = load_at(place(texts, 0, t)), load_at(place(texts, 1, t))
+        at, size = load_at(number_at(texts, 0, t)), load_at(number_at(texts, 1, t))
         while True:
             stop = size if size <= PART else cut_after(pairs, at, I64(PART), size)
             if found == room:
                 return I64(-1)
-            store_at(place(out, 0, found), at)
-            store_at(place(out, 1, found), stop)
-            store_at(place(out, 2, found), load_at(place(texts, 2, t)) if stop == size else I64(0))
+            store_at(number_at(out, 0, found), at)
+            store_at(number_at(out, 1, found), stop)
+            store_at(number_at(out, 2, found), load_at(number_at(texts, 2, t)) if stop == size else I64(0))
             found += 1
             at += stop
             size -= stop
@@ -211,9 +211,9 @@ def web_encode(job: Int) -> Int:
         places = cut_all(job, numbers)
         if places == 0:
             return I64(-NEED_PLACES)
-        set_field(fields, FIELDS.addresses, place(places, 0, 0))
-        set_field(fields, FIELDS.lengths, place(places, 1, 0))
-        set_field(fields, FIELDS.after, place(places, 2, 0))
+        set_field(fields, FIELDS.addresses, number_at(places, 0, 0))
+        set_field(fields, FIELDS.lengths, number_at(places, 1, 0))
+        set_field(fields, FIELDS.after, number_at(places, 2, 0))
         set_field(fields, FIELDS.offsets, data_of(item(job, JOB.offsets)))
         set_field(fields, FIELDS.last, load_at(numbers + 8 * JOB_NUMBER.parts))
         set_field(fields, FIELDS.next, 0)

@@ -18,7 +18,7 @@ from benchmarks.report import engine_label, notes, peers_of, per_byte, rate, rep
 from benchmarks.requests import lengths_table, options_table, requests_table
 from benchmarks.summary import SHOWN
 from benchmarks.tables import number, spread, table
-from benchmarks.wide import brief_table, calls_table, encode_table, memory_table, startup_table
+from benchmarks.wide import brief_table, calls_table, encode_table, memory_table, starts_table, startup_table
 
 __all__ = ["PAGE", "PICTURES", "README", "RECORDS", "RESULTS", "TABLES", "TEMPLATE", "measured", "pages", "write_pages"]
 
@@ -184,13 +184,10 @@ def _split(records: Record) -> str:
 
 
 def _startup(records: Record) -> str:
-    titles = {
-        "startup_encode": "encode one text",
-        "startup_files": "encode one text",
-        "startup_train": "train 2,000 tokens on 565 KB",
-    }
+    titles = {"startup_encode": "encode one text", "startup_train": "train 2,000 tokens on 565 KB"}
     names = _known(titles, records)
-    return startup_table([records[name] for name in names], [titles[name] for name in names])
+    found = startup_table([records[name] for name in names], [titles[name] for name in names])
+    return f"{found}\n\n{starts_table(records['startup_files'])}" if "startup_files" in records else found
 
 
 def _adversarial(records: Record) -> str:

@@ -10,7 +10,7 @@ from benchmarks.stats import Summary
 from benchmarks.summary import SHOWN
 from benchmarks.tables import number, spread, table
 
-__all__ = ["brief_table", "calls_table", "encode_table", "memory_table", "startup_table"]
+__all__ = ["brief_table", "calls_table", "encode_table", "memory_table", "starts_table", "startup_table"]
 
 Record = dict[str, Any]
 Row = dict[str, Any]
@@ -117,6 +117,21 @@ def startup_table(records: Sequence[Record], titles: Sequence[str]) -> str:
             cells.insert(1, _ratio(case["engines"][0], peers_of(record, case), total))
             rows.append([f"{title}, {case['name']}", *cells])
     return _with_problems(table(["until, s", names[0], "times the peer", *names[1:]], rows), records)
+
+
+def starts_table(record: Record) -> str:
+    """Return the seconds of a process by file, of the first one on a machine and of later ones."""
+    total = seconds("startup", "total")
+    rows: dict[str, list[str]] = {}
+    for case in record["cases"]:
+        own, *peers = case["engines"]
+        shown = [_cell(row, lambda row: spread(total(row))) for row in (own, *peers[:1])]
+        cells = rows.setdefault(case["name"].partition(", ")[0], [])
+        cells += [shown[0], _ratio(own, peers_of(record, case), total)]
+        if not cells[2:]:
+            cells.append(f"{shown[1]}, {peers[0]['name']}" if peers else "")
+    titles = ["until the first ids, s", "first", "times the peer", "the peer", "later", "times the peer"]
+    return _with_problems(table(titles, [[name, *cells] for name, cells in rows.items()]), [record])
 
 
 def _names(records: Sequence[Record]) -> list[str]:

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from inside import BPE, NormalizerEngine, SplitterEngine, Vocab
 from inside import formats_hf_tokenizer_json as tokenizer_json
 from inside import formats_sentencepiece_read as sentencepiece_read
 from inside import formats_sentencepiece_write as sentencepiece_write
 from inside import formats_vocab_txt as vocab_txt
 from inside import json_node_Node as Node
 from subwords import AddedToken, Tokenizer, TokenizerSpec
+from subwords.machine import BPE, NormalizerEngine, SplitterEngine, Vocab
 
 __all__ = [
     "node_of",
@@ -51,7 +51,7 @@ def with_decoder(decoder: Any, tokens: list[str], **parts: Any) -> tuple[Tokeniz
     """Return a tokenizer that has these tokens and a decoder, and the id of each; "" has an id without a token."""
     known = [*dict.fromkeys([*tokens, "?"])]
     model = BPE(Vocab([token.encode() for token in known]), np.zeros((0, 3), np.int64), byte_level=False)
-    tok = tokenizer_of(model, SplitterEngine(()), decoder=decoder, **parts)
+    tok = tokenizer_of(model, SplitterEngine(()), **parts).with_(decoder=decoder)
     return tok, [known.index(token) for token in tokens]
 
 

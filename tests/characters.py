@@ -10,7 +10,7 @@ import regex
 import tiktoken
 from numpy.typing import NDArray
 
-from inside import property_members
+from subwords.machine import property_members
 
 EVERY = "".join(map(chr, range(0x110000)))
 

@@ -18,6 +18,8 @@ from selection import Selection
 
 # Tables on disk would hide what makes them, and random patterns would fill the store: `test_stored.py` uses one.
 os.environ["SUBWORDS_TABLES"] = "off"
+# tiktoken keeps no copy of a test's files: a later test, of another run too, would find them.
+os.environ["TIKTOKEN_CACHE_DIR"] = ""
 
 # No deadline: a first example compiles kernels, and a busy machine is no failure. The seed of a change draws the same
 # examples each time; with another SUBWORDS_SEED they are random. --hypothesis-profile=sweep: more.

@@ -12,7 +12,30 @@ from tokenizers import models
 
 from pipelines import quiet
 
-__all__ = ["PARTS", "decoder_nodes", "peer_decode", "peer_decoder", "token_lists", "tokens"]
+FUSE, FALLBACK, CTC, METASPACE, WORDPIECE, SUFFIX, BYTES = (
+    {"type": "Fuse"},
+    {"type": "ByteFallback"},
+    {"type": "CTC", "pad_token": "<pad>", "word_delimiter_token": "|", "cleanup": True},
+    {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True},
+    {"type": "WordPiece", "prefix": "##", "cleanup": True},
+    {"type": "BPEDecoder", "suffix": "</w>"},
+    {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True},
+)
+
+
+def strip(content: str, start: int, stop: int) -> dict[str, Any]:
+    return {"type": "Strip", "content": content, "start": start, "stop": stop}
+
+
+def replace(pattern: str, content: str, kind: str = "String") -> dict[str, Any]:
+    return {"type": "Replace", "pattern": {kind: pattern}, "content": content}
+
+
+def steps_of(*nodes: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "Sequence", "decoders": [*nodes]}
+
+
+LLAMA = steps_of(replace("▁", " "), FALLBACK, FUSE, strip(" ", 1, 0))
 
 PARTS = (
     *("▁", "a", "b", "ab", "aab", " ", "é", "中", "�", "Ġ", "Ã", "©", "ä", "Ń", "x."),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from inside import NormalizerEngine, SplitterEngine
 from inside import normalize_resolve as resolve
+from subwords.machine import NormalizerEngine, SplitterEngine
 
 __all__ = ["normalizer", "splitter"]
 

@@ -19,42 +19,32 @@ NAMES = {
     "chat.owned_text": "OwnedText Owner Record made owner_runs ranges",
     "chat.plain": "messages_of variables_of",
     "chat.template": "ChatTemplate",
-    "corpus.blocks": "Block HEAD Specials cut_blocks sample_blocks",
+    "corpus.blocks": "HEAD Specials cut_blocks sample_blocks",
     "corpus.count": "SpillFile SpilledWords add_files count_blocks",
-    "corpus.counts": "COUNTS_MAGIC MOST_COUNTED Provenance write_parquet",
+    "corpus.counts": "write_parquet",
     "corpus.files": "check_text container",
-    "corpus.mix": "mix_factors",
-    "corpus.progress": "progress",
-    "corpus.read": "kind_of_file read_blocks read_corpus_file",
-    "corpus.reading": "Tally",
-    "corpus.source": "files_and_texts source_size",
+    "corpus.read": "kind_of_file read_corpus_file",
     "corpus.word_table": "CountingTable",
     "engine.added_tokens": "AddedTokens MOST_IN_REGEX Pass StringSearch TrieFinder",
-    "engine.decode.decoding": """
-        CLEANED begins_with_space bytes_of_letters decode_bytes decode_tokens is_byte_token piece_bytes
-    """,
-    "engine.decode.joined": "joined_of",
     "engine.decode.stream": "DecodeStream",
     "engine.documents": "LEAST_BLOCK MOST_BLOCK TABLES threads_within",
-    "engine.encoder": "CUT Encoder EncoderState safe_cuts word_ids",
+    "engine.encoder": "CUT Encoder EncoderState safe_cuts",
     "engine.engine": "Engine plain_spaces",
     "engine.fast_path": "FastPath",
     "engine.healing": "Healing",
     "engine.spans": "SpanFinder",
     "formats.gguf.read": "BOOL FLOAT32 INT32 PRE STRING UINT32 gguf_bytes name_of",
     "formats.hf.decoders": "from_decoder to_decoder",
-    "formats.hf.normalizers": "from_normalizer to_normalizer",
+    "formats.hf.normalizers": "to_normalizer",
     "formats.hf.post_processors": "from_post_processor to_post_processor",
     "formats.hf.pre_tokenizers": "BEHAVIORS unicode_scripts from_pre_tokenizer to_pre_tokenizer",
-    "formats.hf.tokenizer_json": "read_tokenizer_json write_tokenizer_json",
+    "formats.hf.tokenizer_json": "write_tokenizer_json",
     "formats.hf.vocab_merges": "read_merges",
-    "formats.hf.vocabulary": "model_kind read_added read_vocab written_vocab",
-    "formats.hf.wordpiece": "read_model write_model",
-    "formats.json_node": "parse_json show_json",
+    "formats.json_node": "show_json",
     "formats.read": "FILES is_repository_name",
     "formats.hf.unigram": "read_unigram_json",
-    "formats.sentencepiece.read": "Kind PieceType cut_rule model_class",
-    "formats.tiktoken": "read_rank_file read_ranks",
+    "formats.sentencepiece.read": "Kind cut_rule",
+    "formats.tiktoken": "read_rank_file",
     "formats.vocab_txt": "is_cased read_tokens write_tokens",
     "interop.accelerate": "VLLMTokenizer register_with_vllm",
     "interop.engines": "ComparedEngine compare_with",
@@ -68,100 +58,81 @@ NAMES = {
     "kernels.jit": "Int KERNELS every_kernel",
     "kernels.layout": "LETTER NUMBER TextPlaces",
     "kernels.machine_code": "_digest shipped_address",
-    "kernels.modes": "MODE NOTICES Notices",
+    "kernels.modes": "MODE Notices",
     "kernels.plan_layout": "CUT_TEXT FIELDS",
     "kernels.stored": "cache_root stored",
     "kernels.text.rows": "field_texts",
-    "kernels.text.utf8": "count_ids first_invalid",
+    "kernels.text.utf8": "first_invalid",
     "models.bpe.merges": "joining_pairs",
-    "models.bpe.model": "BPE",
-    "models.bpe.segmenter": "BPESegmenter fused",
+    "models.bpe.segmenter": "fused",
     "models.bpe.train": "initial_tokens train_bpe",
-    "models.families": "ALGORITHMS FAMILIES Family encoder_of family_of segmenter_of",
+    "models.families": "FAMILIES Family encoder_of",
     "models.segmenter": "UnknownSymbolError WordSource",
     "models.settings": "BPESettings MingramSettings UnigramSettings WordLevelSettings WordPieceSettings",
-    "models.unigram.model": "BYTE_PIECES Unigram parsed",
+    "models.unigram.model": "BYTE_PIECES parsed",
     "models.unigram.segmenter": "Paths",
     "models.unigram.train": "expected_counts find_seeds number_text train_unigram unit_bits",
-    "models.wordlevel.model": "WordLevel",
     "models.wordlevel.train": "train_wordlevel",
-    "models.wordpiece.model": "WordPiece",
     "models.wordpiece.train": "train_wordpiece",
-    "normalize.characters": """
-        combining_classes compose_pair compositions decompositions grapheme_classes lowercase marks nonspacing_marks
-    """,
-    "normalize.normalizer": "NormalizerEngine Pipeline stages_of",
+    "normalize.characters": "grapheme_classes",
+    "normalize.normalizer": "Pipeline stages_of",
     "normalize.sentencepiece": "GraphemeStage",
     "normalize.stages": "Position WHOLE",
     "research": "Choice parity_merges",
     "sampling": "WordLattice",
     "scale.work": "shards_of",
     "spec.added_token": "roles_by_name",
-    "spec.decoder": """
-        BPEDecoder ByteDecoder ByteFallback CTC Decoder DecoderSequence Fuse Metaspace ReplaceTokens
-        SentencePieceDecoder SpaceDecoder WordPieceDecoder
-    """,
+    "spec.decoder": "ByteDecoder Fuse ReplaceTokens SentencePieceDecoder",
     "spec.normalizer": """
-        Bert ByteLevel Form Lowercase Nmt Precompiled Prepend SentencePiece Steps StripAccents read_charsmap
+        Bert ByteLevel Form Lowercase Nmt Precompiled Prepend SentencePiece Steps StripAccents
+        read_charsmap
     """,
     "spec.oniguruma": "from_oniguruma to_oniguruma",
     "spec.padding": "ModelInputs",
-    "spec.splitter": """
-        ALIASES ByteChars DIGIT ENCODINGS MODELS PATTERNS Prefix Rule SIGN Split encoding_named escape space_rule
-    """,
-    "spec.template": "Inserted Slot Template bert template_of",
-    "spec.token_batch": "TokenBlock",
+    "spec.splitter": "ALIASES DIGIT PATTERNS SIGN encoding_named escape space_rule",
+    "spec.template": "bert template_of",
     "spec.tokenizer": "Foreign",
     "spec.unicode": """
-        CATEGORIES GENERAL_CATEGORIES OTHER PROPERTIES SCRIPTS UNICODE_VERSION WHITE_SPACE case_folds cased_classes
-        categories first_names gpt2_classes property_members
+        CATEGORIES GENERAL_CATEGORIES OTHER PROPERTIES SCRIPTS UNICODE_VERSION WHITE_SPACE case_folds
+        categories first_names gpt2_classes
     """,
-    "spec.vocab": "CHARACTERS Vocab tokens_from_text tokens_to_text",
+    "spec.vocab": "tokens_to_text",
     "split.fallback": "behaved compiled find_matches",
     "split.finders": "MachineStepSplitter RegexStepSplitter StepsRoute finder",
     "split.pattern": "Chars INVALID Outside parse_pattern",
-    "split.routes": "CHUNK_WORDS CasedRoute MachineRoute SAMPLE SplitBuffers",
-    "split.splitter": "SplitterEngine route_of",
+    "split.routes": "CHUNK_WORDS CasedRoute MachineRoute SAMPLE",
+    "split.splitter": "route_of",
     "split.word_spans": "whole_text",
     "study.findings": "DIFF_RULES RULES",
-    "study.evaluation": "NO_SPACES SPACELESS_CHARACTERS WORDS measured word_classes",
     "study.explanation": "Trace explain_word word_explainer",
-    "study.growth": "shrink_vocabulary",
     "study.obstacles": "WhyNot",
     "study.conversations": "ChatProcess answer differences example",
     "study.page": """
-        HEADERS MOST_BYTES MOST_CHARACTERS PageApi PageServer Panels TokenizerFile
-        disagreements page_files panels
+        HEADERS MOST_BYTES MOST_CHARACTERS PageApi PageServer Panels TokenizerFile disagreements
+        page_files panels
     """,
     "study.segments": "Added Known Lattice Matching Merging Stretch Unknown",
     "study.statistics": "Resampled entropy gini renyi_efficiency zipf",
     "study.training_steps": "MergeStep PieceStep TrainingTrace",
     "study.verification": "learned_merges one_merge_each",
     "support.arrow": "kept_structures",
-    "support.checks": "bytes_of check_strings",
+    "support.checks": "bytes_of",
     "support.files": "Remote atomic_write is_remote local_copy only_one place_of version_of",
     "support.memory": "LEAST_ROOM Spare room_of zeros",
-    "support.render": """
-        ANSI_BACKGROUNDS BACKGROUNDS Chip SPECIAL chip chips colored facts shorten_visible uses_color visible
-    """,
+    "support.render": "uses_color",
     "support.threads": "_Team ahead check_stopped in_threads streamed thread_count",
     "tokens.formats": "FORMATS format_named",
     "tokens.manifest": "Contents manifest_path write_manifest",
     "tokens.write": "shard_path with_ends write_shards",
-    "tokenizer": "engine_of",
     "training.count": "normalizer_or_none word_source",
     "training.mingram": "learned_pieces",
     "training.train": """
-        BPEOptions CommonOptions FIXED MingramOptions PER_SYMBOL UnigramOptions WordLevelOptions WordPieceOptions
-        families_with family_settings need_of
+        BPEOptions CommonOptions FIXED MingramOptions PER_SYMBOL UnigramOptions WordLevelOptions
+        WordPieceOptions families_with need_of
     """,
 }
 # Names that two modules have: steps of a normalizer and of a splitter, and private functions.
 TWICE = {
-    "decoder_Replace": ("spec.decoder", "Replace"),
-    "decoder_Strip": ("spec.decoder", "Strip"),
-    "evaluation_BYTES": ("study.evaluation", "BYTES"),
-    "evaluation_CHARACTERS": ("study.evaluation", "CHARACTERS"),
     "json_node_Node": ("formats.json_node", "Node"),
     "layout_SPACE": ("kernels.layout", "SPACE"),
     "normalizer_NAMED": ("spec.normalizer", "NAMED"),
@@ -216,7 +187,6 @@ MODULES = {
     "models_segmenter": "models.segmenter",
     "models_wordpiece_train": "models.wordpiece.train",
     "normalize_characters": "normalize.characters",
-    "normalize_normalizer": "normalize.normalizer",
     "normalize_resolve": "normalize.resolve",
     "normalize_stages": "normalize.stages",
     "split_fallback": "split.fallback",

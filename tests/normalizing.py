@@ -18,7 +18,6 @@ from inside import (
     Form,
     Lowercase,
     Nmt,
-    NormalizerEngine,
     Position,
     Precompiled,
     Prepend,
@@ -32,6 +31,7 @@ from inside import normalizer_Replace as Replace
 from inside import normalizer_Step as Step
 from inside import normalizer_Strip as Strip
 from strategies import FRAGMENTS
+from subwords.machine import NormalizerEngine
 from subwords.reference import normalize as reference
 
 BERTS = [Bert(*flags) for flags in itertools.product((True, False), (True, False), (None, True, False), (True, False))]
@@ -165,8 +165,8 @@ def to_bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
-def textbook_sentencepiece(data: bytes, step: SentencePiece) -> tuple[bytes, list[list[int]]]:
-    """The same of SentencePiece's step: every byte ends where what the next one stands for begins."""
+def _of_sentencepiece(data: bytes, step: SentencePiece) -> tuple[bytes, list[list[int]]]:
+    """Of SentencePiece's step every byte ends where what the next one stands for begins."""
     source = data.decode("utf-8", "surrogateescape")
     chars, end = reference.sentencepiece([(char, at) for at, char in enumerate(source)], step)
     places = [0, *itertools.accumulate(len(to_bytes(char)) for char in source)]
@@ -176,6 +176,8 @@ def textbook_sentencepiece(data: bytes, step: SentencePiece) -> tuple[bytes, lis
 
 def textbook(data: bytes, steps: list[Step]) -> tuple[bytes, list[list[int]]]:
     """The normalized bytes, and where the character begins and ends that each of them stands for."""
+    if steps and isinstance(steps[0], SentencePiece):
+        return _of_sentencepiece(data, steps[0])
     source = data.decode("utf-8", "surrogateescape")
     text, places = reference.normalize(source, steps, PINNED)
     ends = [0, *itertools.accumulate(len(to_bytes(char)) for char in source)]

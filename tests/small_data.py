@@ -17,9 +17,9 @@ import tiktoken_ext.openai_public as encodings
 import tokenizers
 from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
-from inside import model_class, tokens_from_text
 from peer_trained import lines, sentencepiece_model
 from small_texts import language, write_texts
+from subwords.machine import model_class, tokens_from_text
 
 __all__ = ["SMALL_FILES", "file_of", "files_of", "is_small", "made_in"]
 

@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from characters import settled
-from inside import ByteChars, MachineStepSplitter, Rule, Split, SplitBuffers, SplitterEngine, finder
+from inside import MachineStepSplitter, finder
 from inside import splitter_NAMED as NAMED
 from strategies import FRAGMENTS, INVALID
+from subwords.machine import ByteChars, Rule, Split, SplitBuffers, SplitterEngine
 from subwords.reference import pattern as reference
 
 # To translate a pattern takes longer than to split a word.

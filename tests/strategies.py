@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from engines import splitter
-from inside import BPE, LETTER, NUMBER, OTHER, Provenance, Vocab, gpt2_classes
+from inside import LETTER, NUMBER, OTHER, gpt2_classes
 from inside import layout_SPACE as SPACE
 from subwords import WordCounts
+from subwords.machine import BPE, Provenance, Vocab
 
 Pair = tuple[bytes, bytes]
 

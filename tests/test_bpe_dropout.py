@@ -104,8 +104,8 @@ def test_the_default_is_the_model_s_or_a_tenth() -> None:
 
 
 def test_models_from_scores() -> None:
-    from inside import BPE
     from subwords import TokenizerSpec
+    from subwords.machine import BPE
 
     pieces = [b"<unk>", b"a", b"b", b"ab", b"aba", b"<u>"]
     model = BPE.from_scores(

@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 
 import subwords
 from engines import splitter
-from inside import Block, count_blocks, first_invalid
 from inside import corpus_word_table as word_table
+from inside import count_blocks, first_invalid
 from inside import training_count as training
 from strategies import FRAGMENTS, INVALID, SPECIALS, byte_texts, contested, texts
+from subwords.machine import Block
 from subwords.reference import bpe as reference
 from subwords.reference.bpe import GPT2_PATTERN
 

@@ -13,22 +13,16 @@ import subwords
 from charsmap import write_charsmap
 from engines import normalizer
 from inside import (
-    Block,
     Lowercase,
-    NormalizerEngine,
     Pipeline,
     Position,
     Precompiled,
     Prepend,
     SentencePiece,
     Specials,
-    Split,
-    SplitBuffers,
-    SplitterEngine,
     WordSource,
     count_blocks,
     cut_blocks,
-    engine_of,
 )
 from inside import normalizer_NAMED as NORMALIZERS
 from inside import normalizer_Replace as Replace
@@ -38,6 +32,7 @@ from inside import splitter_NAMED as NAMED
 from normalizing import DECOMPOSING, HARD, RULES, SENTENCEPIECES, STEPS, scalars
 from seeds import seed_of_run, sweep_seed
 from small_data import file_of
+from subwords.machine import Block, NormalizerEngine, Split, SplitBuffers, SplitterEngine, engine_of
 
 OPTICKS = Path(__file__).parents[1] / "examples" / "opticks.txt"
 # They become texts with spaces, nothing, or other characters, they compose, or they are bytes that are not UTF-8.

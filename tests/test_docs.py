@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import importlib
 import os
 import re
 import shlex
@@ -16,6 +17,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from tools.pictures import PICTURES, pictures
+from tools.site import MOVED
 
 import subwords
 from commands import all_commands
@@ -27,7 +29,7 @@ GUIDE = sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))
 COURSE = sorted(f"docs/course/{path.name}" for path in (ROOT / "docs" / "course").glob("*.md"))
 DOCUMENTS = ("README.md", "ALGORITHMS.md", "COMPATIBILITY.md", "CONTRIBUTING.md", *GUIDE, *COURSE)
 LINKED = (*DOCUMENTS, "SECURITY.md", "CHANGELOG.md", "BENCHMARKS.md", "examples/README.md")
-MOST_LINES = 150  # of the README
+MOST_LINES, MOST_COLUMNS = 160, 110  # of the README; the second of its prose
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 DEFINITION = re.compile(r"^\*\*([A-Z]\d+)\.\*\*(.*?)^Tests: (.*?)\.$", re.MULTILINE | re.DOTALL)
 
@@ -95,20 +97,25 @@ def test_shell_commands_run(document: str, workplace: Path, monkeypatch: pytest.
         assert got.exit_code == 0, (arguments, got.output, got.exception)
 
 
-def test_guide_has_every_command_and_the_readme_names_it() -> None:
+def test_guide_has_every_command() -> None:
     shown = [arguments for page in GUIDE for arguments in commands(page)]
     assert {*all_commands()} <= {name for words in shown for name in (words[0], " ".join(words[:2]))}
-    guide = (ROOT / "docs" / "command-line.md").read_text("utf-8")
+    guide = (ROOT / "docs" / "reference.md").read_text("utf-8")
     assert [name for name in main.commands if f"`{name}" not in guide] == []
-    text = (ROOT / "README.md").read_text("utf-8")
-    assert [name for name in main.commands if f"`{name}`" not in text and f"subwords {name} " not in text] == []
 
 
 def test_guide_lists_every_page() -> None:
     index = (ROOT / "docs" / "README.md").read_text("utf-8")
-    tasks = {*GUIDE} - {"docs/README.md", "docs/comparison.md", "docs/gallery.md"}
-    assert 10 < len(tasks) <= 20
+    tasks = {*GUIDE} - {"docs/README.md", "docs/gallery.md"}
+    assert 10 < len(tasks) <= 13
     assert [name for name in GUIDE if name != "docs/README.md" and f"]({Path(name).name})" not in index] == []
+
+
+def test_old_addresses_lead_to_pages_and_headings() -> None:
+    for old, new in MOVED.items():
+        page, _, heading = new.partition("#")
+        assert f"docs/{page}.md" in GUIDE and f"docs/{old}.md" not in GUIDE
+        assert not heading or heading in _headings(ROOT / "docs" / f"{page}.md")
 
 
 def test_pictures_are_what_the_package_gives() -> None:
@@ -131,8 +138,35 @@ def test_readme_opens_with_two_commands_that_checks_repeat() -> None:
     first, second = (body.strip() for _, body in blocks("README.md", "sh")[:2])
     assert first.endswith("examples/quickstart.py") and second.endswith("-m pytest -n auto")
     assert "\n" not in first + second
-    assert len((ROOT / "README.md").read_text("utf-8").splitlines()) <= MOST_LINES
+    text = (ROOT / "README.md").read_text("utf-8")
+    assert len(text.splitlines()) <= MOST_LINES
+    assert [line for line in FENCE.sub("", text).splitlines() if len(line) > MOST_COLUMNS and line[0] != "|"] == []
     assert "README.md" in (ROOT / ".ci" / "run").read_text("utf-8")
+
+
+# The rows of the README's table "You have this line", and what a line needs to run.
+CHANGES = re.findall(r"^\| `(.+?)`.*? \| `(.+?)` \|$", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE)
+PACKAGES = ("tokenizers", "transformers", "tiktoken", "sentencepiece")
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_lines_that_the_readme_changes_give_the_same_ids(
+    package: str, workplace: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    pytest.importorskip(package)
+    theirs, ours = CHANGES[PACKAGES.index(package)]
+    for algorithm, name in ("bpe", "tokenizer.json"), ("bpe", "folder/"), ("unigram", "x.model"):
+        subwords.train("examples/opticks.txt", vocab_size=400, algorithm=algorithm).save(name)
+    if package == "tiktoken":
+        ranks = request.getfixturevalue("shared_data") / "tokenizers" / "tiktoken" / "o200k_base.tiktoken"
+        monkeypatch.setenv("SUBWORDS_VOCABULARIES", str(ranks.parent))
+        monkeypatch.setattr("tiktoken.load.read_file", lambda _: ranks.read_bytes())
+    library = importlib.import_module(package)
+    wanted = {name: getattr(library, name) for name in re.findall(r"\b[A-Z]\w+", theirs) if hasattr(library, name)}
+    found = {"subwords": subwords, package: library, **wanted}
+    exec(f"theirs, ours = {theirs}, {ours}", found)
+    first, second = (found[name].encode("Rays of naïve Light") for name in ("theirs", "ours"))
+    assert getattr(first, "ids", first) == getattr(second, "ids", second)
 
 
 def test_every_definition_has_tests_that_carry_its_number() -> None:
@@ -195,7 +229,7 @@ def test_every_line_of_the_threat_model_has_tests_that_exist() -> None:
 
 
 def test_guide_names_the_rules_that_are_not_compiled() -> None:
-    text = (ROOT / "docs" / "splitting.md").read_text("utf-8")
+    text = (ROOT / "docs" / "training.md").read_text("utf-8")
     named = re.search(r"Of the named rules, (.*?) run there", text)
     assert named
     slow = {name for name in NAMED if not subwords.splitter(name).compiled}

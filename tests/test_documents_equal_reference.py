@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 
 import subwords
 from engines import splitter
-from inside import HEAD, Block, count_blocks, read_blocks, sample_blocks
+from inside import HEAD, count_blocks, sample_blocks
 from inside import corpus_word_table as word_table
 from seeds import seed_of_run
 from strategies import SPECIALS, texts
 from subwords import CorpusError, Reading
+from subwords.machine import Block, read_blocks
 from subwords.reference.bpe import GPT2_PATTERN, count_words
 from subwords.reference.text import document_frequencies, is_kept
 

@@ -1,4 +1,4 @@
-"""The recipes of docs/doors.md, each run with the real package that it imports; skipped where that is not installed."""
+"""Recipes of the guide, each run with the real package that it imports; skipped where that is not installed."""
 
 from __future__ import annotations
 
@@ -10,8 +10,13 @@ from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "doors.md"
-RECIPES = re.findall(r"^```py\n(.*?)^```$", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+GUIDE = Path(__file__).resolve().parents[1] / "docs"
+RECIPES = [
+    recipe
+    for page in sorted(GUIDE.glob("*.md"))
+    for recipe in re.findall(r"^```py\n(.*?)^```$", page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    if "import subwords\n" in recipe  # those of grammar engines go on from a table: test_token_table.py
+]
 
 
 def packages(recipe: str) -> list[str]:
@@ -35,10 +40,10 @@ def test_recipes_run_with_the_real_packages(recipe: str, tmp_path: Path, monkeyp
     assert "assert " in recipe
     names: dict[str, object] = {"__name__": "recipe"}
     monkeypatch.setitem(sys.modules, "recipe", type(sys)("recipe"))
-    exec(compile(recipe, "docs/doors.md", "exec", dont_inherit=True), names)
+    exec(compile(recipe, "a page of docs", "exec", dont_inherit=True), names)
 
 
-LOOPS = PAGE.with_name("training-loops.md").read_text("utf-8")
+LOOPS = (GUIDE / "training-loops.md").read_text("utf-8")
 INTERFACES = {  # classes of docs/training-loops.md, and those of real packages that they stand for
     "TokenBuilder": ("verl", "utils/tokenizer/continuous_token.py", "ContinuousTokenBuilder"),
     "MergeResult": ("verl", "utils/tokenizer/continuous_token.py", "MergeResult"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import secrets
-from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -17,19 +16,13 @@ from hypothesis import strategies as st
 import subwords
 from building import tokenizer_of
 from engines import splitter
-from inside import (
-    BPE,
-    BPESettings,
-    Encoder,
-    UnknownSymbolError,
-    Vocab,
-    encoder_of,
-    train_bpe,
-)
+from inside import BPESettings, UnknownSymbolError, encoder_of, train_bpe
 from inside import kernels_layout as layout
 from strategies import Pair, byte_texts, counts_of, merge_lists, model_of, small_words, texts
+from subwords.machine import BPE, Vocab
 from subwords.reference import bpe as reference
 from subwords.reference.bpe import GPT2_PATTERN, encode_word_ranks
+from twins import check_words, tokens_of
 
 OPTICKS = Path(__file__).parents[1] / "examples" / "opticks.txt"
 GPT2 = splitter("gpt2")
@@ -37,19 +30,6 @@ WHOLE = splitter(r"(?s:.+)")  # a text is one word
 AB = [b"a", b"b"]
 ABC = [*AB, b"c"]
 BYTES = [bytes([byte]) for byte in range(256)]
-
-
-def tokens_of(encoder: Encoder, data: bytes) -> list[bytes]:
-    return [encoder.segmenter.model.vocab[int(index)] for index in encoder.encode(data)]
-
-
-def check_words(encoder: Encoder, words: Sequence[bytes], ref: Sequence[list[bytes]]) -> None:
-    """Each word alone, twice, and all of them in one batch."""
-    for word, tokens in zip(words, ref, strict=True):
-        assert tokens_of(encoder, word) == tokens, word
-        assert tokens_of(encoder, word) == tokens, (word, "from the table")
-    batch = encoder_of(encoder.segmenter.model, encoder.splitter).encode_batch(list(words), 1)
-    assert [[encoder.segmenter.model.vocab[i] for i in ids] for ids in batch.to_lists()] == list(ref)
 
 
 # ------------------------------------------------------------------ E1

@@ -18,7 +18,6 @@ from inside import (
     MachineStepSplitter,
     Outside,
     RegexStepSplitter,
-    Split,
     behaved,
     compiled,
     find_matches,
@@ -27,6 +26,7 @@ from inside import (
 from inside import split_fallback as fallback
 from patterns import INVENTED
 from subwords import InputError, SubwordsError
+from subwords.machine import Split
 from subwords.reference import pattern as reference
 
 # What engines, versions of Unicode and ways to fold case differ in.

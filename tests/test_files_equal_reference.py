@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import os
 import random
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from inside import formats_hf_by_kernel as by_kernel
-from inside import read_tokenizer_json
 from seeds import sweep_seed
+from small_data import file_of
 from subwords import FormatError
+from subwords.machine import read_tokenizer_json
 from test_mutations import changed, damaged, files_in_json
 
 FILES = int(os.environ.get("SUBWORDS_FILES", "600"))  # 100,000 were tried once
@@ -51,8 +53,7 @@ def respelled(rng: random.Random, data: bytes) -> bytes:
 
 def outcome(monkeypatch: pytest.MonkeyPatch, data: bytes, smallest: int) -> object:
     """What a file is read as by kernels from a size on."""
-    monkeypatch.setattr(by_kernel, "SMALL_FILE", smallest)
-    monkeypatch.setattr(by_kernel, "FILE_WORTH_COMPILING", smallest)
+    monkeypatch.setattr(by_kernel, "is_for_kernels", lambda data: len(data) >= smallest)
     try:
         return read_tokenizer_json(data, "a.json")
     except FormatError as error:
@@ -131,3 +132,20 @@ def test_a_sound_file_is_read_by_kernels() -> None:
     data = json.dumps(PLAIN).encode()
     assert by_kernel.read_entries_of(data, "a.json") is not None
     assert by_kernel.read_entries_of(data.replace(b'"a": 0', b'"a": 0, "a": 0'), "a.json") is None
+
+
+def test_an_added_token_with_the_id_of_a_piece_that_is_there_twice_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    pieces = [["▁", 0.0], ["a", -1.0], ["▁", -2.0]]
+    top = {"model": {"type": "Unigram", "unk_id": 0, "vocab": pieces}, "added_tokens": [{"id": 0, "content": "<unk>"}]}
+    data = json.dumps(top).encode()
+    got = outcome(monkeypatch, data, 0)
+    assert str(got).startswith("a.json: added_tokens: expected tokens that fit the model, not these: expected added")
+    assert outcome(monkeypatch, data, len(data) + 1) == got
+
+
+@pytest.mark.parametrize("name", ["gpt2", "bert/bert-base-uncased-tokenizer.json", "t5", "phi-3", "falcon"])
+def test_files_of_models(shared_data: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    path = file_of(shared_data, name if name.endswith(".json") else f"{name}/tokenizer.json")
+    data = path.read_bytes()
+    assert by_kernel.read_entries_of(data, "a.json") is not None
+    assert outcome(monkeypatch, data, 0) == outcome(monkeypatch, data, len(data) + 1)

@@ -21,7 +21,8 @@ from tools.plant_faults import FAULTS
 
 import inside
 import subwords
-from inside import FAMILIES, Family, family_of, family_settings, segmenter_of
+from inside import FAMILIES, Family
+from subwords.machine import family_of, family_settings, segmenter_of
 
 ROOT = Path(__file__).resolve().parents[1]
 SPACES = ("adapt", "files", "research", "sampling", "scale", "study")
@@ -353,11 +354,11 @@ BUDGETS = {
     "cli": 3800,
     "corpus": 3850,
     "engine": 9150,
-    "formats": 6750,
+    "formats": 6800,
     "interop": 3300,
     "kernels": 15300,
     "models": 5300,
-    "normalize": 2300,
+    "normalize": 2350,
     "prompts": 350,
     "reference": 2350,
     "research": 600,
@@ -385,8 +386,8 @@ def test_rooms_keep_their_budgets() -> None:
 
 
 # The same for the tests, and for the names that they reach past the public ones.
-TEST_LINES = 53_800
-INSIDE_NAMES = 450
+TEST_LINES = 52_400
+INSIDE_NAMES = 340
 
 
 def test_tests_keep_their_budgets() -> None:
@@ -714,7 +715,8 @@ def test_no_file_names_a_place_on_somebodys_machine() -> None:
 
 def test_only_one_file_of_tests_names_internal_modules() -> None:
     tests = ROOT / "tests"
-    public = ("subwords.reference", "subwords.cli", "subwords.polars", *(f"subwords.{name}" for name in SPACES))
+    offered = ("machine", "reference", "cli", "polars", *SPACES)  # the machine's names hold for the shop, and for tests
+    public = tuple(f"subwords.{name}" for name in offered)
     found = [
         f"{file.relative_to(tests)}: {name}"
         for file in tests.rglob("*.py")

@@ -24,10 +24,10 @@ from building import tokenizer_of
 from inside import engine_batch as batching
 from inside import engine_encoder as encoding
 from inside import engine_encoder as states
-from inside import engine_of
 from inside import training_count as training
 from strategies import FRAGMENTS, INVALID, byte_texts, texts
 from subwords import InputError, Tokenizer
+from subwords.machine import engine_of
 
 OPTICKS = Path(__file__).parents[1] / "examples" / "opticks.txt"
 

@@ -11,14 +11,30 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from charsmap import write_charsmap
 from engines import normalizer
-from inside import Bert, Form, Lowercase, NormalizerEngine, Prepend, StripAccents
+from inside import Bert, Form, Lowercase, Prepend, SentencePiece, StripAccents
 from inside import normalizer_NAMED as NAMED
 from inside import normalizer_Replace as Replace
 from inside import normalizer_Step as Step
 from inside import normalizer_Strip as Strip
-from normalizing import HARD, PINNED, STEPS, applied, array, in_parts, mixture, scalars, textbook, to_bytes
+from normalizing import (
+    HARD,
+    MAPS,
+    PINNED,
+    SENTENCEPIECES,
+    STEPS,
+    applied,
+    array,
+    in_parts,
+    mixture,
+    scalars,
+    textbook,
+    to_bytes,
+)
+from normalizing import RULES as STRINGS
 from strategies import INVALID, byte_texts
+from subwords.machine import NormalizerEngine
 from subwords.reference import normalize as reference
 
 SEED = 11
@@ -38,9 +54,33 @@ def check(data: bytes, *steps: Step) -> None:
     assert places.tolist() == origin
 
 
-def hard_texts() -> st.SearchStrategy[bytes]:
-    parts = st.one_of(st.sampled_from(HARD).map(str.encode), st.sampled_from(HARD).map(str.encode), byte_texts(2))
-    return st.lists(parts, max_size=30).map(b"".join)
+# Strings of the rules of SentencePiece's maps, and what stands beside them.
+PIECES = (
+    *STRINGS,
+    "\u3000 ",
+    " ",
+    " ",
+    "  ",
+    "▁",
+    "a",
+    "b",
+    "e",
+    "x",
+    "<x>",
+    "ab ",
+    "\0",
+    "\ufffd",
+    "é",
+    "中",
+    "\x1c",
+    "<",
+    "가",
+)
+
+
+def hard_texts(parts: tuple[str, ...] = HARD) -> st.SearchStrategy[bytes]:
+    each = st.one_of(st.sampled_from(parts).map(str.encode), st.sampled_from(parts).map(str.encode), byte_texts(2))
+    return st.lists(each, max_size=30).map(b"".join)
 
 
 # Few sequences, for each of them takes a table.
@@ -55,41 +95,84 @@ SEQUENCES = [
     (Bert(), Form("NFC"), Strip(left=False)),
 ]
 RULES: list[tuple[Step, ...]] = [*((step,) for step in STEPS), *SEQUENCES, ()]
+OF_MODELS: list[tuple[Step, ...]] = [(step,) for step in SENTENCEPIECES]
+EVERY = [*RULES, *OF_MODELS]
+KINDS = [(HARD, RULES), (PIECES, OF_MODELS)]
+kinds = pytest.mark.parametrize(("parts", "rules"), KINDS, ids=["steps", "sentencepiece"])
 
 
-@pytest.mark.parametrize("steps", RULES, ids=str)
-def test_random_mixtures(steps: tuple[Step, ...]) -> None:
+def some_text(rng: random.Random, size: int) -> bytes:
+    """Strings of the rules, hard characters, anything else, and in some texts bytes that are not UTF-8."""
+    kinds = [PIECES, [mixture(rng, 1)], [mixture(rng, 1)], ["plain text of ASCII ", "слово "]]
+    parts = [to_bytes(rng.choice(rng.choice(kinds))) for _ in range(size)]
+    if rng.random() < 0.3:
+        parts = [part if rng.random() < 0.9 else rng.choice(INVALID) for part in parts]
+    return b"".join(parts)
+
+
+@pytest.mark.parametrize("steps", EVERY, ids=[*map(str, RULES), *range(len(OF_MODELS))])
+def test_random_texts(steps: tuple[Step, ...]) -> None:
     print(f"seed {SEED}")
     rng = random.Random(SEED)
-    for size in (0, 1, 3, 30, 30, 200):
+    for size in (0, 1, 2, 3, 5, 8, 30, 60, 200):
+        check(some_text(rng, size), *steps)
         check(to_bytes(mixture(rng, size)), *steps)
-        parts = [to_bytes(mixture(rng, 3)) if rng.random() < 0.7 else rng.choice(INVALID) for _ in range(size)]
-        check(b"".join(parts), *steps)
 
 
-@given(hard_texts(), st.sampled_from(RULES))
-def test_any_bytes(data: bytes, steps: tuple[Step, ...]) -> None:
-    check(data, *steps)
+@kinds
+@given(data=st.data())
+def test_any_bytes(parts: tuple[str, ...], rules: list[tuple[Step, ...]], data: st.DataObject) -> None:
+    check(data.draw(hard_texts(parts)), *data.draw(st.sampled_from(rules)))
 
 
-@given(st.lists(hard_texts(), max_size=6), st.sampled_from(RULES))
-def test_texts_among_others(texts: list[bytes], steps: tuple[Step, ...]) -> None:
-    assert applied(rule(*steps), texts) == [textbook(text, list(steps))[0] for text in texts]
+@kinds
+@given(data=st.data())
+def test_texts_among_others(parts: tuple[str, ...], rules: list[tuple[Step, ...]], data: st.DataObject) -> None:
+    texts, steps = data.draw(st.lists(hard_texts(parts), max_size=6)), data.draw(st.sampled_from(rules))
+    got = applied(rule(*steps), texts)
+    assert got == [textbook(text, list(steps))[0] for text in texts]
+    if rules is OF_MODELS:  # others may put text before an empty one
+        assert all(len(one) <= rule(*steps).growth * len(text) for one, text in zip(got, texts, strict=True))
 
 
-@given(hard_texts(), st.integers(0, 200), st.sampled_from(RULES))
-def test_cut_changes_nothing(data: bytes, at: int, steps: tuple[Step, ...]) -> None:
-    at = min(at, len(data))
-    cut = rule(*steps).cut(array(data), at)
+@kinds
+@given(data=st.data(), at=st.integers(0, 200))
+def test_cut_changes_nothing(
+    parts: tuple[str, ...], rules: list[tuple[Step, ...]], data: st.DataObject, at: int
+) -> None:
+    text, steps = data.draw(hard_texts(parts)), data.draw(st.sampled_from(rules))
+    at = min(at, len(text))
+    cut = rule(*steps).cut(array(text), at)
     assert 0 <= cut <= at
-    assert in_parts(rule(*steps), data, [cut] if cut else []) == textbook(data, list(steps))[0]
+    assert in_parts(rule(*steps), text, [cut] if cut else []) == textbook(text, list(steps))[0]
     if not rule(*steps).sees_ends:
-        assert in_parts(rule(*steps), data, []) == b"".join(applied(rule(*steps), [data[:cut], data[cut:]]))
+        assert in_parts(rule(*steps), text, []) == b"".join(applied(rule(*steps), [text[:cut], text[cut:]]))
 
 
-@pytest.mark.parametrize("name", sorted(NAMED.keys() - {"strip"}))
-def test_cut_is_found_in_ordinary_text(name: str) -> None:
-    known = normalizer(name)
+@pytest.mark.parametrize("steps", EVERY, ids=[*map(str, RULES), *range(len(OF_MODELS))])
+def test_every_cut_changes_nothing(steps: tuple[Step, ...]) -> None:
+    print(f"seed {SEED}")
+    rng = random.Random(SEED)
+    for size in (3, 40):
+        text = some_text(rng, size)
+        cuts = sorted({rule(*steps).cut(array(text), at) for at in range(len(text) + 1)} - {0})
+        ref = textbook(text, list(steps))[0]
+        for chosen in (cuts, *([cut] for cut in cuts)):
+            assert in_parts(rule(*steps), text, chosen) == ref
+
+
+@pytest.mark.parametrize(
+    "of",
+    [
+        *sorted(NAMED.keys() - {"strip"}),
+        SentencePiece(),
+        SentencePiece(MAPS[0]),
+        SentencePiece(MAPS[0], user_symbols=("<mask>",)),
+    ],
+    ids=lambda of: of if isinstance(of, str) else "sentencepiece",
+)
+def test_cuts_are_found_in_ordinary_text(of: str | SentencePiece) -> None:
+    known = normalizer(of)
     text = array("It is a naïve Café, нет? 한국어 中文. ".encode() * 3)
     cuts = {known.cut(text, at) for at in range(len(text) + 1)}
     assert len(cuts) > 60
@@ -127,19 +210,28 @@ def test_all_code_points_with_their_places(steps: tuple[Step, ...]) -> None:
 
 
 @pytest.mark.rotating(2)
-@pytest.mark.parametrize("char", ["a", "A", "é", "\u0301", "中", "각", "😀", " ", "\0"])
 @pytest.mark.parametrize(
-    "steps", [(Bert(),), (Form("NFC"),), (Form("NFKD"),), (Replace("a", "b" * 60),), (Strip(),)], ids=str
+    "char", ["a", "A", "y", "é", "\u0301", "\u200b", "中", "각", "😀", " ", "▁", "…", "\0", "\udcff"]
 )
-def test_runs_of_all_lengths(char: str, steps: tuple[Step, ...]) -> None:
+@pytest.mark.parametrize(
+    "step",
+    [
+        *(Bert(), Form("NFC"), Form("NFKD"), Replace("a", "b" * 60), Strip(), *SENTENCEPIECES[:2]),
+        SentencePiece(MAPS[0], False, False),
+    ],
+    ids=lambda step: str(step)[:30],
+)
+def test_runs_of_all_lengths(char: str, step: Step) -> None:
     for size in (1, 2, 21, 22, 31, 32, 33, 63, 64, 65, 66, 67, 128, 129, 1500, 5000):
-        check(f"x{char * size}".encode(), *steps)
-        check(char.encode() * size + b"\xe4\xb8", *steps)
+        run = to_bytes(char) * size
+        for data in (run, b"x" + run, run + b"x", run + b"\xe4\xb8"):
+            check(data, step)
 
 
-@pytest.mark.parametrize("steps", [(Bert(),), (Form("NFC"),), (Form("NFD"),)], ids=str)
+@pytest.mark.parametrize("steps", [(Bert(),), (Form("NFC"),), (Form("NFD"),), *OF_MODELS[:2]], ids=range(5))
 def test_every_alignment_of_the_end_of_a_text(steps: tuple[Step, ...]) -> None:
-    texts = [f"{'b' * n}É{tail}"[: n + 9] for n in range(70) for tail in ("", "A", "中文", "e\u0323\u0301")]
+    tails = ("", " ", "A", "ab", "中文", "  中文", "…", "e\u0323\u0301")
+    texts = [f"{'b' * n}{first}{tail}"[: n + 9] for n in range(140) for first in "É " for tail in tails]
     data = [text.encode()[:stop] for text in texts for stop in (None, -1)]
     assert applied(rule(*steps), data) == [textbook(text, list(steps))[0] for text in data]
 
@@ -157,9 +249,16 @@ def test_blanks_at_the_ends() -> None:
 
 
 def test_no_text_at_all() -> None:
-    for steps in RULES:
+    for steps in EVERY:
         assert applied(rule(*steps), []) == []
         assert applied(rule(*steps), [b"", b"", b""]) == [b"", b"", b""]
+
+
+def test_a_replacement_that_is_far_longer_than_the_room() -> None:
+    step = SentencePiece(write_charsmap({"a": "long " * 2000, "b": ""}))
+    for data in (b"a" * 50, b"b" * 50 + b"a", b"xa" * 70):
+        check(data, step)
+    assert rule(step).growth >= 2000 * 7
 
 
 def test_texts_that_do_not_begin_where_the_array_does() -> None:

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inside import BPE, Encoder, Prepend, Rule, SentencePiece, Split, Steps, engine_of, plain_spaces
+from inside import Encoder, Prepend, SentencePiece, Steps, plain_spaces
 from inside import normalizer_Replace as Replace
 from subwords import Tokenizer, TokenizerSpec
+from subwords.machine import BPE, Rule, Split, engine_of
 
 PIECES = ["<unk>", "▁", "a", "b", "\n", "▁a", "▁▁", "ab", "▁ab", "▁▁▁", "ba", "\n\n", "é", "[x]", "a▁"]
 BYTES = [f"<0x{byte:02X}>" for byte in range(256)]

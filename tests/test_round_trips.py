@@ -26,8 +26,9 @@ import subwords
 from building import read_json as read
 from building import read_model
 from building import write_json as write
-from inside import Kind, PieceType, model_class
+from inside import Kind
 from subwords import SubwordsError, Tokenizer
+from subwords.machine import PieceType, model_class
 
 TEXT = "the low lower lowest é ☃, <s> the"
 METASPACE = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}

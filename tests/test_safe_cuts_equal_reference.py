@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 import subwords
 from building import tokenizer_of
 from engines import splitter
-from inside import BPE, CUT, MODE, SAMPLE, Encoder, SplitBuffers, Vocab, encoder_of, safe_cuts
+from inside import CUT, MODE, SAMPLE, Encoder, encoder_of, safe_cuts
 from inside import engine_encoder as encoders
 from inside import kernels_layout as layout
 from strategies import Pair, model_of
+from subwords.machine import BPE, SplitBuffers, Vocab
 from subwords.reference import bpe as reference
 from subwords.reference.bpe import encode_word_ranks
 

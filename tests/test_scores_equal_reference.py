@@ -12,13 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engines import splitter
-from inside import BPE, Vocab, encoder_of, space_rule
+from inside import encoder_of, space_rule
 from inside import kernels_layout as layout
 from strategies import Pair, byte_texts, merge_lists, small_words
 from subwords import FormatError
+from subwords.machine import BPE, Vocab
 from subwords.reference import bpe as reference
 from subwords.reference.bpe import encode_word_scores
 from test_modes import GUARDED, WITHOUT_NUMBA, run
+from twins import check_words
 
 WHOLE = splitter(r"(?s:.+)")  # a text is one word
 BYTES = [b"<0x%02X>" % byte for byte in range(256)]
@@ -46,16 +48,6 @@ def ordered(scores: Mapping[bytes, float]) -> dict[bytes, float]:
     return {piece: 1e-30 if score == 0 and np.copysign(1, score) > 0 else score for piece, score in scores.items()}
 
 
-def check_words(model: BPE, words: Sequence[bytes], ref: Sequence[list[bytes]]) -> None:
-    """Each word alone, twice, and all of them in one batch."""
-    encoder = encoder_of(model, WHOLE)
-    for word, tokens in zip(words, ref, strict=True):
-        for _ in range(2):
-            assert [model.vocab[i] for i in encoder.encode(word).tolist()] == tokens, word
-    batch = encoder_of(model, WHOLE).encode_batch(list(words), 1).to_lists()
-    assert [[model.vocab[i] for i in ids] for ids in batch] == list(ref)
-
-
 @st.composite
 def scored_pieces(draw: st.DrawFn, letters: str = LETTERS) -> dict[bytes, float]:
     """Pieces of any length; what they begin with need not be a piece, nor need every letter."""
@@ -73,7 +65,7 @@ def test_any_scores(scores: dict[bytes, float], fallback: bool, data: st.DataObj
     unused = data.draw(st.lists(st.sampled_from(sorted(scores)), max_size=6, unique=True)) if scores else []
     datas = [word.encode() for word in words]
     ref = [encode_word_scores(word, ordered(scores), byte_fallback=fallback, unused=unused) for word in datas]
-    check_words(model_of(scores, fallback, unused), datas, ref)
+    check_words(encoder_of(model_of(scores, fallback, unused), WHOLE), datas, ref)
 
 
 @given(
@@ -82,7 +74,7 @@ def test_any_scores(scores: dict[bytes, float], fallback: bool, data: st.DataObj
 def test_long_words(scores: dict[bytes, float], letters: list[str], fallback: bool) -> None:
     word = "".join(letters).encode()
     ref = encode_word_scores(word, ordered(scores), byte_fallback=fallback)
-    check_words(model_of(scores, fallback), [word], [ref])
+    check_words(encoder_of(model_of(scores, fallback), WHOLE), [word], [ref])
 
 
 @given(byte_texts())
@@ -90,7 +82,7 @@ def test_any_bytes_fall_back(data: bytes) -> None:
     scores = {token: -float(rank) for rank, token in enumerate(map(str.encode, ["th", "the", "слов", "文字", "  "]))}
     scores |= {bytes([byte]): -100.0 for byte in range(32, 127)}
     ref = encode_word_scores(data, scores, byte_fallback=True)
-    check_words(model_of(scores, True), [data] if data else [], [ref] if data else [])
+    check_words(encoder_of(model_of(scores, True), WHOLE), [data] if data else [], [ref] if data else [])
 
 
 @pytest.mark.parametrize("length", [1, 15, 16, 17, layout.SHORT_WORD, 57, 1000, 70_001])
@@ -112,7 +104,7 @@ def test_pieces_unreachable_or_never_used_are_taken_apart() -> None:
     words = [b"abab", b"ba", b"xx", b"axb", b"ab"]
     ref = [[b"a", b"b", b"a", b"b"], [b"b", b"a"], [b"<unk>"], [b"a", b"<unk>", b"b"], [b"a", b"b"]]
     assert ref == [encode_word_scores(word, scores, unused=unused) for word in words]
-    check_words(model_of(scores, False, unused), words, ref)
+    check_words(encoder_of(model_of(scores, False, unused), WHOLE), words, ref)
 
 
 def test_unused_pieces_are_taken_apart_no_deeper_than_sentencepiece_does() -> None:
@@ -147,13 +139,13 @@ def test_models_of_characters_and_of_words(fallback: bool) -> None:
     space = "▁".encode()
     model = BPE.from_scores(tokens, [0.0] * len(tokens), kind="char", **options)  # type: ignore[arg-type]
     ref = [[space, b"a", b"b"], [space, b"a", b"b", *tail], [b"a", b"b"], [*last, space]]
-    check_words(model, words, ref)
+    check_words(encoder_of(model, WHOLE), words, ref)
     model = BPE.from_scores(tokens, [0.0] * len(tokens), kind="word", **options)  # type: ignore[arg-type]
 
     def whole(word: bytes) -> list[bytes]:
         return [BYTES[byte] for byte in word] if fallback else [b"<unk>"]
 
-    check_words(model, words, [["▁ab".encode()], whole(words[1]), [b"ab"], whole(words[3])])
+    check_words(encoder_of(model, WHOLE), words, [["▁ab".encode()], whole(words[1]), [b"ab"], whole(words[3])])
 
 
 @pytest.mark.parametrize("fuse", [False, True])
@@ -169,7 +161,7 @@ def test_merges_with_byte_fallback(fuse: bool, data: st.DataObject, words: list[
     datas = [word.encode() for word in words]
     options = {"byte_level": False, "vocab": tokens, "unk": "<unk>", "fuse_unk": fuse, "byte_fallback": True}
     ref = [reference.encode_word(word, pairs, **options) for word in datas]  # type: ignore[arg-type]
-    check_words(model, datas, ref)
+    check_words(encoder_of(model, WHOLE), datas, ref)
 
 
 def test_cuts_at_blanks_change_nothing() -> None:

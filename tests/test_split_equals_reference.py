@@ -12,21 +12,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from engines import splitter
-from inside import (
-    CATEGORIES,
-    CHUNK_WORDS,
-    PATTERNS,
-    CasedRoute,
-    SplitBuffers,
-    categories,
-    gpt2_classes,
-)
+from inside import CATEGORIES, CHUNK_WORDS, PATTERNS, CasedRoute, categories, gpt2_classes
 from inside import kernels_layout as layout
 from inside import split_routes as routes
 from seeds import sweep_seed
 from splitting import words_of
 from strategies import BLANKS, CONTRACTIONS, FRAGMENTS, INVALID, MARKS, byte_texts, contested, regex_classes
 from subwords import InputError
+from subwords.machine import SplitBuffers
 from subwords.reference.bpe import split_bytes
 
 CASED = ("o200k", "tekken")

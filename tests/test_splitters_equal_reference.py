@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from characters import settled
 from engines import splitter
-from inside import SplitterEngine
 from inside import splitter_NAMED as NAMED
 from splitting import (
     DISTINCT,
@@ -33,6 +32,7 @@ from splitting import (
     words_of,
 )
 from strategies import BLANKS, byte_texts
+from subwords.machine import SplitterEngine
 
 SEED = 7
 NEW_STREAMS = (1, 2, 26, 27, 31, 32, 33, 191, 192, 193, 8127, 8128, 8129, 8191, 8192, 8193, 20000)

@@ -12,12 +12,12 @@ import pytest
 
 import subwords
 from engines import splitter
-from inside import Prefix, Rule, Split
 from inside import splitter_NAMED as NAMED
 from inside import splitter_Replace as Replace
 from inside import training_count as training
 from splitting import class_characters, mixture, reference_words
 from strategies import contested
+from subwords.machine import Prefix, Rule, Split
 from subwords.reference import bpe as reference
 
 SEED = 8

@@ -12,19 +12,7 @@ from hypothesis import strategies as st
 
 import subwords
 from engines import splitter
-from inside import (
-    DIGIT,
-    PATTERNS,
-    SIGN,
-    ByteChars,
-    MachineRoute,
-    Prefix,
-    Rule,
-    Split,
-    StepsRoute,
-    escape,
-    space_rule,
-)
+from inside import DIGIT, PATTERNS, SIGN, MachineRoute, StepsRoute, escape, space_rule
 from inside import kernels_layout as layout
 from inside import split_finders as steps
 from inside import splitter_NAMED as NAMED
@@ -34,6 +22,7 @@ from patterns import INVENTED, PARSED, small_patterns, string
 from seeds import sweep_seed
 from splitting import check, check_cut, class_characters, mixture, reference_words, settled_text, to_bytes, words_of
 from subwords import InputError
+from subwords.machine import ByteChars, Prefix, Rule, Split
 
 SEED = 9
 SPLITS = (" ", "a+", "a*", "|b", "(?=a)", "ab|b", "b$", "^a?", r"\b", "(?<=a)b", r"\s", r"\w+", DIGIT, SIGN, "▁")

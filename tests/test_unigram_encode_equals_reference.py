@@ -15,11 +15,13 @@ from hypothesis import strategies as st
 
 import subwords
 from engines import splitter
-from inside import BYTE_PIECES, Paths, Unigram, UnknownSymbolError, Vocab, encoder_of, segmenter_of
+from inside import BYTE_PIECES, Paths, UnknownSymbolError, encoder_of
 from inside import kernels_layout as layout
 from strategies import small_words
 from subwords import InputError
+from subwords.machine import Unigram, Vocab, segmenter_of
 from subwords.reference import unigram as reference
+from twins import check_words
 
 WHOLE, SPACED = splitter(r"(?s:.+)"), splitter("▁[^▁]*|[^▁]+")
 Scores = Mapping[str, float]
@@ -51,16 +53,10 @@ def tokens_of(model: Unigram, ids: Sequence[int]) -> list[str | None]:
 
 
 def check(scores: Scores, texts: Sequence[str], *, running: bool, spaced: bool = False) -> None:
-    """Each text alone, twice, and all of them in one batch."""
-    model = model_of(scores, running=running)
-    rule = SPACED if spaced else WHOLE
-    encoder = encoder_of(model, rule)
+    encoder = encoder_of(model_of(scores, running=running), SPACED if spaced else WHOLE)
     ref = [reference_tokens(text, scores, running=running, spaced=spaced) for text in texts]
-    for text, found in zip(texts, ref, strict=True):
-        for _ in range(2):
-            assert tokens_of(model, encoder.encode(text.encode()).tolist()) == found, text
-    batch = encoder_of(model, rule).encode_batch([text.encode() for text in texts], 1)
-    assert [tokens_of(model, ids) for ids in batch.to_lists()] == ref
+    tokens = [[b"<unk>" if token is None else token.encode() for token in each] for each in ref]
+    check_words(encoder, [text.encode() for text in texts], tokens)
 
 
 def vocabularies(letters: str) -> st.SearchStrategy[dict[str, float]]:

@@ -15,8 +15,9 @@ from tokenizers import models, pre_tokenizers, trainers
 import subwords
 from building import read_json, write_json
 from engines import splitter
-from inside import Vocab, WordLevel, WordLevelSettings, encoder_of, train_wordlevel
+from inside import WordLevelSettings, encoder_of, train_wordlevel
 from strategies import counts_of, small_words, texts, word_counts
+from subwords.machine import Vocab, WordLevel
 from subwords.reference import wordlevel as reference
 
 SPACES = splitter("whitespace-split")

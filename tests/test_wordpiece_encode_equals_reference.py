@@ -11,9 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engines import splitter
-from inside import Vocab, WordPiece, encoder_of
+from inside import encoder_of
 from strategies import byte_texts, small_words
+from subwords.machine import Vocab, WordPiece
 from subwords.reference import wordpiece as reference
+from twins import check_words
 
 OPTICKS = Path(__file__).parents[1] / "examples" / "opticks.txt"
 WHOLE = splitter(r"(?s:.+)")  # a text is one word
@@ -26,21 +28,13 @@ def model_of(tokens: Sequence[str], prefix: str, max_chars: int = 100, special: 
     return WordPiece(vocab, 0, prefix=prefix, max_chars=max_chars, special_ids=frozenset(range(special + 1)))
 
 
-def check_words(model: WordPiece, words: Sequence[str]) -> None:
-    """Each word alone, twice, and all of them in one batch."""
+def check(model: WordPiece, words: Sequence[str]) -> None:
     tokens = [token.decode() for token in model.vocab]
     usable = {token for i, token in enumerate(tokens) if token and i not in model.special_ids}
-    encoder = encoder_of(model, WHOLE)
+    options = {"prefix": model.prefix, "max_chars": model.max_chars}
+    found = [reference.encode_word(word, usable, **options) if word else [] for word in words]  # type: ignore[arg-type]
     data = [word.encode("utf-8", "surrogateescape") for word in words]
-    ref = [
-        reference.encode_word(word, usable, prefix=model.prefix, max_chars=model.max_chars) if word else []
-        for word in words
-    ]
-    for word, found in zip(data, ref, strict=True):
-        for _ in range(2):
-            assert [tokens[i] for i in encoder.encode(word)] == found, word
-    batch = encoder_of(model, WHOLE).encode_batch(data, 1)
-    assert [[tokens[i] for i in ids] for ids in batch.to_lists()] == ref
+    check_words(encoder_of(model, WHOLE), data, [[token.encode() for token in each] for each in found])
 
 
 def pieces(letters: str) -> st.SearchStrategy[list[str]]:
@@ -50,23 +44,23 @@ def pieces(letters: str) -> st.SearchStrategy[list[str]]:
 @given(pieces("abc#é"), pieces("abc#é"), PREFIXES, st.lists(small_words("abcé#"), max_size=8))
 def test_any_vocabulary(first: list[str], later: list[str], prefix: str, words: list[str]) -> None:
     tokens = list(dict.fromkeys([*first, *(prefix + piece for piece in later)]))
-    check_words(model_of(tokens, prefix), words)
+    check(model_of(tokens, prefix), words)
 
 
 @given(pieces("ab"), st.integers(0, 12), st.lists(small_words("ab文😀"), max_size=8))
 def test_words_longer_than_the_limit(tokens: list[str], most: int, words: list[str]) -> None:
-    check_words(model_of([*tokens, "文", "##文", "😀", "##😀", "##a", "##b"], "##", most), words)
+    check(model_of([*tokens, "文", "##文", "😀", "##😀", "##a", "##b"], "##", most), words)
 
 
 @pytest.mark.parametrize("letter", ["a", "é", "文", "😀"])
 def test_the_longest_allowed_word(letter: str) -> None:
     for most in range(1, 9):
-        check_words(model_of([letter, f"##{letter}"], "##", most), [letter * (most + k) for k in (-1, 0, 1)])
+        check(model_of([letter, f"##{letter}"], "##", most), [letter * (most + k) for k in (-1, 0, 1)])
 
 
 @given(byte_texts())
 def test_any_bytes(data: bytes) -> None:
-    check_words(model_of(["a", "##a", "b", "##é", " ", "## "], "##"), [data.decode("utf-8", "surrogateescape")])
+    check(model_of(["a", "##a", "b", "##é", " ", "## "], "##"), [data.decode("utf-8", "surrogateescape")])
 
 
 @pytest.mark.parametrize("prefix", ["##", "", "b"])
@@ -80,7 +74,7 @@ def test_every_short_word(prefix: str) -> None:
     for _ in range(30):
         tokens = {"".join(rng.choices("ab", k=rng.randint(1, 5))) for _ in range(8)}
         tokens |= {prefix + "".join(rng.choices("ab", k=rng.randint(1, 5))) for _ in range(8)}
-        check_words(model_of(sorted(tokens), prefix), words)
+        check(model_of(sorted(tokens), prefix), words)
 
 
 def test_special_tokens_match_nothing() -> None:
@@ -89,7 +83,7 @@ def test_special_tokens_match_nothing() -> None:
 
 
 def test_a_piece_that_is_the_prefix_alone_continues_nothing() -> None:
-    check_words(model_of(["##", "a", "##a"], "##"), ["##", "a##", "aa", "##a", "a"])
+    check(model_of(["##", "a", "##a"], "##"), ["##", "a##", "aa", "##a", "a"])
 
 
 def test_of_equal_tokens_the_last_one_counts() -> None:
@@ -111,7 +105,7 @@ def test_real_words_and_the_pieces_of_others() -> None:
     words = sorted(set(reference.split(OPTICKS.read_text(encoding="utf-8"))))
     tokens = {word[:n] for word in rng.sample(words, 1500) for n in (1, 2, 3, len(word))}
     tokens |= {"##" + word[n:] for word in rng.sample(words, 1500) for n in (1, 2, 3, len(word) - 1) if word[n:]}
-    check_words(model_of(sorted(tokens), "##"), rng.sample(words, 3000))
+    check(model_of(sorted(tokens), "##"), rng.sample(words, 3000))
 
 
 def test_texts_whose_words_share_a_block() -> None:

@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import subwords
-from inside import BPE, Provenance, engine_encoder, word_ids
+from inside import engine_encoder
 from strategies import texts
 from subwords import WordCounts
+from subwords.machine import BPE, Provenance, word_ids
 
 TEXT = "it's the naïve way, low lower lowest 文字 12 <s> \u0e17\u0e35\u0e48 " * 9
 LINES = r"[^\n]+|\n+"

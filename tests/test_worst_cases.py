@@ -13,10 +13,10 @@ import pytest
 import subwords
 from building import tokenizer_of
 from inside import engine_encoder as states
-from inside import engine_of
 from seeds import sweep_seed
 from small_data import is_small
 from subwords import Tokenizer
+from subwords.machine import engine_of
 from subwords.reference import bpe as reference
 
 OPTICKS = Path(__file__).parents[1] / "examples" / "opticks.txt"

@@ -29,9 +29,10 @@ FILES = {
 SHOWN = 2  # findings of a rule
 HEAD = """# Gallery of audits
 
-What [`audit`](auditing.md) finds in the files of well-known tokenizers, without a corpus. A finding is not always a
-fault: a token that no text yields is a row of a table, and harmless until something feeds it to a model that was never
-trained on it. A program that uses the tokenizer should know. [The rules](auditing.md) say what each name means;
+What [`audit`](studying.md#audit) finds in the files of well-known tokenizers, without a corpus. A finding is not
+always a fault: a token that no text yields is a row of a table, and harmless until something feeds it to a model that
+was never trained on it. A program that uses the tokenizer should know. [The rules](studying.md#audit) say
+what each name means;
 two findings of each are shown, and notes are counted only. `python -m tools.gallery DATA` makes this page.
 
 """

@@ -92,7 +92,7 @@ FAULTS = (
         "normalizer: one range of capital letters maps one too far",
         '"10D50-10D65": 0x20',
         '"10D50-10D65": 0x21',
-        "tests/unit/test_normalize_characters.py tests/test_normalize_equals_reference.py "
+        "tests/behaviour/test_every_character.py tests/test_normalize_equals_reference.py "
         "tests/parity/test_normalizers.py",
     ),
     Fault(

@@ -17,6 +17,8 @@ from unittest.mock import patch
 
 from subwords.kernels import stored as store
 from subwords.normalize import characters
+from subwords.normalize.normalizer import stages_of
+from subwords.spec.normalizer import NAMED as NORMALIZERS
 from subwords.spec.splitter import NAMED, SPACE, Rule, Split, space_rule
 from subwords.split.routes import SplitBuffers
 from subwords.split.splitter import SplitterEngine
@@ -63,6 +65,8 @@ def made() -> dict[str, bytes]:
             characters.decompositions(name)
         characters.compositions()
         characters.lowercase()
+        for name in ("bert-uncased", "bert-cased"):
+            stages_of(NORMALIZERS[name], fused=True)
     return found
 
 

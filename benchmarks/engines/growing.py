@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import gc
 import time
-import tracemalloc
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -279,6 +278,8 @@ def _memory(engine: Engine, job: Answer, text: str) -> Answer:
             versions.append(grower.append(versions[-1], part))
         versions = versions[:1]
         gc.collect()
+        import tracemalloc  # not before: a process that is started counts it
+
         tracemalloc.start()
         for part in parts:
             versions.append(grower.append(versions[-1], part))

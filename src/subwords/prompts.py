@@ -78,7 +78,7 @@ class CacheStats(NamedTuple):
 
 
 class PromptCache:
-    """Encodes prompts that begin like earlier ones without encoding their common part again; threads may share it.
+    """Encodes prompts that share a prefix with earlier ones without encoding it again; threads may share it.
 
     tok: a tokenizer, a path or a name. special: as in `Tokenizer.encode`. max_bytes: what it holds at most; the texts
     used least recently are dropped.

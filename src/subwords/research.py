@@ -1,4 +1,4 @@
-"""train_parity: one BPE vocabulary for several languages, which makes all of them about equally expensive (B11)."""
+"""train_parity: one BPE vocabulary with about equal token cost across languages (B11)."""
 
 from __future__ import annotations
 

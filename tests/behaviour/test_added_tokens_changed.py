@@ -99,7 +99,7 @@ def test_names_in_other_parts() -> None:
     for text in ("</s>", "low", "a"):
         with pytest.raises(InputError, match=f"duplicate added token '{text}'|the vocabulary has '{text}' already"):
             subwords.adapt.replace(tok, {"<a>": text})
-    with pytest.raises(InputError, match="cannot rename '<c>': it is no added token"):
+    with pytest.raises(InputError, match="cannot rename '<c>': it is not an added token"):
         subwords.adapt.replace(tok, {"<c>": "<d>"})
     with pytest.raises(InputError, match="count is not an option of new texts"):
         subwords.adapt.replace(tok, {"<a>": "<d>"}, count=3)

@@ -1,4 +1,4 @@
-"""Every way to encode texts gives the ids, spans and words of the textbook, at every size around a threshold (A4)."""
+"""Every way to encode texts gives the ids, spans and words of the textbook, around every threshold (A4, D4)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import subwords
+from strategies import texts as drawn_texts
 from subwords import InputError, Padding, Text, Tokenizer, Truncation
 from subwords.reference import bpe, normalize, pattern, unigram, wordpiece
 
@@ -55,6 +58,7 @@ MADE: dict[str, Callable[[], Tokenizer]] = {
     "wordlevel": lambda: trained(algorithm="wordlevel", vocab_size=40, **UNKNOWN),
 }
 tokenizer_of = cache(lambda name: MADE[name]())
+framed_of = cache(lambda name: tokenizer_of(name).with_(template="<s> <s> $A <s>"))
 
 OWN = {"ascii": WORDS.encode("ascii", "ignore").decode() + " <s>", "wide": WORDS + " <s>é <s><s>"}
 SIGNS = {
@@ -292,6 +296,28 @@ def test_short_texts(name: str, kind: str) -> None:
         check_one(name, text_of(kind, size, size % 61))
 
 
+ANY = st.one_of(
+    drawn_texts(), st.text(" ▁lowaé文<s>\n", max_size=30), st.sampled_from(["<s>", "<s>low", "a▁b", "ĳ" * 90])
+)
+
+
+@pytest.mark.parametrize("name", MADE)
+@given(texts=st.lists(ANY, min_size=1, max_size=4))
+def test_any_texts(name: str, texts: list[str]) -> None:
+    check_one(name, texts[0])
+    tok = tokenizer_of(name)
+    for special, allowed in POLICIES.values():
+        ref = [textbook(name, text, allowed).ids.tolist() for text in texts]
+        assert tok.encode_batch(texts, special=special, threads=2).to_lists() == ref
+        assert tok.encode_batch([text.encode() for text in texts], special=special).to_lists() == ref
+        start, framed = tok.special_tokens["<s>"], framed_of(name)
+        ref = [[start, start, *ids, start] for ids in ref]
+        for _ in range(2):  # the first call may make room for what the second one finds
+            assert [framed.encode(text, special=special, template=True) for text in texts] == ref
+        assert framed.encode_batch(texts, special=special, template=True).to_lists() == ref
+        assert framed.count_tokens(texts, special=special, template=True).tolist() == [*map(len, ref)]
+
+
 @pytest.mark.rotating(150, always=ALWAYS)
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("more", [0, 1])
@@ -312,9 +338,9 @@ def test_a_text_with_few_tokens_that_threads_share(name: str) -> None:
     text = "<s>".join(["", *(plain[start:stop] for start, stop in pairwise(places)), "", "low"])
     ref = textbook(name, text, None)
     for threads in (1, 2, 3):
-        for given in (text, text.encode()):
-            assert np.array_equal(tok.encode_to_numpy(given, special="allow", threads=threads), ref.ids)
-            batch = tok.encode_batch(["low<s>", given, "<s>"], special="allow", threads=threads)
+        for form in (text, text.encode()):
+            assert np.array_equal(tok.encode_to_numpy(form, special="allow", threads=threads), ref.ids)
+            batch = tok.encode_batch(["low<s>", form, "<s>"], special="allow", threads=threads)
             assert np.array_equal(batch[1], ref.ids)
 
 

@@ -77,6 +77,7 @@ def test_names_of_the_module() -> None:
 def test_names_of_tokenizers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "none"))
     with pytest.raises(FormatError, match="no file, folder or name 'o200k' here; did you mean 'o200k_base'"):
         subwords.load("o200k")
     with pytest.raises(FormatError, match="no file, folder or name 'dmeo' here; did you mean 'demo'"):

@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 
 import subwords
-from inside import CHARACTERS, FLOAT32, INT32, STRING, gguf_bytes
+from inside import FLOAT32, INT32, STRING, gguf_bytes
 from seeds import seed_of_run
 from subwords import InputError, Special, SubwordsWarning, Text, Tokenizer
+from subwords.machine import CHARACTERS
 
 SYMBOLS = [*"abc@<> ", "é", "▁"]
 UNK, END = "<unk>", "<end>"

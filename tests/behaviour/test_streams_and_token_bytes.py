@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import subwords
-from inside import CTC, ByteFallback, DecoderSequence, Fuse
+from decoding import CTC, FALLBACK, FUSE, steps_of
 from subwords import InputError
 
 TEXT = "Hello world again, the naïve café says: 你好 🙂!\n\tdon't do not  stop."
@@ -133,8 +133,8 @@ def test_byte_tokens_of_a_decoder_of_many_steps() -> None:
     tok = subwords.train(WORDS, vocab_size=320, byte_level=False, byte_fallback=True)
     index = tok.token_to_id("<0xE4>")
     assert index is not None
-    for first, data in ((ByteFallback(), b"\xe4"), (Fuse(), b"<0xE4>")):
-        other = tok.with_(decoder=DecoderSequence((first, Fuse(), CTC())))
+    for first, data in ((FALLBACK, b"\xe4"), (FUSE, b"<0xE4>")):
+        other = tok.with_(decoder=steps_of(first, FUSE, CTC))
         assert other.token_bytes(index) == data
         assert other.token_bytes(other.encode("Hello")[-1]) == tok.token_bytes(tok.encode("Hello")[-1])
 

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 import subwords
-from inside import Inserted, Slot, Template, bert
+from inside import bert
 from subwords import InputError, Tokenizer
+from subwords.machine import Inserted, Slot, Template
 
 A, B = Slot("A"), Slot("B", 1)
 SIZES: dict[Any, int] = {"bpe": 270, "wordpiece": 22, "unigram": 18, "wordlevel": 8}

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import subwords
-from inside import Vocab
 from seeds import seed_of_run
 from subwords import InputError
+from subwords.machine import Vocab
 from test_docs import blocks
 
 TEXT = "Hello world again, the naïve café says: 你好 🙂!\n\tdon't do not  stop."
@@ -144,7 +144,7 @@ def test_real_files(shared_data: Path, name: str) -> None:
 def recipe(package: str) -> dict[str, Any]:
     """What the recipe of a package in the guide leaves; skipped where the package is not installed."""
     pytest.importorskip(package, exc_type=ImportError)
-    body = next(body for _, body in blocks("docs/vocabulary.md", "py") if f"import {package}\n" in body)
+    body = next(body for _, body in blocks("docs/serving.md", "py") if f"import {package}\n" in body)
     tok = subwords.load("demo").with_tokens(["</s>"])
     names: dict[str, Any] = {"tok": tok, "table": tok.token_table()}
     exec(body, names)

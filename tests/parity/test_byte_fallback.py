@@ -19,11 +19,12 @@ from building import read_json as read
 from building import tokenizer_of
 from building import write_json as write
 from engines import splitter
-from inside import BPE, Encoder, NormalizerEngine, Pipeline, Prepend, encoder_of
+from inside import Encoder, Pipeline, Prepend, encoder_of
 from inside import normalizer_Replace as Replace
 from small_data import file_of
 from strategies import texts
 from subwords import Tokenizer
+from subwords.machine import BPE, NormalizerEngine
 
 PHI3 = ("tokenizer.json", "phi-3-mini-tokenizer.json")
 LETTERS = ["▁", "a", "b", "é", "文"]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import random
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +18,11 @@ from test_real_files import FILES
 import subwords
 from building import read_json, write_json
 from decoding import decoder_nodes, peer_decode, peer_decoder, token_lists
-from inside import decode_tokens, from_decoder, to_decoder, tokens_to_text
+from inside import ReplaceTokens, SentencePieceDecoder, from_decoder, to_decoder, tokens_to_text
 from inside import json_node_Node as Node
 from seeds import sweep_seed
 from small_data import file_of, is_small
+from subwords.machine import decode_tokens
 
 BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
 METASPACE = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}
@@ -92,6 +95,39 @@ def test_what_hf_panics_on() -> None:
     node = {"type": "Strip", "content": "a", "start": 1, "stop": 2}
     assert peer_decode(peer_decoder(node), ["a", "b"]) is None
     assert decode_tokens(read_as(node), ["", "a", "aa", "aaa", "ba"]) == "b"
+
+
+def test_strip_at_the_end() -> None:
+    """Where HF does not fail: it does for tokens shorter than what is dropped."""
+    rng, node = random.Random(19), {"type": "Strip", "content": "a", "start": 1, "stop": 2}
+    for _ in range(500):
+        tokens = ["".join(rng.choices("ab▁", k=3)) + "bb" + "".join(rng.choices("ab", k=2)) for _ in range(4)]
+        assert decode_tokens(read_as(node), tokens) == peer_decoder(node).decode(tokens)
+
+
+def test_whole_tokens_whatever_is_in_them() -> None:
+    """Signs of every dialect stand for themselves, in what is written and in what HF reads."""
+    rng = random.Random(19)
+    signs = [*"\\.+*?()|[]{}^$#&-~<>/ \n\tab▁é😀", "\\A", "\\z", "(?:", "|)"]
+    for _ in range(60):
+        tokens = tuple({"".join(rng.choices(signs, k=rng.randint(1, 4))) for _ in range(rng.randint(1, 4))})
+        decoder = ReplaceTokens(tokens, rng.choice(["", "é"]))
+        assert read_as(to_decoder(decoder)) == decoder
+        peer = peer_decoder(to_decoder(decoder))
+        for token in [*tokens, *("".join(rng.choices(signs, k=rng.randint(1, 4))) for _ in range(20))]:
+            assert decode_tokens(decoder, [token, "x"]) == peer.decode([token, "x"]), (tokens, token)
+
+
+def test_sentencepiece_as_steps() -> None:
+    """Whatever comes first: several U+2581, unknown pieces, control pieces."""
+    rng = random.Random(19)
+    for byte_fallback, first, leading, surface in product([False, True], [False, True], [False, True], [" ⁇ ", "?"]):
+        names = frozenset(["<unk>"]), frozenset(["<s>", "</s>"])
+        decoder = SentencePieceDecoder(*names, surface, byte_fallback, drops_first=first, drops_leading=leading)
+        peer = peer_decoder(to_decoder(decoder))
+        for _ in range(200):
+            tokens = rng.choices(["▁b", "c", "▁", "é", "中", "<0x41>", "<unk>", "<s>"], k=rng.randrange(7))
+            assert decode_tokens(decoder, tokens) == peer.decode(tokens)
 
 
 # ------------------------------------------------------------------ with models

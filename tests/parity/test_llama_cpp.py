@@ -11,12 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import subwords
-from inside import PRE, SplitterEngine, name_of
+from inside import PRE, name_of
 from inside import splitter_NAMED as NAMED
 from llama_cpp import PATTERNS, keys_of, split, tokenizer_of
 from peer_trained import lines
 from small_data import file_of, is_small
 from subwords import FormatError, Tokenizer
+from subwords.machine import SplitterEngine
 
 LETTERS = "aZéÉжЖßǅʰªא中ぁ가ａＡ"
 OTHERS = (

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tokenizers import PreTokenizedString, models, pre_tokenizers
 
 from engines import normalizer
-from inside import Bert, ByteLevel, Form, Lowercase, NormalizerEngine, Prepend, StripAccents, to_normalizer
+from inside import Bert, ByteLevel, Form, Lowercase, Prepend, StripAccents, to_normalizer
 from inside import normalizer_Replace as Replace
 from inside import normalizer_Step as Step
 from inside import normalizer_Strip as Strip
@@ -24,6 +24,7 @@ from normalizing import BERTS, FORMS, REPLACES, STEPS, array, mixture, scalars
 from seeds import sweep_seed
 from splitting import FULL
 from strategies import texts
+from subwords.machine import NormalizerEngine
 
 SEED = 13
 FEW, MANY = 2_000, 300_000  # bytes of a file

@@ -18,10 +18,11 @@ from tiktoken.model import MODEL_TO_ENCODING
 from tokenizers import Regex, Tokenizer, pre_tokenizers
 
 from engines import splitter
-from inside import ALIASES, PATTERNS, SCRIPTS, categories, first_names, property_members, to_pre_tokenizer
+from inside import ALIASES, PATTERNS, SCRIPTS, categories, first_names, to_pre_tokenizer
 from inside import splitter_NAMED as NAMED
 from seeds import sweep_seed
 from small_data import files_of
+from subwords.machine import property_members
 from test_fallback import TRICKY
 
 BYTES = [bytes([byte]) for byte in range(256)]

@@ -11,10 +11,10 @@ import pytest
 import tokenizers
 
 import subwords
-from inside import Prefix, Split
 from pipelines import encoded, peer_file, texts
 from seeds import sweep_seed
 from subwords import FormatError, Tokenizer
+from subwords.machine import Prefix, Split
 
 # What COMPATIBILITY.md lists as refused.
 REFUSED = (

@@ -12,10 +12,10 @@ from hypothesis import given
 from tiktoken.load import load_tiktoken_bpe
 
 import subwords
-from inside import ENCODINGS
 from small_data import file_of
 from strategies import texts
 from subwords import Tokenizer
+from subwords.machine import ENCODINGS
 
 OWN = {"<|end|>": 60_000, "<|a b|>": 60_001}
 

@@ -14,8 +14,9 @@ import tokenizers
 
 from building import read_json, write_json
 from building import read_model as read
-from inside import Kind, PieceType, model_class
+from inside import Kind
 from small_data import file_of
+from subwords.machine import PieceType, model_class
 
 SEED = 41
 MODELS = (

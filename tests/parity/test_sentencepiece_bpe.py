@@ -12,11 +12,12 @@ from sentencepiece import sentencepiece_model_pb2
 
 from building import read_model as read
 from engines import splitter
-from inside import BPE, Encoder, fused, space_rule
+from inside import Encoder, fused, space_rule
 from inside import models_families as families
 from inside import splitter_SPACE as SPACE
 from small_data import file_of
 from subwords import Tokenizer
+from subwords.machine import BPE
 
 MISTRAL = ("tokenizer.model.v1", "mistral_instruct_tokenizer_240323.model.v3")
 NORMAL, UNKNOWN, CONTROL, USER, UNUSED, BYTE = range(1, 7)

@@ -15,12 +15,13 @@ import sentencepiece
 import subwords
 from building import read_model as read
 from building import write_model as write
-from inside import Kind, PieceType, SentencePiece, decode_tokens, model_class
+from inside import Kind, SentencePiece
 from normalizing import mixture
 from peer_trained import lines, sentencepiece_model
 from seeds import sweep_seed
 from small_data import file_of
 from subwords import Tokenizer
+from subwords.machine import PieceType, decode_tokens, model_class
 
 SEED = 29
 MODELS = (

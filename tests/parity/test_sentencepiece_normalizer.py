@@ -14,11 +14,12 @@ import sentencepiece
 
 from charsmap import write_charsmap
 from engines import normalizer
-from inside import Kind, NormalizerEngine, PieceType, Precompiled, SentencePiece, model_class, read_charsmap
+from inside import Kind, Precompiled, SentencePiece, read_charsmap
 from normalizing import MAPS, SENTENCEPIECES, array, mixture, scalars, to_bytes
 from peer_trained import RULES, sentencepiece_model
 from small_data import file_of
 from strategies import INVALID
+from subwords.machine import NormalizerEngine, PieceType, model_class
 
 SEED = 23
 MODELS = (

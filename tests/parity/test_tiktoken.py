@@ -13,10 +13,10 @@ from hypothesis import given
 
 from building import tokenizer_of
 from engines import splitter
-from inside import BPE
 from small_data import file_of
 from strategies import byte_texts, contested, merge_lists, model_of, texts
 from subwords import Tokenizer
+from subwords.machine import BPE
 from subwords.reference.bpe import GPT2_PATTERN
 
 BYTES = [bytes([byte]) for byte in range(256)]

@@ -15,10 +15,11 @@ from tokenizers import decoders, models, pre_tokenizers, trainers
 
 import subwords
 from building import read_json
-from inside import tokens_from_text, tokens_to_text
+from inside import tokens_to_text
 from small_data import file_of
 from strategies import texts
 from subwords import Tokenizer
+from subwords.machine import tokens_from_text
 
 OPTICKS = Path(__file__).parents[2] / "examples" / "opticks.txt"
 LANGUAGES = ("zh", "ja", "ko", "ar", "hi", "th", "ru", "de", "fr", "es", "tr", "vi", "my")

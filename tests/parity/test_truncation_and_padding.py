@@ -50,7 +50,7 @@ def both(processor: Any, truncation: Any, padding: Any) -> tuple[tokenizers.Toke
     }
     top = {"version": "1.0", "model": model, "pre_tokenizer": {"type": "WhitespaceSplit"}, "post_processor": processor}
     data = json.dumps({**top, "truncation": truncation, "padding": padding})
-    from inside import read_tokenizer_json
+    from subwords.machine import read_tokenizer_json
 
     return tokenizers.Tokenizer.from_str(data), Tokenizer(read_tokenizer_json(data.encode(), "test.json"))
 

@@ -12,10 +12,10 @@ import pytest
 from tokenizers import ByteLevelBPETokenizer
 
 import subwords
-from inside import BPE
 from peer_trained import lines
 from small_data import file_of
 from subwords import FormatError, Tokenizer
+from subwords.machine import BPE
 
 TEXTS = [*lines()[:60], "low  lower\n\n it's 12,345 é中😀\x00 ", " ", ""]
 

@@ -13,7 +13,6 @@ import pytest
 
 import subwords
 from inside import (
-    ALGORITHMS,
     FAMILIES,
     BPEOptions,
     BPESettings,
@@ -23,13 +22,10 @@ from inside import (
     UnigramSettings,
     WordLevelOptions,
     WordPieceOptions,
-    WordPieceSettings,
-    check_strings,
     families_with,
-    progress,
-    read_blocks,
 )
 from subwords import InputError, SubwordsError, WordCounts
+from subwords.machine import ALGORITHMS
 
 TEXTS = ["hug pug pun bun hugs " * 9]
 COUNTS = subwords.count(TEXTS)
@@ -73,13 +69,6 @@ def test_count_takes_an_argument_or_says_why_not(name: str, capfd: pytest.Captur
         allowed(lambda: subwords.count(**{"source": TEXTS, name: value}), f"{name}={value!r}")
 
 
-@pytest.mark.parametrize("settings", [BPESettings, WordPieceSettings, UnigramSettings])
-def test_settings_take_an_argument_or_say_why_not(settings: Callable[..., object]) -> None:
-    for name in parameters(settings):
-        for value in WRONG:
-            allowed(lambda: settings(**{"vocab_size": 300, name: value}), f"{name}={value!r}")
-
-
 def test_word_counts_take_an_argument_or_say_why_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     fields = {name: getattr(COUNTS, name) for name in parameters(WordCounts)}
@@ -98,19 +87,7 @@ def test_word_counts_take_an_argument_or_say_why_not(tmp_path: Path, monkeypatch
         allowed(lambda: WordCounts.load(value), f"load {value!r}")
 
 
-def test_others_at_the_door_take_an_argument_or_say_why_not(capfd: pytest.CaptureFixture[str]) -> None:
-    def shown(value: Any) -> None:
-        with progress(3, "reading", enabled=value):
-            pass
-
-    for value in WRONG:
-        for name in ("reading", "block_size", "source"):
-            allowed(lambda: list(read_blocks(**{"source": TEXTS, name: value})), f"{name}={value!r}")
-        allowed(lambda: shown(value), f"enabled={value!r}")
-
-
 def test_iterators_of_special_tokens_are_read_once() -> None:
-    assert check_strings("x", {"a": 1, "b": 2}.keys()) == ("a", "b")
     assert BPESettings(vocab_size=300, special_tokens=iter(["<s>"])).special_tokens == ("<s>",)  # type: ignore[arg-type]
     settings = UnigramSettings(vocab_size=30, user_defined=iter(["ab"]))  # type: ignore[arg-type]
     assert settings.reserved == ["<unk>", "ab"]

@@ -19,11 +19,12 @@ from tools.gallery import PAGE, page_of
 
 import subwords
 from chatting import TEMPLATES, USUAL, chatting
-from inside import BPE, RULES, BPESettings, Unigram, Vocab, train_bpe
+from inside import RULES, BPESettings, train_bpe
 from seeds import seed_of_run
 from small_data import file_of
 from strategies import counts_of, word_counts
 from subwords import InputError
+from subwords.machine import BPE, Unigram, Vocab
 
 TEXT = "low lower lowest new newer newest wide wider widest " * 9
 
@@ -245,8 +246,8 @@ def test_what_findings_of_chat_templates_say() -> None:
     tok = subwords.Tokenizer(replace(chatting().spec, foreign=named))
     messages = {one.rule: one.message for one in subwords.study.audit(tok, rules=CHAT_RULES).findings}
     assert messages == {
-        "chat-literal": "the chat template 'rag' writes '<|End|>', which is no added token: it becomes text; did you "
-        "mean '<|end|>' or '<|endoftext|>' or '<|user|>'?",
+        "chat-literal": "the chat template 'rag' writes '<|End|>', which is not an added token: it becomes text; did "
+        "you mean '<|end|>' or '<|endoftext|>' or '<|user|>'?",
         "chat-end": "the chat template 'rag' writes no control token at the end of replies",
         "chat-replace": "the chat template 'rag' makes '<|call|>' where a message says '[picture]': here it is text, "
         "elsewhere the token",

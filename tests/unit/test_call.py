@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import pickle
-import random
 from typing import Any
 
 import numpy as np
@@ -25,24 +24,6 @@ def tok() -> Tokenizer:
     return subwords.train(["low lower naïve naïve Ω Ω é"] * 3, vocab_size=280, special_tokens=TOKENS)
 
 
-def test_positions_in_bytes_are_those_in_characters(tok: Tokenizer) -> None:
-    rng = random.Random(7)
-    for normalizer in (None, "nfd", "lowercase"):
-        each = tok.with_(normalizer=normalizer)
-        for _ in range(60):
-            text = "".join(rng.choices(WORDS, k=8))
-            found = each(text, special=rng.choice(["text", "allow"]))
-            data = text.encode()
-            for (start, stop), (first, last) in zip(found.spans.tolist(), found.byte_spans.tolist(), strict=True):
-                begin, end = len(text[:start].encode()), len(text[:stop].encode())
-                assert begin <= first <= last <= end
-                # A span in characters is the smallest that covers the bytes.
-                assert begin + len(text[start : start + 1].encode()) > first or first == last
-                assert len(text[: max(start, stop - 1)].encode()) <= last
-            if normalizer is None:
-                assert b"".join(data[a:b] for a, b in found.byte_spans.tolist()) == data
-
-
 @pytest.mark.parametrize("text", ["", "low naïve<|end|> \u3000é", "lower " * 900])
 @pytest.mark.parametrize("normalizer", [None, "nfd", "lowercase"])
 def test_places_that_wait_are_those_of_a_list(tok: Tokenizer, text: str, normalizer: str | None) -> None:
@@ -59,47 +40,7 @@ def test_places_that_wait_are_those_of_a_list(tok: Tokenizer, text: str, normali
         each(text).places  # type: ignore[attr-defined] # noqa: B018
 
 
-@pytest.mark.parametrize("text", ["", "a", "rays of light", "naïve 日本 🙂", "two  spaces\n\n", "<|endoftext|> inside"])
-def test_fields_are_the_same_in_any_order(tok: Tokenizer, text: str) -> None:
-    whole = tok(text, truncation=10_000)  # a setting, so that nothing waits
-    names = ("spans", "byte_spans", "tokens", "file_tokens", "word_ids")
-    for order in (names, names[::-1], names[2:] + names[:2], ("file_tokens", "spans", "tokens", "word_ids")):
-        encoding = tok(text)
-        for name in order:
-            found, expected = getattr(encoding, name), getattr(whole, name)
-            assert np.array_equal(found, expected) and type(found) is type(expected), (order, name)
-
-
 # ------------------------------------------------------------------ trusted and untrusted parts
-
-
-@given(st.lists(st.sampled_from([*WORDS, *TOKENS, "low"]).map(lambda text: text), max_size=8), st.integers(0, 2**8 - 1))
-def test_parts_are_encoded_one_by_one(tok: Tokenizer, texts: list[str], trusted: int) -> None:
-    parts = [
-        Special(text) if text in TOKENS and trusted >> place & 1 else Text(text) for place, text in enumerate(texts)
-    ]
-    expected = [
-        index
-        for part in parts
-        for index in (
-            [tok.special_tokens[part.token]] if isinstance(part, Special) else tok.encode(part.text, special="text")
-        )
-    ]
-    assert tok.encode(parts) == expected
-    assert tok.encode_to_numpy(tuple(parts)).tolist() == expected
-    assert tok.encode_batch([parts, "low"]).to_lists() == [expected, tok.encode("low")]
-    if parts:
-        found = tok(parts)
-        assert found.ids.tolist() == expected
-        assert "".join("".join(texts)[a:b] for a, b in found.spans.tolist() if b > a) is not None
-        assert found.spans[-1, 1] == len("".join(texts)) if found.ids.size else True
-
-
-def test_a_special_token_in_the_middle_of_a_text_that_sees_its_start() -> None:
-    tok = subwords.train(["hug hugs hugging"] * 9, algorithm="unigram", vocab_size=14)
-    parts = [Text("hug"), Special("</s>"), Text("hug")]
-    assert tok.encode(parts) == tok.encode("hug</s>hug", special="allow")
-    assert tok(parts) == tok("hug</s>hug", special="allow")
 
 
 def test_parts_that_are_refused(tok: Tokenizer) -> None:

@@ -231,7 +231,7 @@ TO_MODEL = ["--algorithm", "unigram", "--vocab-size", 38]
 @pytest.mark.parametrize(
     ("name", "options", "absent", "message"),
     [
-        ("x.model", TO_MODEL, "google.protobuf", '[spm]"'),
+        ("x.model", TO_MODEL, "google.protobuf", '[files]"'),
         ("x.model", [*TO_MODEL, "--splitter", "gpt2"], None, "expected a splitter that SentencePiece can do without"),
         ("x.model", [*TO_MODEL, "--normalizer", "nfc"], None, "expected SentencePiece's normalizer or none"),
         (
@@ -266,9 +266,9 @@ def test_every_option_of_train_is_on_the_command_line_and_the_other_way_round() 
     import inspect
     from dataclasses import fields
 
-    from inside import ALGORITHMS
     from subwords import Reading
     from subwords.cli.corpus import train
+    from subwords.machine import ALGORITHMS
     from subwords.scale import Run
 
     options = {str(parameter.name) for parameter in train.params}

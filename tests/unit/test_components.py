@@ -3,78 +3,34 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from building import node_of
-from inside import (
-    BEHAVIORS,
-    CTC,
-    DIGIT,
-    PATTERNS,
-    SIGN,
-    Bert,
-    ByteChars,
-    ByteDecoder,
-    ByteFallback,
-    DecoderSequence,
-    Form,
-    Fuse,
-    Lowercase,
-    Metaspace,
-    Nmt,
-    Prefix,
-    Prepend,
-    Rule,
-    SpaceDecoder,
-    Split,
-    StripAccents,
-    WordPieceDecoder,
-    decoder_Replace,
-    decoder_Strip,
-    from_decoder,
-    from_normalizer,
-    from_post_processor,
-    from_pre_tokenizer,
-    json_node_DEEPEST,
-    normalizer_Replace,
-    normalizer_Strip,
-    splitter_NAMED,
-    splitter_Replace,
-    to_decoder,
-    to_normalizer,
-    to_pre_tokenizer,
-    unicode_scripts,
-)
-from small_data import file_of
-from subwords import FormatError
+import subwords
+from building import read_json, write_json
+from inside import BEHAVIORS, json_node_DEEPEST, splitter_NAMED, tokens_to_text
+from subwords import FormatError, Tokenizer
+from subwords.machine import ByteChars
 
-WORDS, WHITE = Split(PATTERNS["gpt2"]), (Split(r"\s", "removed"),)
 FLAGS = {"clean_text": True, "handle_chinese_chars": False, "strip_accents": None, "lowercase": True}
-READ: dict[str, Callable[..., Any]] = {
-    "normalizer": from_normalizer,
-    "pre_tokenizer": from_pre_tokenizer,
-    "post_processor": from_post_processor,
-    "decoder": from_decoder,
-}
-WRITE: dict[str, Callable[..., Any]] = {
-    "normalizer": to_normalizer,
-    "pre_tokenizer": to_pre_tokenizer,
-    "decoder": to_decoder,
-}
 PARTS = {
     "normalizer": "normalizers",
     "pre_tokenizer": "pretokenizers",
     "post_processor": "processors",
     "decoder": "decoders",
 }
+LETTERS = tokens_to_text([bytes([byte]) for byte in range(256)])
+MODEL = {"type": "BPE", "vocab": {letter: k for k, letter in enumerate(LETTERS)}, "merges": []}
 
 
-def read(slot: str, value: Any) -> Any:
-    return READ[slot](node_of(value, slot))
+def read(slot: str, value: Any) -> Tokenizer:
+    return read_json(json.dumps({"version": "1.0", "model": MODEL, slot: value}).encode(), "a.json")
+
+
+def written(tok: Tokenizer, slot: str) -> Any:
+    return json.loads(write_json(tok))[slot]
 
 
 def node(kind: str, **fields: Any) -> dict[str, Any]:
@@ -101,152 +57,103 @@ def spaces(**fields: Any) -> dict[str, Any]:
     return node("Metaspace", replacement="_", **fields)
 
 
-def spaced(*between: Any, split: bool = True) -> Rule:
-    return (splitter_Replace(" ", "_"), *between, *([Split("_", "merged_with_next")] if split else []))
-
-
-# What HF writes, and what it means.
-WRITTEN: dict[str, list[tuple[Any, Any]]] = {
+# What HF writes. What they do is compared in parity/test_json_variants.py.
+WRITTEN: dict[str, list[Any]] = {
     "normalizer": [
-        (None, ()),
-        (node("BertNormalizer", **FLAGS), (Bert(handle_chinese_chars=False),)),
-        (node("BertNormalizer", **FLAGS | {"strip_accents": True}), (Bert(True, False, True, True),)),
-        *((node(form), (Form(form),)) for form in ("NFC", "NFD", "NFKC", "NFKD")),
-        *((node(step.__name__), (step(),)) for step in (Lowercase, Nmt, StripAccents)),
-        (node("Strip", strip_left=True, strip_right=False), (normalizer_Strip(right=False),)),
-        (node("Prepend", prepend="▁"), (Prepend("▁"),)),
-        (replacing({"String": "a.b"}), (normalizer_Replace("a.b", ""),)),
-        (replacing({"Regex": " {2,}"}, " "), (normalizer_Replace(" {2,}", " ", regex=True),)),
-        (sequence("normalizer", node("NFD"), node("Lowercase")), (Form("NFD"), Lowercase())),
+        None,
+        node("BertNormalizer", **FLAGS),
+        node("BertNormalizer", **FLAGS | {"strip_accents": True}),
+        *map(node, ("NFC", "NFD", "NFKC", "NFKD", "Lowercase", "Nmt", "StripAccents")),
+        node("Strip", strip_left=True, strip_right=False),
+        node("Prepend", prepend="▁"),
+        replacing({"String": "a.b"}),
+        replacing({"Regex": " {2,}"}, " "),
+        sequence("normalizer", node("NFD"), node("Lowercase")),
     ],
     "pre_tokenizer": [
-        (None, ()),
-        (byte_level(False, use_regex=True), (WORDS, ByteChars())),
-        (byte_level(False, use_regex=False), (ByteChars(),)),
-        (byte_level(True, use_regex=True), (Prefix(" "), WORDS, ByteChars())),
-        (byte_level(True, use_regex=False), (Prefix(" "), ByteChars())),
-        (split_node({"String": "a.b"}), (Split(r"a\.b"),)),
-        (split_node({"Regex": "a.b"}), (Split("a.b"),)),
-        *((split_node({"Regex": "a|b"}, key, True), (Split("a|b", name, True),)) for key, name in BEHAVIORS.items()),
-        (
-            sequence("pre_tokenizer", split_node({"String": "a"}), byte_level(False, use_regex=False)),
-            (Split("a"), ByteChars()),
-        ),
-        (spaces(prepend_scheme="always", split=True), spaced(Prefix("_"))),
-        (spaces(prepend_scheme="always", split=False), spaced(Prefix("_"), split=False)),
-        (spaces(prepend_scheme="first", split=True), spaced(Prefix("_", "first"))),
-        (spaces(prepend_scheme="never", split=True), spaced()),
-        (node("BertPreTokenizer"), splitter_NAMED["bert"]),
-        (node("Whitespace"), splitter_NAMED["whitespace"]),
-        (node("WhitespaceSplit"), WHITE),
-        (node("Digits", individual_digits=True), (Split(DIGIT),)),
-        (node("Digits", individual_digits=False), splitter_NAMED["digits"]),
-        *((node("Punctuation", behavior=key), (Split(SIGN, name),)) for key, name in BEHAVIORS.items()),
-        (node("UnicodeScripts"), unicode_scripts()),
-        (node("FixedLength", length=2), (Split(r"[\s\S]{1,2}"),)),
+        None,
+        *(byte_level(prefix, use_regex=regex) for prefix in (False, True) for regex in (False, True)),
+        split_node({"String": "a.b"}),
+        split_node({"Regex": "a.b"}),
+        *(split_node({"Regex": "a|b"}, key, True) for key in BEHAVIORS),
+        sequence("pre_tokenizer", split_node({"String": "a"}), byte_level(False, use_regex=False)),
+        *(spaces(prepend_scheme="always", split=splits) for splits in (True, False)),
+        *(spaces(prepend_scheme=scheme, split=True) for scheme in ("first", "never")),
+        *map(node, ("BertPreTokenizer", "Whitespace", "WhitespaceSplit", "UnicodeScripts")),
+        *(node("Digits", individual_digits=single) for single in (True, False)),
+        *(node("Punctuation", behavior=key) for key in BEHAVIORS),
+        node("FixedLength", length=2),
     ],
     "decoder": [
-        (None, SpaceDecoder()),
-        (node("WordPiece", prefix="▁", cleanup=False), WordPieceDecoder("▁", cleanup=False)),
-        (byte_level(True, use_regex=True), ByteDecoder()),
-        (node("Fuse"), ByteDecoder(byte_level=False)),
-        (node("CTC", pad_token="a", word_delimiter_token="|", cleanup=True), CTC("a", "|")),
-        (node("Strip", content=" ", start=1, stop=0), decoder_Strip(" ", 1, 0)),
-        (spaces(prepend_scheme="first", split=False), Metaspace("_", "first", False)),
-        (
-            sequence("decoder", replacing({"String": "▁"}, " "), node("ByteFallback"), node("Fuse")),
-            DecoderSequence((decoder_Replace("▁", " "), ByteFallback(), Fuse())),
-        ),
+        None,
+        node("WordPiece", prefix="▁", cleanup=False),
+        byte_level(True, use_regex=True),
+        node("Fuse"),
+        node("CTC", pad_token="a", word_delimiter_token="|", cleanup=True),
+        node("Strip", content=" ", start=1, stop=0),
+        spaces(prepend_scheme="first", split=False),
+        sequence("decoder", replacing({"String": "▁"}, " "), node("ByteFallback"), node("Fuse")),
     ],
 }
-# What HF reads, too, and writes in another way.
+# What HF reads, too, and writes as the second.
 ALSO: dict[str, list[tuple[Any, Any]]] = {
     "normalizer": [
-        (node("Bert", **FLAGS, more=1), (Bert(handle_chinese_chars=False),)),
-        (node("BertNormalizer", clean_text=True, handle_chinese_chars=True, lowercase=True), (Bert(),)),
-        (sequence("normalizer"), ()),
-        (replacing({"Regex": r"\s+$"}), (normalizer_Replace(r"\s+(?![^\n])", "", regex=True),)),
+        (node("Bert", **FLAGS, more=1), node("BertNormalizer", **FLAGS)),
+        (sequence("normalizer"), None),
+        (replacing({"Regex": r"\s+$"}), replacing({"Regex": r"\s+(?![^\n])"})),
     ],
     "pre_tokenizer": [
-        (byte_level(False), (WORDS, ByteChars())),
-        (split_node({"String": ""}), (Split(""),)),
-        (split_node({"Regex": r"\s+$"}), (Split(r"\s+(?![^\n])"),)),
-        (sequence("pre_tokenizer"), ()),
-        (spaces(), spaced(Prefix("_"))),
-        (spaces(split=None, add_prefix_space=True, str_rep="!"), spaced(Prefix("_"))),
-        (spaces(add_prefix_space=False, prepend_scheme="never"), spaced()),
-        (
-            node("Metaspace", replacement="$", prepend_scheme="never"),
-            (splitter_Replace(" ", "$"), Split(r"\$", "merged_with_next")),
-        ),
-        (node("Whitespace", else_="ignored"), splitter_NAMED["whitespace"]),
-        (node("Punctuation"), splitter_NAMED["punctuation"]),
-        (node("CharDelimiterSplit", delimiter="|"), (Split(r"\|", "removed"),)),
-        (node("FixedLength"), (Split(r"[\s\S]{1,5}"),)),
-        (node("FixedLength", length=2**63), ()),
+        (byte_level(False), byte_level(False, use_regex=True)),
+        (split_node({"Regex": r"\s+$"}), split_node({"Regex": r"\s+(?![^\n])"})),
+        (sequence("pre_tokenizer"), None),
+        (spaces(), spaces(prepend_scheme="always", split=True)),
+        (spaces(split=None, add_prefix_space=True, str_rep="!"), spaces(prepend_scheme="always", split=True)),
+        (spaces(add_prefix_space=False, prepend_scheme="never"), spaces(prepend_scheme="never", split=True)),
+        (node("Whitespace", else_="ignored"), node("Whitespace")),
+        (node("Punctuation"), node("Punctuation", behavior="Isolated")),
+        (node("FixedLength"), node("FixedLength", length=5)),
+        (node("FixedLength", length=2**63), None),
     ],
-    "decoder": [(spaces(add_prefix_space=True), Metaspace("_"))],
 }
-CASES = [(slot, *case) for table in (WRITTEN, ALSO) for slot, cases in table.items() for case in cases]
+CASES = [(slot, value, value) for slot, values in WRITTEN.items() for value in values]
+CASES += [(slot, *case) for slot, cases in ALSO.items() for case in cases]
 
 
-@pytest.mark.parametrize(("slot", "value", "meaning"), CASES)
-def test_node_as_steps_and_back(slot: str, value: Any, meaning: Any) -> None:
-    assert read(slot, value) == meaning
-    assert read(slot, WRITE[slot](meaning)) == meaning
+@pytest.mark.parametrize(("slot", "value", "ref"), CASES)
+def test_a_node_is_written_as_hf_writes_it(slot: str, value: Any, ref: Any) -> None:
+    tok = read(slot, value)
+    assert json.dumps(written(tok, slot)) == json.dumps(ref)
     for _ in range(3 if value is not None else 0):
         value = sequence(slot, value)
-        assert read(slot, value) == meaning
-
-
-@pytest.mark.parametrize(("slot", "value", "meaning"), [(slot, *case) for slot in WRITTEN for case in WRITTEN[slot]])
-def test_steps_as_hf_writes_them(slot: str, value: Any, meaning: Any) -> None:
-    assert json.dumps(WRITE[slot](meaning)) == json.dumps(value)
+        assert read(slot, value) == tok or slot == "decoder"  # of decoders see parity/test_decoders.py
 
 
 @pytest.mark.parametrize("name", splitter_NAMED)
 def test_named_rule_can_be_written(name: str) -> None:
-    written = to_pre_tokenizer(splitter_NAMED[name])
-    json.dumps(written, allow_nan=False)
-    again = read("pre_tokenizer", written)
+    rule = splitter_NAMED[name]
+    tok = subwords.train(["a"], vocab_size=256, splitter=name)
+    again = read_json(write_json(tok), "a.json").splitter.rule
+    if ByteChars() not in rule:
+        again = tuple(step for step in again if step != ByteChars())  # the model is one of bytes
     # `$` and `{1,3}+` take another spelling on the way, a `\b` two.
-    assert again == splitter_NAMED[name] or name in ("r50k", "p50k", "cl100k", "tiny-aya")
-    assert [type(step) for step in again] == [type(step) for step in splitter_NAMED[name]]
-
-
-@pytest.mark.parametrize(
-    ("steps", "ref"),
-    [
-        ((WORDS,), "Split"),
-        ((Split("a"), Prefix(" "), ByteChars()), "Split ByteLevel"),
-        ((Split("a"), WORDS, ByteChars(), Split("b")), "Split ByteLevel Split"),
-        ((*spaced(Prefix("_"), split=False), Split("a")), "Metaspace Split"),
-        ((*spaced(split=False), Split("a")), "Metaspace Split"),
-        ((*splitter_NAMED["bert"], Split(DIGIT)), "BertPreTokenizer Digits"),
-        ((*WHITE, *WHITE), "WhitespaceSplit WhitespaceSplit"),
-        ((Split(r"[\s\S]{1,5}", "removed"),), "Split"),
-    ],
-)
-def test_nodes_that_steps_are_written_as(steps: Rule, ref: str) -> None:
-    written = to_pre_tokenizer(steps) or {}
-    nodes = written["pretokenizers"] if written["type"] == "Sequence" else [written]
-    assert " ".join(item["type"] for item in nodes) == ref
-    assert read("pre_tokenizer", written) == steps
+    assert again == rule or name in ("r50k", "p50k", "cl100k", "tiny-aya")
+    assert [type(step) for step in again] == [type(step) for step in rule]
 
 
 @pytest.mark.parametrize(
     "steps",
     [
-        (Prefix(" "),),
-        (Prefix(" ", "first"), ByteChars()),
-        (splitter_Replace("a", "b"),),
-        (splitter_Replace(" ", "ab"),),
-        (Split("a"), Prefix("_")),
+        [{"step": "Prefix", "text": " ", "scheme": "always"}],
+        [{"step": "Prefix", "text": " ", "scheme": "first"}, {"step": "Split", "pattern": "a"}],
+        [{"step": "Split", "pattern": "a"}, {"step": "Prefix", "text": "_", "scheme": "always"}],
+        [{"step": "Replace", "old": "a", "new": "b"}],
+        [{"step": "Replace", "old": " ", "new": "x"}, {"step": "Prefix", "text": "y", "scheme": "always"}],
     ],
 )
-def test_steps_that_no_node_is(steps: Rule) -> None:
+def test_steps_that_no_node_is(steps: list[dict[str, str]]) -> None:
+    tok = subwords.train(["a"], algorithm="wordlevel", vocab_size=2).with_(splitter=json.dumps(steps))
     with pytest.raises(FormatError, match=r"tokenizer.json has no equivalent of (Prefix|Replace)\("):
-        to_pre_tokenizer(steps)
+        write_json(tok)
 
 
 # ------------------------------------------------------------------ damage
@@ -284,17 +191,18 @@ def test_a_wrong_value_is_named_with_its_place() -> None:
                 whole = sequence(slot, sequence(slot), value)
             with pytest.raises(FormatError) as caught:
                 read(slot, whole)
-            assert str(caught.value).startswith(f"{slot}.{prefix}{place.removeprefix(f'{slot}.')}"), whole
+            message = str(caught.value).removeprefix("a.json: ")
+            assert message.startswith(f"{slot}.{prefix}{place.removeprefix(f'{slot}.')}"), whole
             assert ": expected " in str(caught.value) and len(str(caught.value)) < 500
 
 
 @pytest.mark.parametrize(
     ("slot", "value", "message"),
     [
-        *((slot, 3, ": expected an object, not 3") for slot in READ),
-        *((slot, [], ": expected an object, not an array") for slot in READ),
-        *((slot, sequence(slot, None, None), r"\.\w+\[0\]: expected an object, not null") for slot in READ),
-        *((slot, node("Sequence"), r"\.\w+: expected an array, not null") for slot in READ),
+        *((slot, 3, ": expected an object, not 3") for slot in PARTS),
+        *((slot, [], ": expected an object, not an array") for slot in PARTS),
+        *((slot, sequence(slot, None, None), r"\.\w+\[0\]: expected an object, not null") for slot in PARTS),
+        *((slot, node("Sequence"), r"\.\w+: expected an array, not null") for slot in PARTS),
         *(("normalizer", value, r"\.type: expected one of Bert, .*, not ") for value in UNKNOWN),
         *(("pre_tokenizer", value, r"\.type: expected one of Bert.*, not ") for value in UNKNOWN),
         ("decoder", node("x"), ': "x" is not supported; expected BPEDecoder, ByteLevel, WordPiece, '),
@@ -315,7 +223,7 @@ def test_a_wrong_value_is_named_with_its_place() -> None:
         ),
         ("pre_tokenizer", split_node({"Regex": "a"}, "isolated"), r".*one of Isolated, Removed, .*, not \"isolated\""),
         ("pre_tokenizer", node("CharDelimiterSplit", delimiter="ab"), '.*: expected one character, not "ab"'),
-        *(("pre_tokenizer", node("FixedLength", length=i), ".*: expected an integer from 1 ") for i in (0, 10**9999)),
+        *(("pre_tokenizer", node("FixedLength", length=i), ".*: expected an integer from 1 ") for i in (0, 10**4000)),
         ("pre_tokenizer", node("x" * 10_000), r".{,400}$"),
         *(
             (slot, value, message)
@@ -332,39 +240,17 @@ def test_a_wrong_value_is_named_with_its_place() -> None:
     ],
 )
 def test_what_is_refused(slot: str, value: Any, message: str) -> None:
-    with pytest.raises(FormatError, match=f"^{slot}{message}"):
+    with pytest.raises(FormatError, match=rf"^a\.json: {slot}{message}"):
         read(slot, value)
 
 
-@pytest.mark.parametrize("slot", READ)
+@pytest.mark.parametrize("slot", PARTS)
 def test_sequences_are_refused_where_they_are_too_deep(slot: str) -> None:
     value: dict[str, Any] = {"sep": ["a", 1], "cls": ["b", 2]} if slot == "post_processor" else byte_level(True)
     meaning = read(slot, value)
-    for depth in range(1000):
+    for _ in range(json_node_DEEPEST):
         value = sequence(slot, value) if slot != "decoder" else sequence(slot, value, node("Fuse"))
-        if depth == json_node_DEEPEST - 1:
-            assert read(slot, value) == meaning or slot == "decoder"
+    assert read(slot, value) == meaning or slot == "decoder"
+    value = sequence(slot, value)
     with pytest.raises(FormatError, match="expected at most 100 nested sequences, not one more"):
         read(slot, value)
-
-
-FILES = {
-    **dict.fromkeys(("gpt2", "roberta", "gpt-neox", "phi-2"), (WORDS, ByteChars())),
-    "falcon": splitter_NAMED["falcon"],
-    "clip": (*splitter_NAMED["clip"], ByteChars()),
-    "t5": splitter_NAMED["t5"],
-    "phi-3": (),
-    "bert/bert-base-uncased-tokenizer": splitter_NAMED["bert"],
-    "converted/qwen3.tokenizer": (*splitter_NAMED["qwen2"], ByteChars()),
-    "converted/cl100k_base.tokenizer": (*splitter_NAMED["llama3"], ByteChars()),
-}
-
-
-@pytest.mark.parametrize("file", FILES)
-def test_files_in_use(data: Path, file: str) -> None:
-    name = file if "/" in file else f"{file}/tokenizer"
-    top = json.loads(file_of(data, f"{name}.json").read_text("utf-8"))
-    assert read("pre_tokenizer", top["pre_tokenizer"]) == FILES[file]
-    if top["normalizer"] is not None and file.startswith("bert"):
-        assert read("normalizer", top["normalizer"]) == (Bert(),)
-        assert to_normalizer((Bert(),)) == top["normalizer"]

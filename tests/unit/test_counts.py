@@ -14,9 +14,10 @@ import pytest
 
 import subwords
 from engines import splitter
-from inside import COUNTS_MAGIC, MOST_COUNTED, Provenance, count_blocks, read_blocks
+from inside import count_blocks
 from seeds import sweep_seed
 from subwords import CorpusError, FormatError, InputError, Reading, WordCounts
+from subwords.machine import COUNTS_MAGIC, MOST_COUNTED, Provenance, read_blocks
 from subwords.reference.bpe import GPT2_PATTERN, count_words
 
 GPT2 = Provenance(GPT2_PATTERN)
@@ -349,5 +350,5 @@ def test_parquet_without_pyarrow_says_what_to_install(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(builtins, "__import__", refuse)
     for act in (lambda path: made({b"x": 1}).save(path), WordCounts.load):
-        with pytest.raises(CorpusError, match=r'pip install .*\[arrow\]"'):
+        with pytest.raises(CorpusError, match=r'pip install .*\[files\]"'):
             act(tmp_path / "counts.parquet")

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 import subwords
-from inside import Provenance, write_parquet
 from inside import corpus_counts as counts_parquet
+from inside import write_parquet
 from seeds import sweep_seed
 from subwords import CorpusError, FormatError, WordCounts
+from subwords.machine import Provenance
 
 pa = pytest.importorskip("pyarrow", reason="Parquet needs PyArrow")
 pq = pytest.importorskip("pyarrow.parquet", reason="Parquet needs PyArrow")

@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 
 import subwords
 from commands import json_of, run
-from inside import BPE, DIFF_RULES, Unigram, Vocab
+from inside import DIFF_RULES
 from subwords import AddedToken, InputError, Padding, Tokenizer, Truncation
 from subwords.cli import main
+from subwords.machine import BPE, Unigram, Vocab
 
 TEXT = "low lower lowest new newer newest wide wider widest " * 9
 

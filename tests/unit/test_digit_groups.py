@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 import subwords
 from commands import json_of, run
 from engines import splitter as engine
-from inside import Split, SplitterEngine
 from inside import splitter_NAMED as NAMED
 from splitting import check
 from subwords import InputError
+from subwords.machine import Split, SplitterEngine
 
 RIGHT = r"\p{N}{1,3}(?=(?:\p{N}{3})*(?!\p{N}))"
 PATTERNS = [

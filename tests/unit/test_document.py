@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from inside import json_node_Node as Node
-from inside import parse_json, show_json
+from inside import show_json
 from subwords import FormatError
+from subwords.machine import parse_json
 
 DATA = b'{"a": {"b": [1, "x", true, null]}, "c": {"d": 1, "e": 2, "d": 3}}'
 

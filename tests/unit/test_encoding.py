@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import pickle
 import random
+from collections.abc import Callable
+from functools import cache
 from html.parser import HTMLParser
 from typing import Any
 
@@ -13,7 +16,8 @@ import tokenizers
 
 import subwords
 from building import read_json
-from subwords import InputError, Tokenizer
+from inside import SpanFinder
+from subwords import EncodingBatch, InputError, Tokenizer
 
 PIECES = ["[CLS]", "[SEP]", "[UNK]", "a", "b", "##a", "##b", "ab", "##ba"]
 BERT = {"type": "BertProcessing", "sep": ["[SEP]", 1], "cls": ["[CLS]", 0]}
@@ -127,3 +131,82 @@ def test_views_of_long_texts_are_short() -> None:
     assert len(text._repr_html_()) < 300_000
     assert repr(text) == f"Encoding(50000 tokens: {' '.join(['a'.__repr__()] * 8)} ...)"
     assert repr(ours()("a b")) == "Encoding(2 tokens: 'a' 'b')"
+
+
+# ------------------------------------------------------------------ spans of usual text, and what waits to be read
+
+LINES = ["A line of some words: low, lower, lowest and it's 2024.", "naïve 文字 ĳ", "  spaces\tand\n lines "] * 9
+
+
+def trained(normalizer: Any = None, template: Any = None, **options: Any) -> Tokenizer:
+    tok = subwords.train(LINES, special_tokens=["<s>", "</s>", "<pad>", "<unk>", "[UNK]"], **options)
+    tok = tok.with_(normalizer=normalizer) if normalizer else tok
+    return tok.with_(template=template) if template else tok
+
+
+FAMILIES: dict[str, Callable[[], Tokenizer]] = {
+    "bpe": lambda: trained(vocab_size=320),
+    "bpe-machine": lambda: trained(vocab_size=320, splitter="llama3"),
+    "bpe-steps": lambda: trained(vocab_size=320, splitter="falcon"),
+    "bpe-nfkc": lambda: trained("nfkc", ("<s> $A </s>", "<s> $A $B </s>"), vocab_size=320),
+    "bpe-added": lambda: trained("lowercase", vocab_size=320).with_tokens(
+        ["low", " of"], special=False, normalized=True
+    ),
+    "wordpiece": lambda: trained("bert-uncased", "<s> $A </s>", vocab_size=60, algorithm="wordpiece"),
+    "unigram": lambda: trained(vocab_size=70, algorithm="unigram"),
+    "unigram-unknown": lambda: trained("sentencepiece", vocab_size=50, algorithm="unigram"),
+    "unigram-bert": lambda: trained("bert-uncased", vocab_size=50, algorithm="unigram"),
+    "wordlevel": lambda: trained(vocab_size=30, algorithm="wordlevel"),
+}
+made = cache(lambda name: FAMILIES[name]())
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_no_word_of_usual_text_is_segmented_again(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sizes of ids say where they are; were they wrong, all would be right and slow."""
+    monkeypatch.setattr(SpanFinder, "_searched", lambda *_: pytest.fail("segmented again"))
+    for each in made(name)([*LINES[:3], "lowline lowerwords somelow, it's 2420 tandslines"]):
+        assert len(each.spans) == len(each.ids)
+
+
+def test_fields_are_made_when_they_are_read_and_stay() -> None:
+    tok = made("bpe")
+    batch = tok(["low, lower", "naïve"])
+    assert isinstance(batch, EncodingBatch)
+    assert len(batch) == 2
+    first = batch[0]
+    assert "tokens" not in vars(first)
+    assert first.tokens is first.tokens
+    assert batch[0] is first
+    assert not first.ids.flags.writeable
+    assert not first.spans.flags.writeable
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        first.nothing  # type: ignore[attr-defined]  # noqa: B018
+    with pytest.raises(AttributeError):
+        first.ids = np.zeros(1, np.uint32)  # type: ignore[misc]
+
+
+def test_encodings_from_rows_are_values() -> None:
+    tok = made("wordpiece")
+    batch = tok(["low, lower", "naïve"], truncation=4)
+    same = pickle.loads(pickle.dumps(batch))
+    assert same == batch
+    assert same[0].overflow == batch[0].overflow != ()
+    assert {*batch} == {*same}
+    assert batch == EncodingBatch([*same], (0, 1), names=batch.__dict__["_names"])
+
+
+def test_threads_are_an_option_for_lists() -> None:
+    tok = made("bpe")
+    with pytest.raises(InputError, match="threads is an option for a list of texts"):
+        tok("low", threads=2)  # type: ignore[call-overload]
+    with pytest.raises(InputError, match="expected threads to be a positive integer"):
+        tok(["low"], threads=0)
+    assert len(tok([], threads=2)) == 0
+
+
+def test_an_error_names_its_text() -> None:
+    with pytest.raises(InputError, match="text 1: "):
+        made("bpe")(["low", "\ud800"])
+    with pytest.raises(InputError, match="text 2: expected text"):
+        made("bpe")(["low", "a", 3])  # type: ignore[list-item]

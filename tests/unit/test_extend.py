@@ -14,11 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import subwords
-from inside import BPE, BPESettings, Extension, Vocab, extend_bpe, train_bpe, word_ids
+from inside import BPESettings, Extension, extend_bpe, train_bpe
 from inside import models_learning as indexing
 from seeds import seed_of_run
 from strategies import counts_of, word_counts
 from subwords import FormatError, InputError, SubwordsWarning, TrainingError, WordCounts
+from subwords.machine import BPE, Vocab, word_ids
 from subwords.reference.bpe import extend as reference
 
 SEED = seed_of_run()

@@ -11,11 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import subwords
-from inside import Extension, Unigram, Vocab, WordPiece
+from inside import Extension
 from inside import adapt_extending as extend_pieces
 from small_data import file_of
 from strategies import counts_of
 from subwords import InputError, SubwordsWarning, TrainingError
+from subwords.machine import Unigram, Vocab, WordPiece
 from subwords.reference.wordpiece import extend_unigram, extend_wordpiece
 
 WORDS = st.dictionaries(st.text("abé", min_size=1, max_size=8), st.integers(1, 30), min_size=1, max_size=8)

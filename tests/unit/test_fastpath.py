@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 import subwords
-from inside import MODE, EncoderState, engine_batch, engine_of, kernels_entry
+from inside import CUT_TEXT, FIELDS, MODE, EncoderState, engine_batch, kernels_entry
 from subwords import InputError
+from subwords.machine import engine_of
 
 pytestmark = pytest.mark.skipif(MODE != "compiled", reason="no fast path")
 
@@ -357,3 +358,36 @@ def test_functions_of_few_sets_of_special_tokens_are_kept() -> None:
                 and ids == tok.encode_batch([text], special={f"<{k}>"})[0].tolist()
             )
     assert len(engine_of(tok).fast_paths) <= 64
+
+
+@pytest.mark.parametrize("splitter", ["gpt2", "llama3"])
+def test_short_texts_with_safe_cuts(splitter: Any) -> None:
+    """Texts of few spaces, in any order: each has the ids of a batch, and none is refused for ever."""
+    rng, options = random.Random(7), {"vocab_size": 300, "splitter": splitter}
+    tok, other = (subwords.train([TEXT, "é 文字"] * 9, **options) for _ in range(2))
+    parts = ["文字", "ไทย", "ก็วันนี้", "한글", "漢", "the ", "low", "é", "\n", "ー、。"]
+    texts = ["".join(rng.choices(parts, k=k)) for k in [100, 300, 700, 2000, 4500, 300] * 4]
+    rows = [*zip(texts, other.encode_batch([text.encode() for text in texts]).to_lists(), strict=True)]
+    for text, ids in [*rows, *rng.sample(rows, len(rows)), *rows[::-1]]:
+        assert tok.encode(text) == tok.encode_to_numpy(text).tolist() == ids
+        assert tok.count_tokens(text) == len(ids)
+    held = engine_of(tok).encoder.slot.held[0]
+    assert held[0].numbers[FIELDS.wide] < CUT_TEXT or held[0].numbers[FIELDS.cut_plan] == id(held[1].plans[True])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"vocab_size": 300},
+        {"vocab_size": 300, "splitter": "llama3"},
+        {"vocab_size": 300, "normalizer": "nfc"},
+        {"vocab_size": 90, "algorithm": "wordpiece"},
+        {"vocab_size": 60, "algorithm": "unigram"},
+        {"vocab_size": 60, "algorithm": "unigram", "normalizer": "sentencepiece"},
+    ],
+    ids=str,
+)
+def test_the_fast_path_is_taken(options: Any) -> None:
+    tok = subwords.train([TEXT, "é 文字"] * 9, **options)
+    ids, fast = tok.encode("low words"), engine_of(tok).fast_paths["text"]
+    assert fast.encode("low words") == ids and fast.count_ids("low words") == len(ids)

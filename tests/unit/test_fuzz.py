@@ -12,9 +12,10 @@ import pytest
 from tools import fuzz, fuzz_volume
 
 import subwords
-from inside import Kind, PieceType, model_class
+from inside import Kind
 from inside import kernels_stored as store
 from seeds import seed_of_run
+from subwords.machine import PieceType, model_class
 
 MOST = 300_000  # bytes of all kept inputs
 MOST_SEEDS = 40  # of a target at a time: those of `programs`, 345, take minutes

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 import subwords
-from inside import BOOL, FLOAT32, INT32, STRING, UINT32, Inserted, Slot, Template, gguf_bytes
+from inside import BOOL, FLOAT32, INT32, STRING, UINT32, gguf_bytes
 from inside import normalizer_NAMED as NORMALIZERS
 from llama_cpp import keys_of, tokenizer_of
 from subwords import AddedToken, FormatError, InputError, SubwordsWarning, Tokenizer
+from subwords.machine import Inserted, Slot, Template
 
 PRE = "tokenizer.ggml."
 BYTES = [f"<0x{byte:02X}>" for byte in range(256)]

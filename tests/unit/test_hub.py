@@ -126,7 +126,7 @@ def test_without_the_package(cache: Path, monkeypatch: pytest.MonkeyPatch) -> No
     tok = trained()
     tok.save(put(cache, "org/name", "a" * 40))
     assert subwords.load("org/name") == tok
-    with pytest.raises(FormatError, match=r'download=True needs the huggingface_hub package: pip install .*\[hf\]"'):
+    with pytest.raises(FormatError, match=r'download=True needs the huggingface_hub package: pip install .*\[files\]"'):
         subwords.load("org/other", download=True)
 
 

@@ -21,8 +21,9 @@ import pytest
 
 import subwords
 from chatting import USUAL
-from inside import MODE, cache_root, engine_kept, engine_of
+from inside import MODE, cache_root, engine_kept
 from subwords import SubwordsError
+from subwords.machine import engine_of
 
 pytestmark = pytest.mark.skipif(MODE != "compiled" or not Path("/proc/self/statm").exists(), reason="no fast path")
 

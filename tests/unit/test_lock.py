@@ -12,9 +12,9 @@ from click.testing import CliRunner
 
 import subwords
 from commands import json_of, run
-from inside import BPE, Unigram, Vocab
 from subwords import AddedToken, FormatError, InputError, Padding, Tokenizer, Truncation
 from subwords.cli import main
+from subwords.machine import BPE, Unigram, Vocab
 
 TEXT = "low lower lowest new newer newest wide wider widest " * 9
 

@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import subwords
-from inside import BPE, BPESettings, ids_of_words, train_bpe
+from inside import BPESettings, ids_of_words, train_bpe
 from inside import splitter_NAMED as NAMED
 from strategies import counts_of, word_counts
 from subwords import InputError, TokenizerSpec
+from subwords.machine import BPE
 from subwords.reference.bpe import encode_word
 
 ONE = "low lower lowest new newer newest wide wider widest"

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import subwords
 from commands import json_of, run
-from inside import mix_factors
 from subwords import InputError, WordCounts
+from subwords.machine import mix_factors
 
 EN, DE = subwords.count(["the cat the cat " * 30]), subwords.count(["die Katze"])
 SOURCES = {"en": EN, "de": DE}

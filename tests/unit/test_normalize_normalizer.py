@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import random
 import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -13,17 +14,7 @@ import pytest
 
 from charsmap import write_charsmap
 from engines import normalizer
-from inside import (
-    Bert,
-    Form,
-    Lowercase,
-    NormalizerEngine,
-    Precompiled,
-    Prepend,
-    SentencePiece,
-    StripAccents,
-    to_normalizer,
-)
+from inside import Bert, Form, Lowercase, Precompiled, Prepend, SentencePiece, StripAccents, to_normalizer
 from inside import normalize_stages as stages
 from inside import normalizer_NAMED as NAMED
 from inside import normalizer_Replace as Replace
@@ -31,6 +22,7 @@ from inside import normalizer_Step as Step
 from inside import normalizer_Strip as Strip
 from normalizing import in_parts
 from subwords import FormatError, InputError
+from subwords.machine import NormalizerEngine
 
 EVERY: list[Any] = [
     *NAMED,
@@ -265,3 +257,24 @@ def test_the_whitespace_of_sentencepiece_is_the_map_of_that_rule() -> None:
 
     made = write_charsmap({chr(code): " " for code in sorted(WHITE_SPACE) if chr(code) != " "})
     assert NAMED["sentencepiece"] == (SentencePiece(made),)
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD", "NFKC", "NFKD"])
+def test_what_keeps_says_is_so(form: str) -> None:
+    one = NormalizerEngine((Form(form),))
+    every = [chr(code) for code in [*range(0xD800), *range(0xE000, 0x1FFFF), *range(0x2F700, 0x2FB00), 0xE0001]]
+    kept = [*filter(one.keeps, every)]
+    assert len(kept) > 110_000
+    for text in ("\n".join(kept), "".join(kept)):
+        data = np.frombuffer(text.encode(), np.uint8)
+        if one.keeps(text):
+            assert one.apply(data, np.array([0, len(data)]))[0].tobytes() == data.tobytes()
+    rng = random.Random(11)
+    marks = [char for char in every if 0x300 <= ord(char) < 0x370 or 0x591 <= ord(char) < 0x5C0] + [
+        "\U0001e4ec",
+        "\u0897",
+    ]
+    for _ in range(3000):
+        text = "".join(rng.choice(marks if rng.random() < 0.6 else "aeÅΩ가각़क") for _ in range(5))
+        if one.keeps(text):
+            assert one.normalize(text) == text

@@ -8,7 +8,8 @@ import sys
 import pytest
 from test_progress import shown_on_a_terminal
 
-from inside import Notices, progress
+from inside import Notices
+from subwords.machine import progress
 
 LINE = "subwords: compiling kernels for this processor, once ..."
 

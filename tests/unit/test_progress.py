@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from inside import NOTICES, corpus_progress, progress
+from inside import corpus_progress
+from subwords.machine import NOTICES, progress
 
 pty = pytest.importorskip("pty", reason="pseudo-terminals are a POSIX thing")
 

@@ -12,24 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import subwords
-from inside import (
-    BPE,
-    BPESettings,
-    Unigram,
-    Vocab,
-    WordPiece,
-    ids_of_words,
-    lowest,
-    parts_of_tokens,
-    removal_of,
-    token_counts,
-    train_bpe,
-)
+from inside import BPESettings, ids_of_words, lowest, parts_of_tokens, removal_of, token_counts, train_bpe
 from inside import splitter_NAMED as NAMED
 from seeds import seed_of_run
 from small_data import file_of
 from strategies import counts_of, merge_lists, word_counts
 from subwords import FormatError, InputError, TokenizerSpec
+from subwords.machine import BPE, Unigram, Vocab, WordPiece
 from subwords.reference.bpe import encode_word, prune_merges
 from subwords.reference.bpe import prune as reference
 

@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inside import BPE, Vocab, joining_pairs
+from inside import entry_kernel, joining_pairs
+from inside import models_bpe_model as bpe_model
 from subwords import FormatError
+from subwords.machine import BPE, Vocab
 
 TOKENS = st.lists(st.binary(min_size=0, max_size=12), max_size=60)
 FEW_BYTES = st.lists(st.text("ab", max_size=19).map(str.encode), max_size=80)
@@ -31,6 +33,9 @@ def test_the_first_wrong_merge_is_refused(tokens: list[bytes], data: st.DataObje
     rows = data.draw(st.lists(st.tuples(*[st.integers(0, len(tokens) - 1)] * 3), min_size=1, max_size=4))
     right = [tokens[a] + tokens[b] == tokens[c] for a, b, c in rows]
     merges = np.array(rows, np.int64)
+    symbols, first = Vocab(tokens), right.index(False) if False in right else -1
+    assert bpe_model.first_wrong(symbols, merges, 0) == first
+    assert entry_kernel("first_wrong_join")(symbols.data, symbols.offsets, merges.ravel(), 0) == first
     if all(right):
         assert len(BPE(Vocab(tokens), merges).merges) == len(rows)
         return
@@ -38,3 +43,9 @@ def test_the_first_wrong_merge_is_refused(tokens: list[bytes], data: st.DataObje
     with pytest.raises(FormatError) as caught:
         BPE(Vocab(tokens), merges)
     assert str(caught.value).startswith(f"merge {right.index(False)} yields {c!r}; expected {a + b!r}")
+
+
+def test_a_piece_with_nul_is_one_piece() -> None:
+    pieces = [b"<unk>", b"c", b"x\0y"]
+    model = BPE.from_scores(pieces, [0, -1, -2], unk_id=0, byte_fallback=False, special_ids=[0])
+    assert sorted(model.parts) == [b"\0", b"x", b"y"]

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from inside import Block, read_blocks, source_size
 from subwords import CorpusError, InputError, Reading
+from subwords.machine import Block, read_blocks, source_size
 
 MIXED = "aé中😀\n\r\n\u2028z\ufeff\n\nñ" * 3
 SIZES = (1, 2, 3, 4, 5, 7, 16, 1000)
@@ -193,7 +193,7 @@ def test_damaged_compressed_file_raises(suffix: str, tmp_path: Path) -> None:
 def test_zst_without_pyarrow_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.txt.zst").write_bytes(b"")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(CorpusError, match=r'pip install .*\[arrow\]"'):
+    with pytest.raises(CorpusError, match=r'pip install .*\[files\]"'):
         read(tmp_path)
 
 
@@ -376,5 +376,5 @@ def test_rows_of_json_need_no_pyarrow(tmp_path: Path, monkeypatch: pytest.Monkey
     (tmp_path / "x.jsonl").write_text('{"text": "a b"}\n')
     assert [block.data for block in read_blocks(tmp_path / "x.jsonl")] == [b"a b"]
     (tmp_path / "x.txt.zst").write_bytes(b"\x28\xb5\x2f\xfd")
-    with pytest.raises(CorpusError, match=r"\[arrow\]"):
+    with pytest.raises(CorpusError, match=r"\[files\]"):
         read_blocks(tmp_path / "x.txt.zst")

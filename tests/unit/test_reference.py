@@ -14,9 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inside import PATTERNS, ByteChars, Prefix, Split
+from inside import PATTERNS
 from inside import splitter_Replace as Replace
 from strategies import texts
+from subwords.machine import ByteChars, Prefix, Split
 from subwords.reference import bpe, unigram, wordpiece
 from subwords.reference.bpe import GPT2_PATTERN, count_words, encode, encode_word, encode_word_ranks, train
 from subwords.reference.pattern import pre_tokenize

@@ -18,9 +18,10 @@ from click.testing import CliRunner
 
 import subwords
 from in_shards import count_to
-from inside import Remote, atomic_write, files_and_texts, is_remote, local_copy, place_of, version_of
+from inside import Remote, atomic_write, is_remote, local_copy, place_of, version_of
 from subwords import CorpusError, InputError, Reading, SubwordsError, files
 from subwords.cli import main
+from subwords.machine import files_and_texts
 from subwords.scale import Run
 
 BUCKET = "s3://bucket"
@@ -400,7 +401,7 @@ def test_without_universal_pathlib_the_error_says_what_to_install(monkeypatch: p
         lambda: count_to(Path(__file__), "s3://bucket/counts"),
         lambda: count_to(Path(__file__), "counts", run=Run(folder="s3://bucket/parts")),
     ):
-        with pytest.raises(InputError, match=r'bucket/.* needs universal-pathlib: pip install .*\[remote\]"'):
+        with pytest.raises(InputError, match=r'bucket/.* needs universal-pathlib: pip install .*\[files\]"'):
             call()
 
 

@@ -14,9 +14,10 @@ from typing import Any
 
 import pytest
 
-from inside import Block, Tally, kind_of_file, read_blocks, read_corpus_file
+from inside import kind_of_file, read_corpus_file
 from seeds import seed_of_run
 from subwords import CorpusError, InputError, Reading
+from subwords.machine import Block, Tally, read_blocks
 
 pa = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")

@@ -12,18 +12,12 @@ import pytest
 
 import subwords
 from engines import splitter
-from inside import (
-    MOST_COUNTED,
-    CountingTable,
-    SpilledWords,
-    SpillFile,
-    add_files,
-    read_blocks,
-)
+from inside import CountingTable, SpilledWords, SpillFile, add_files
 from inside import corpus_count as counting
 from inside import corpus_count as runs_module
 from seeds import seed_of_run
 from subwords import CorpusError, InputError, Reading, WordCounts
+from subwords.machine import MOST_COUNTED, read_blocks
 
 SEED = seed_of_run()
 

@@ -13,12 +13,13 @@ import pytest
 
 import subwords
 from engines import splitter
-from inside import ALIASES, PATTERNS, ByteChars, Prefix, Split, SplitterEngine
+from inside import ALIASES, PATTERNS
 from inside import split_finders as finders
 from inside import splitter_NAMED as NAMED
 from inside import splitter_Replace as Replace
 from strategies import FRAGMENTS
 from subwords import FormatError, InputError
+from subwords.machine import ByteChars, Prefix, Split, SplitterEngine
 
 TEXT = "It's 12 o'clock, 文字 & naïve  words\n " + "".join(FRAGMENTS)
 

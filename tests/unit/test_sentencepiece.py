@@ -17,8 +17,9 @@ from building import read_model as read
 from building import tokenizer_of
 from building import write_model as write
 from engines import normalizer, splitter
-from inside import BPE, Kind, PieceType, Rule, SentencePiece, Unigram, Vocab, cut_rule, model_class
+from inside import Kind, SentencePiece, cut_rule
 from subwords import AddedToken, FormatError, Tokenizer
+from subwords.machine import BPE, PieceType, Rule, Unigram, Vocab, model_class
 
 TEXT = "the lower lowest hug pug, pugs hugging low the the lower\n" * 30
 SPECIAL = ["<unk>", "<s>", "</s>"]
@@ -288,7 +289,7 @@ def test_merges_that_sentencepiece_would_not_take() -> None:
     """It joins any two pieces to a third, by whatever merge that came."""
     tokens = [b"<unk>", b"a", b"b", b"c", b"bc", b"ab", b"abc"]
     merges = np.array([[2, 3, 4], [1, 2, 5], [5, 3, 6]])
-    from inside import BPE
+    from subwords.machine import BPE
 
     model = BPE(Vocab(tokens), merges, byte_level=False, unk_id=0, fuse_unk=True, special_ids=frozenset({0}))
     tok = tokenizer_of(model, splitter(()), added_tokens=[AddedToken("<unk>", 0)])
@@ -305,7 +306,7 @@ def test_without_protobuf_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) ->
     try:
         monkeypatch.setitem(sys.modules, "google.protobuf.message", None)
         for path in ("a.model", "a.spm"):
-            with pytest.raises(FormatError, match=r'pip install .*\[spm\]"'):
+            with pytest.raises(FormatError, match=r'pip install .*\[files\]"'):
                 read(b"", path)
     finally:
         model_class.cache_clear()

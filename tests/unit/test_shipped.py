@@ -14,11 +14,12 @@ from zipfile import ZipFile
 
 import pytest
 
-from inside import NOTICES, route_of
 from inside import kernels_machine_code as machine_code
 from inside import kernels_stored as store
 from inside import normalize_characters as characters
+from inside import route_of
 from subwords import SubwordsWarning
+from subwords.machine import NOTICES
 
 OLD = dict.fromkeys(("SSSE3", "SSE41", "SSE42", "POPCNT"), True)
 HASWELL = OLD | dict.fromkeys(("AVX", "AVX2", "F16C", "FMA3", "BMI", "BMI2", "LZCNT", "MOVBE"), True)

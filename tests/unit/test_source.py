@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from inside import read_blocks, source_size
 from subwords import CorpusError, InputError
+from subwords.machine import read_blocks, source_size
 
 
 @pytest.fixture

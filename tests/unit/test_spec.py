@@ -13,8 +13,9 @@ import pytest
 
 import subwords
 from building import read_json, read_model, write_json, write_model
-from inside import BPE, ByteDecoder, Foreign, Fuse, ModelInputs, Vocab, bert
+from inside import ByteDecoder, Foreign, Fuse, ModelInputs, bert
 from subwords import AddedToken, InputError, Padding, TokenizerSpec, Truncation
+from subwords.machine import BPE, Vocab
 
 TEXTS = ["hug pug pun bun hugs low lower lowest " * 9]
 OPTIONS: dict[str, dict[str, Any]] = {

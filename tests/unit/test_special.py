@@ -28,17 +28,6 @@ def test_text_finds_tokens_that_are_not_special() -> None:
     assert ADDED.split("   <mask>", "text") == [7, " <mask>"]
 
 
-def test_allow_finds_all_the_longest_first() -> None:
-    assert ADDED.split("a<eos>b<eos>>", "allow") == ["a", 5, "b", 6]
-    assert ADDED.split("<eos><eos>", "allow") == [5, 5]
-
-
-def test_set_finds_those_named_and_leaves_the_others() -> None:
-    assert ADDED.split("<eos><mask><eos>>", {"<eos>"}) == [5, "<mask>", 5, ">"]
-    assert ADDED.split("<eos>  <eos>>", frozenset({"<eos>>"})) == ["<eos>", 7, 6]
-    assert ADDED.split("<eos>  ", set()) == ["<eos>", 7]
-
-
 def test_set_with_an_unknown_name_lists_the_known() -> None:
     with pytest.raises(InputError, match=r"\('<eos>', '<eos>>', '  ', '<mask>'\), not '<bos>', '<sos>'"):
         ADDED.split("a", {"<sos>", "<eos>", "<bos>"})
@@ -57,14 +46,6 @@ def test_error_names_token_position_and_what_to_pass() -> None:
 def test_unknown_rule_is_an_input_error(special: object) -> None:
     with pytest.raises(InputError, match="'text', 'error', 'allow' or a set"):
         ADDED.split("a", special)  # type: ignore[call-overload]
-
-
-@pytest.mark.parametrize("special", ["text", "error", "allow", {"<eos>"}])
-def test_nothing_found_is_the_text_itself(special: str | set[str]) -> None:
-    for added in (ADDED, AddedTokens([EOS]), AddedTokens([AddedToken("<eos>", 1, single_word=True)])):
-        for text in ("", "a b", "x" * 1000):
-            assert added.split(text, special) == [text]
-            assert added.split(text.encode(), special) == [text.encode()]
 
 
 # ------------------------------------------------------------------ how it is found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -14,32 +15,26 @@ from hypothesis import strategies as st
 
 import subwords
 from building import tokenizer_of, with_decoder
-from decoding import PARTS, decoder_nodes
-from inside import (
-    BPE,
+from decoding import (
+    BYTES,
     CTC,
-    BPEDecoder,
-    ByteDecoder,
-    ByteFallback,
-    DecoderSequence,
-    Form,
-    Fuse,
-    Lowercase,
-    Metaspace,
-    ReplaceTokens,
-    SentencePieceDecoder,
-    SpaceDecoder,
-    Vocab,
-    WordPieceDecoder,
-    from_decoder,
+    FALLBACK,
+    FUSE,
+    LLAMA,
+    METASPACE,
+    PARTS,
+    SUFFIX,
+    WORDPIECE,
+    decoder_nodes,
+    replace,
+    steps_of,
+    strip,
 )
-from inside import decoder_Replace as Replace
-from inside import decoder_Strip as Strip
-from inside import json_node_Node as Node
+from inside import Form, Lowercase, SentencePieceDecoder
 from seeds import sweep_seed
 from small_data import file_of
 from subwords import InputError, Tokenizer
-from whole_decoding import whole_text
+from subwords.machine import BPE, Vocab, decode_tokens
 
 SENTENCEPIECE = [
     SentencePieceDecoder(frozenset(["a"]), frozenset(["<s>", "b"]), " ⁇ ", fallback, first, leading, steps)
@@ -47,7 +42,6 @@ SENTENCEPIECE = [
     for steps in ((), (Lowercase(), Form("NFKD")))
 ]
 PIECES = SentencePieceDecoder(control=frozenset(["<s>"]), byte_fallback=True)
-LLAMA = DecoderSequence((Replace("▁", " "), ByteFallback(), Fuse(), Strip(" ", 1, 0)))
 
 
 def streamed(decoder: Any, tokens: list[str]) -> list[str]:
@@ -62,7 +56,7 @@ def streamed(decoder: Any, tokens: list[str]) -> list[str]:
 
 def check(decoder: Any, tokens: list[str]) -> None:
     tok, ids = with_decoder(decoder, tokens)
-    expected = whole_text(decoder, [token for token in tokens if token])
+    expected = decode_tokens(tok.decoder, [token for token in tokens if token])
     assert "".join(streamed(decoder, tokens)) == tok.decode(ids) == expected, tokens
     text, spans = tok.decode_with_spans(ids)
     assert text == expected
@@ -109,12 +103,11 @@ def check_spans(text: str, spans: Any, count: int) -> None:
 
 @given(decoder_nodes, st.lists(st.lists(st.sampled_from(PARTS), max_size=9), min_size=1, max_size=5))
 def test_pieces_join_to_the_text_of_any_decoder(node: Any, lists: list[list[str]]) -> None:
-    decoder = from_decoder(Node("", "decoder", node))
     for tokens in lists:
-        check(decoder, tokens)
+        check(node, tokens)
 
 
-@given(st.sampled_from([*SENTENCEPIECE, SpaceDecoder()]), st.lists(st.sampled_from(["", *PARTS]), max_size=12))
+@given(st.sampled_from([*SENTENCEPIECE, "spaces"]), st.lists(st.sampled_from(["", *PARTS]), max_size=12))
 def test_pieces_join_to_the_text_of_decoders_that_are_not_steps(decoder: Any, tokens: list[str]) -> None:
     check(decoder, tokens)
 
@@ -139,12 +132,13 @@ EVERY = {
     "pieces": PIECES,
     "pieces, first space": SentencePieceDecoder(control=frozenset(["<s>"]), byte_fallback=True, drops_leading=False),
     "llama": LLAMA,
-    "a token without text": DecoderSequence((Replace("<s>", ""), Metaspace(), ByteFallback(), Fuse())),
-    "clip": DecoderSequence((ByteDecoder(), Replace("</w>", "-"), Strip(" ", 0, 1))),
-    "suffix": BPEDecoder("</w>"),
-    "suffix and strip": DecoderSequence((BPEDecoder("</w>"), Fuse(), Strip(" ", 1, 1))),
-    "spaces": SpaceDecoder(),
-    "held": DecoderSequence((ByteFallback(), Fuse(), Replace("[▁a]+", "-", True))),
+    "a token without text": steps_of(replace("<s>", ""), METASPACE, FALLBACK, FUSE),
+    "clip": steps_of(BYTES, replace("</w>", "-"), strip(" ", 0, 1)),
+    "suffix": SUFFIX,
+    "suffix and strip": steps_of(SUFFIX, FUSE, strip(" ", 1, 1)),
+    "suffix and bytes": steps_of(SUFFIX, FALLBACK, FUSE),
+    "spaces": "spaces",
+    "held": steps_of(FALLBACK, FUSE, replace("[▁a]+", "-", "Regex")),
 }
 
 
@@ -156,7 +150,7 @@ def test_all_short_lists_of_tokens(name: str) -> None:
     for size in range(5):
         for places in product(range(len(tokens)), repeat=size):
             given = [ids[k] for k in places]
-            expected = whole_text(EVERY[name], [tokens[k] for k in places if tokens[k]])
+            expected = decode_tokens(tok.decoder, [tokens[k] for k in places if tokens[k]])
             stream, (text, spans) = tok.stream(), tok.decode_with_spans(given)
             assert tok.decode(given) == text == "".join(map(stream.step, given)) + stream.finish() == expected, places
             check_spans(text, spans, size)
@@ -168,32 +162,32 @@ def test_all_short_lists_of_tokens(name: str) -> None:
 @pytest.mark.parametrize(
     ("decoder", "tokens", "pieces"),
     [
-        (ByteDecoder(), ["Ã", "©", "Ġa", "Ã"], ["", "é", " a", "", "\ufffd"]),
-        (ByteDecoder(), ["ð", "Ł", "a"], ["", "", "\ufffda", ""]),
+        (BYTES, ["Ã", "©", "Ġa", "Ã"], ["", "é", " a", "", "\ufffd"]),
+        (BYTES, ["ð", "Ł", "a"], ["", "", "\ufffda", ""]),
         (LLAMA, ["▁a", "▁b", "<0xC3>", "<0xA9>", "c"], ["a", " b", "", "", "éc", ""]),
         (LLAMA, ["<0xC3>", "<0x41>", "<0x41>", "c"], ["", "", "", "\ufffd\ufffd\ufffdc", ""]),
         (LLAMA, ["<0xC3>", "<0xA9>", "<0xF0>"], ["", "", "", "\ufffd\ufffd\ufffd"]),
         (PIECES, ["<0xC3>", "<s>", "<0xA9>"], ["", "\ufffd", "\ufffd", ""]),
-        (DecoderSequence((Replace("-", ""), ByteFallback())), ["<0xC3>", "-", "<0xA9>"], ["", "\ufffd", "", "\ufffd"]),
-        (WordPieceDecoder(), ["do", "##n", "'", "t", " ."], ["do", "n", " '", " t", " .", ""]),
-        (BPEDecoder(), ["lo", "w</w>", "er</w>"], ["lo", "", "w ", "er"]),
-        (DecoderSequence((BPEDecoder(), Fuse())), ["lo", "w</w>", "er"], ["lo", "", "w er", ""]),
-        (DecoderSequence((BPEDecoder(), WordPieceDecoder())), ["lo", "w</w>", "e"], ["", "", "", "lo w  e"]),
-        (CTC(), [*"aab", "<pad>", "b", "|"], [*[""] * 6, "abb "]),
-        (Metaspace(), ["▁a", "▁b"], ["a", " b", ""]),
-        (SpaceDecoder(), ["a", "b"], ["a", " b", ""]),
+        (steps_of(replace("-", ""), FALLBACK), ["<0xC3>", "-", "<0xA9>"], ["", "\ufffd", "", "\ufffd"]),
+        (WORDPIECE, ["do", "##n", "'", "t", " ."], ["do", "n", " '", " t", " .", ""]),
+        (SUFFIX, ["lo", "w</w>", "er</w>"], ["lo", "", "w ", "er"]),
+        (steps_of(SUFFIX, FUSE), ["lo", "w</w>", "er"], ["lo", "", "w er", ""]),
+        (steps_of(SUFFIX, WORDPIECE), ["lo", "w</w>", "e"], ["", "", "", "lo w  e"]),
+        (CTC, [*"aab", "<pad>", "b", "|"], [*[""] * 6, "abb "]),
+        (METASPACE, ["▁a", "▁b"], ["a", " b", ""]),
+        ("spaces", ["a", "b"], ["a", " b", ""]),
         (SentencePieceDecoder(byte_fallback=True), ["▁a", "<0xC3>", "<0xA9>", "<0xC3>"], ["a", "", "é", "", "\ufffd"]),
-        (DecoderSequence((Fuse(), Replace("abc", "-"))), ["a", "b", "c", "ab", "d"], ["", "", "-", "", "abd", ""]),
-        (DecoderSequence((Fuse(), Replace("aab", "-"))), ["a", "a", "a", "b"], ["", "", "a", "-", ""]),
-        (DecoderSequence((Fuse(), Strip(" ", 1, 1))), [" ", " ", "a ", " ", "b "], ["", "", " a", "", "  b", ""]),
-        (DecoderSequence((Fuse(), ReplaceTokens(("abc",), "-"))), ["a", "b", "c"], ["", "", "", "-"]),
-        (DecoderSequence((Fuse(), ReplaceTokens(("abc",), "-"))), ["a", "x", "c"], ["", "", "", "axc"]),
-        (DecoderSequence((Fuse(), ByteFallback())), ["<", "0x41>"], ["", "", "A"]),
-        (DecoderSequence((Fuse(), ByteFallback())), ["<", "0y", "a"], ["", "", "", "<0ya"]),
-        (DecoderSequence((Fuse(), ByteDecoder())), ["Ã", "©", "Ġ"], ["", "", "", "é "]),
-        (DecoderSequence((Fuse(), ByteDecoder())), ["Ã", "中", "Ġ"], ["", "", "", "Ã中Ġ"]),
-        (DecoderSequence((Fuse(), Replace("a+", "-", True))), ["a", "b", "c"], ["", "", "", "-bc"]),
-        (DecoderSequence((Fuse(), WordPieceDecoder())), ["do", " n", "'t", " ", "x"], ["", "", "", "", "", "don't x"]),
+        (steps_of(FUSE, replace("abc", "-")), ["a", "b", "c", "ab", "d"], ["", "", "-", "", "abd", ""]),
+        (steps_of(FUSE, replace("aab", "-")), ["a", "a", "a", "b"], ["", "", "a", "-", ""]),
+        (steps_of(FUSE, strip(" ", 1, 1)), [" ", " ", "a ", " ", "b "], ["", "", " a", "", "  b", ""]),
+        (steps_of(FUSE, replace(r"\A(?:abc)\z", "-", "Regex")), ["a", "b", "c"], ["", "", "", "-"]),
+        (steps_of(FUSE, replace(r"\A(?:abc)\z", "-", "Regex")), ["a", "x", "c"], ["", "", "", "axc"]),
+        (steps_of(FUSE, FALLBACK), ["<", "0x41>"], ["", "", "A"]),
+        (steps_of(FUSE, FALLBACK), ["<", "0y", "a"], ["", "", "", "<0ya"]),
+        (steps_of(FUSE, BYTES), ["Ã", "©", "Ġ"], ["", "", "", "é "]),
+        (steps_of(FUSE, BYTES), ["Ã", "中", "Ġ"], ["", "", "", "Ã中Ġ"]),
+        (steps_of(FUSE, replace("a+", "-", "Regex")), ["a", "b", "c"], ["", "", "", "-bc"]),
+        (steps_of(FUSE, WORDPIECE), ["do", " n", "'t", " ", "x"], ["", "", "", "", "", "don't x"]),
     ],
 )
 def test_what_each_step_returns(decoder: Any, tokens: list[str], pieces: list[str]) -> None:
@@ -283,11 +277,11 @@ def test_starts_are_those_of_tiktoken(data: Path) -> None:
         (LLAMA, ["▁a", "<0xC3>", "<0xA9>", "b", "▁"], [[0, 1], [1, 2], [1, 2], [2, 3], [3, 4]]),
         (LLAMA, ["<0xC3>", "b", "<0x41>", "<0x42>"], [[0, 1], [1, 2], [2, 3], [3, 4]]),
         (LLAMA, ["▁", "", "a"], [[0, 0], [0, 0], [0, 1]]),
-        (WordPieceDecoder(), ["a", "##b", "c", "."], [[0, 1], [1, 2], [2, 4], [4, 5]]),
-        (BPEDecoder(), ["a</w>", "b</w>"], [[0, 2], [2, 3]]),
-        (CTC(), [*"aab", "<pad>", "c"], [[0, 1], [1, 1], [1, 2], [2, 2], [2, 3]]),
-        (DecoderSequence((Fuse(), Replace("abc", "xy"))), ["a", "b", "cd"], [[0, 2], [0, 2], [0, 3]]),
-        (SpaceDecoder(), ["a", "b"], [[0, 1], [1, 3]]),
+        (WORDPIECE, ["a", "##b", "c", "."], [[0, 1], [1, 2], [2, 4], [4, 5]]),
+        (SUFFIX, ["a</w>", "b</w>"], [[0, 2], [2, 3]]),
+        (CTC, [*"aab", "<pad>", "c"], [[0, 1], [1, 1], [1, 2], [2, 2], [2, 3]]),
+        (steps_of(FUSE, replace("abc", "xy")), ["a", "b", "cd"], [[0, 2], [0, 2], [0, 3]]),
+        ("spaces", ["a", "b"], [[0, 1], [1, 3]]),
         (SentencePieceDecoder(frozenset("u"), frozenset("c")), ["c", "▁a", "u", "▁"], [[0, 0], [0, 1], [1, 4], [4, 5]]),
         (SentencePieceDecoder(steps=(Form("NFC"),)), ["▁e", "\u0301", "x"], [[0, 1], [1, 1], [1, 2]]),
     ],
@@ -347,13 +341,13 @@ def test_streams_of_one_tokenizer_are_independent() -> None:
     [
         None,
         LLAMA,
-        DecoderSequence((ByteFallback(), Fuse())),
-        DecoderSequence((Fuse(), Strip("a", 9, 10**9))),
-        DecoderSequence((Fuse(), Replace("a" * 500 + "b", "-"))),
-        DecoderSequence((Fuse(), ByteDecoder())),
-        DecoderSequence((Fuse(), Replace("b+", "-", True))),
+        steps_of(FALLBACK, FUSE),
+        steps_of(FUSE, strip("a", 9, 10**9)),
+        steps_of(FUSE, replace("a" * 500 + "b", "-")),
+        steps_of(FUSE, BYTES),
+        steps_of(FUSE, replace("b+", "-", "Regex")),
         SentencePieceDecoder(byte_fallback=True),
-        BPEDecoder("a"),
+        SUFFIX | {"suffix": "a"},
     ],
     ids=lambda decoder: str(decoder)[:40],
 )
@@ -361,6 +355,61 @@ def test_streams_of_one_tokenizer_are_independent() -> None:
 def test_long_streams_of_one_id(decoder: Any, token: str) -> None:
     """In linear time: a stage that copies what waits would take minutes."""
     model = BPE(Vocab([token.encode()]), np.zeros((0, 3), np.int64), byte_level=False)
-    tok = tokenizer_of(model, subwords.splitter(None), decoder=decoder)
+    tok = tokenizer_of(model, subwords.splitter(None)).with_(decoder=decoder)
     ids = [0] * 10_000
     assert "".join(tok.stream().feed(ids)) == tok.decode(ids)
+
+
+# ------------------------------------------------------------------ ids of every kind
+
+
+@given(
+    st.lists(st.one_of(st.binary(max_size=5), st.text(max_size=70).map(str.encode)), min_size=1, max_size=9),
+    st.lists(st.integers(-1, 9), max_size=30),
+    st.sampled_from([1, 1, 1, 40, 700]),
+)
+def test_lists_and_arrays_of_any_tokens(tokens: list[bytes], chosen: list[int], times: int) -> None:
+    tok = tokenizer_of(BPE(Vocab([*dict.fromkeys(tokens)]), np.zeros((0, 3), np.int64)), subwords.splitter(None))
+    ids, tokens = chosen * times, [*dict.fromkeys(tokens)]
+    for given_ids in (ids, np.array(ids, np.int64)):
+        if not all(0 <= index < len(tokens) for index in ids):
+            with pytest.raises(InputError, match="expected ids from 0 to"):
+                tok.decode(given_ids)
+            continue
+        data = b"".join(tokens[index] for index in ids)
+        assert tok.decode_bytes(given_ids) == data
+        assert tok.decode(given_ids) == data.decode("utf-8", "replace")
+
+
+def test_every_kind_of_ids_gives_the_same_text() -> None:
+    tok = subwords.train(["ab abc été 中"] * 3, vocab_size=270, special_tokens=["<s>"])
+    ids_of = tok.encode("<s>ab été 中 abc", special="allow")
+    for decoder in (None, *EVERY.values()):
+        other = tok.with_(decoder=decoder)
+        texts = [
+            *(other.decode(ids_of), other.decode(tuple(ids_of)), other.decode(iter(ids_of))),
+            *(other.decode(np.array(ids_of, kind)) for kind in (np.uint16, np.int32, np.uint32, np.int64, np.uint64)),
+            *other.decode_batch([ids_of, np.array(ids_of), tuple(ids_of)]),  # type: ignore[list-item]
+        ]
+        assert len({*texts}) == 1, json.dumps(texts)
+        long = ids_of * 200
+        assert other.decode(long) == other.decode(np.array(long, np.uint32))
+        hidden = other.decode(ids_of, skip_special_tokens=True)
+        assert hidden == other.decode(ids_of[1:]) == other.decode_batch([ids_of], skip_special_tokens=True)[0]
+
+
+def test_errors_are_those_of_before() -> None:
+    tok = subwords.train(["ab ab"], vocab_size=258)
+    for skip in (False, True):
+        with pytest.raises(InputError, match=r"expected ids from 0 to 257; ids\[1\] is 258"):
+            tok.decode([0, 258], skip_special_tokens=skip)
+    for odd in ([0, -1], [1.5], [True], "ab", [[1]], 7):
+        with pytest.raises(InputError, match="expected"):
+            tok.decode(odd)  # type: ignore[arg-type]
+        with pytest.raises(InputError, match="expected"):
+            tok.decode_batch([[0], odd])  # type: ignore[list-item]
+    half = tok.encode("é")[:1]
+    assert tok.decode(half) == "�" == tok.decode(half, errors="replace")
+    with pytest.raises(InputError, match="not whole characters"):
+        tok.decode(half, errors="strict")
+    assert tok.decode(half, errors="ignore") == "" and tok.decode(tok.encode("ab"), errors="strict") == "ab"

@@ -13,8 +13,9 @@ import pytest
 import tiktoken_ext.openai_public as published
 
 import subwords
-from inside import ENCODINGS, MODELS, encoding_named, read_rank_file, read_ranks
+from inside import encoding_named, read_rank_file
 from subwords import FormatError, InputError
+from subwords.machine import ENCODINGS, MODELS, read_ranks
 
 BYTES = [bytes([byte]) for byte in range(256)]
 
@@ -218,6 +219,7 @@ def test_a_name_finds_the_file_in_tiktoken_s_cache_and_downloads_nothing(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "none"))
     with pytest.raises(FormatError, match=r"no rank file for o200k_base \(looked in .*cache.*\): download https:"):
         subwords.load("gpt-4o")
     (tmp_path / "o200k_base.tiktoken").write_bytes(RANKS)

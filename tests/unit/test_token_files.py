@@ -12,20 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from inside import (
-    FORMATS,
-    Contents,
-    TokenBlock,
-    format_named,
-    manifest_path,
-    shard_path,
-    with_ends,
-    write_manifest,
-    write_shards,
-)
+from inside import FORMATS, Contents, format_named, manifest_path, shard_path, with_ends, write_manifest, write_shards
 from seeds import seed_of_run
 from subwords import FormatError, InputError, files
 from subwords.files import Manifest
+from subwords.machine import TokenBlock
 
 SEED = seed_of_run()
 NAMES = [*FORMATS]

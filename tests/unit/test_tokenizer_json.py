@@ -15,8 +15,9 @@ import subwords
 from building import read_json as read
 from building import tokenizer_of
 from building import write_json as write
-from inside import BPE, Vocab, tokens_to_text
+from inside import tokens_to_text
 from subwords import AddedToken, FormatError, InputError, SubwordsWarning, Tokenizer
+from subwords.machine import BPE, Vocab
 
 BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
 TEXTS = [

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import regex
 from tokenizers import Regex, normalizers
 
 from characters import members_in_regex, settled
@@ -15,15 +14,13 @@ from inside import (
     SCRIPTS,
     UNICODE_VERSION,
     WHITE_SPACE,
-    case_folds,
-    cased_classes,
     categories,
     first_names,
     gpt2_classes,
-    property_members,
 )
 from inside import kernels_layout as layout
 from seeds import sweep_seed
+from subwords.machine import property_members
 
 SCALARS = [code for code in range(0x110000) if not 0xD800 <= code < 0xE000]
 
@@ -43,13 +40,6 @@ def members_in_hf(pattern: str) -> set[int]:
     return {code for code in SCALARS if chr(code) not in others}
 
 
-@pytest.mark.parametrize(
-    ("code", "category"), [(0x41, "Lu"), (0x0A, "Cc"), (0xD800, "Cs"), (0x0378, "Cn"), (0x10FFFD, "Co")]
-)
-def test_category_of_a_known_character(code: int, category: str) -> None:
-    assert CATEGORIES[categories()[code]] == category
-
-
 def test_characters_that_unicode_16_added_have_a_class_and_those_of_17_have_none() -> None:
     assert UNICODE_VERSION == "16.0"
     garay_letter, added_later = 0x10D4A, 0x16EA0
@@ -61,19 +51,6 @@ def test_classes_cover_all_code_points_and_cannot_be_changed() -> None:
     classes = gpt2_classes()
     assert classes.shape == (0x110000,) and not classes.flags.writeable
     assert np.flatnonzero(classes == layout.SPACE).tolist() == sorted(WHITE_SPACE)
-
-
-def test_cased_classes_are_those_of_gpt2_with_kinds_of_letters() -> None:
-    classes, categories_of = cased_classes(), np.array(CATEGORIES)[categories()]
-    letters = classes & layout.LETTER == layout.LETTER
-    letters &= (classes != layout.SPACE) & (classes != layout.NUMBER)
-    assert np.array_equal(
-        np.where(letters, layout.LETTER, classes), np.where(property_members("M"), layout.LETTER, gpt2_classes())
-    )
-    assert np.array_equal(letters & (classes >> layout.UPPER_BIT & 1 == 1), np.isin(categories_of, ["Lu", "Lt"]))
-    caseless = property_members("M") | np.isin(categories_of, ["Lm", "Lo"])
-    assert np.array_equal(letters & (classes >> layout.CASELESS_BIT & 1 == 1), caseless)
-    assert np.array_equal(letters & (classes >> layout.MARK_BIT & 1 == 1), property_members("M"))
 
 
 NAMES = [
@@ -94,11 +71,6 @@ def test_property_is_that_of_hf_tokenizers_on_every_character(name: str) -> None
     assert set(np.flatnonzero(property_members(name)).tolist()) - set(range(0xD800, 0xE000)) == members_in_hf(
         rf"\p{{{name}}}"
     )
-
-
-def test_word_characters_are_those_of_regex() -> None:
-    same = members_in_regex(r"\w") == property_members("Word")
-    assert same[settled()].all()
 
 
 @pytest.mark.parametrize(
@@ -136,13 +108,3 @@ def test_scripts_part_all_code_points() -> None:
 def test_script_of_characters_that_unicode_16_added_and_17_did() -> None:
     assert property_members("Garay")[0x10D4A] and property_members("Tulu_Tigalari")[0x11380]
     assert property_members("Unknown")[0x16EA0] and property_members("Unknown")[0xD800]
-
-
-def test_case_folds_are_those_of_regex() -> None:
-    folds = {chr(code): chr(least) for code, least in case_folds().tolist()}
-    turkish = {"İ", "ı"}
-    text = "".join(folds)
-    assert folds["K"] == folds["\u212a"] == "K" and folds["ſ"] == "S" and "ß" in folds and "İ" not in folds
-    for character in [c for c in folds if settled()[ord(c)] and c < "\u0600"]:
-        got = {c for c, least in folds.items() if least == folds[character]}
-        assert got == set(regex.findall(f"(?i:{character})", text)) - turkish, character

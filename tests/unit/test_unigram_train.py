@@ -9,18 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from inside import (
-    BYTE_PIECES,
-    Unigram,
-    UnigramSettings,
-    expected_counts,
-    find_seeds,
-    number_text,
-    train_unigram,
-    unit_bits,
-)
+from inside import BYTE_PIECES, UnigramSettings, expected_counts, find_seeds, number_text, train_unigram, unit_bits
 from strategies import counts_of
 from subwords import InputError, SubwordsError, TrainingError, WordCounts
+from subwords.machine import Unigram
 
 WORDS = {b"hug": 10, b"pug": 5, b"pun": 12, b"bun": 4, b"hugs": 5}
 

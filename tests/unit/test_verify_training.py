@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 import subwords
 from commands import run
-from inside import BPE, BPESettings, Vocab, learned_merges, one_merge_each, train_bpe
+from inside import BPESettings, learned_merges, one_merge_each, train_bpe
 from strategies import counts_of, word_counts
 from subwords import InputError
+from subwords.machine import BPE, Vocab
 from subwords.reference.bpe import apply_merge, count_pairs
 
 TEXT = "low lower lowest new newer newest wide wider widest slow slower the then there " * 9

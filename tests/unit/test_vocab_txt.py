@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tokenizers import models
 
+from building import read_vocab
 from inside import is_cased, read_tokens, write_tokens
 from small_data import file_of
 from subwords import FormatError
@@ -83,7 +84,7 @@ def test_random_lines_are_read_as_in_hf(tmp_path: Path) -> None:
 )
 def test_damaged_file_is_refused_with_its_line(data: bytes, message: str) -> None:
     with pytest.raises(FormatError, match=f"^v.txt: .*{message}"):
-        read_tokens(data, "v.txt")
+        read_vocab(data, "v.txt")
 
 
 def test_unknown_words_may_have_another_token() -> None:

@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import subwords
-from inside import BPE, Extension, SplitterEngine, extend_bpe
+from inside import Extension, extend_bpe
 from strategies import counts_of
 from subwords import InputError
+from subwords.machine import BPE, SplitterEngine
 from subwords.reference.bpe import GPT2_PATTERN, frequent_pairs, learned
 
 TEXT = "of the light of the rays, and of the rays; it's the light of the 3 rays\n"

@@ -13,10 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import subwords
-from inside import BPE, Unigram, Vocab, WhyNot
+from inside import WhyNot
 from small_data import file_of
 from strategies import texts
 from subwords import InputError
+from subwords.machine import BPE, Unigram, Vocab
 
 CORPUS = ["low lower lowest, new newer newest: naïve wide wider widest slow slower " * 9]
 TOK = subwords.train(CORPUS, vocab_size=285, special_tokens=["<s>"])

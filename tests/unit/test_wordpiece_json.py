@@ -11,8 +11,7 @@ import pytest
 import tokenizers
 
 import subwords
-from inside import WordPiece, model_kind, parse_json, read_added, read_model, read_vocab, write_model, written_vocab
-from inside import json_node_Node as Node
+from building import read_json, write_json
 from small_data import file_of, is_small
 from subwords import AddedToken, FormatError, InputError
 
@@ -25,10 +24,11 @@ def model(**changes: Any) -> dict[str, Any]:
     return {"type": "WordPiece", **fields, **changes}
 
 
-def read(value: dict[str, Any], added: list[dict[str, Any]] | None = None) -> WordPiece:
-    top = parse_json(json.dumps({"model": value, "added_tokens": added or []}).encode(), "a.json")
-    vocab = read_vocab(top["model"]["vocab"])
-    return read_model(top["model"], vocab, read_added(top["added_tokens"], vocab))
+def read(value: dict[str, Any], added: list[dict[str, Any]] | None = None) -> Any:
+    """The model of a file."""
+    return read_json(
+        json.dumps({"version": "1.0", "model": value, "added_tokens": added or []}).encode(), "a.json"
+    ).model
 
 
 def peer(value: dict[str, Any]) -> tokenizers.Tokenizer:
@@ -118,8 +118,9 @@ def test_damaged_model_is_named_with_its_place(changes: dict[str, Any], message:
 
 
 def test_of_a_token_that_comes_twice_the_last_counts() -> None:
-    data = json.dumps({"model": model(vocab={"[UNK]": 0, "x": 1})}).replace('"x": 1', '"a": 1, "a": 2').encode()
-    assert read_vocab(parse_json(data, "a.json")["model"]["vocab"]) == {"[UNK]": 0, "a": 2}
+    data = json.dumps({"version": "1.0", "model": model(vocab={"[UNK]": 0, "x": 1})})
+    tok = read_json(data.replace('"x": 1', '"a": 1, "a": 2').encode(), "a.json")
+    assert list(tok.model.vocab) == [b"[UNK]", b"", b"a"]
 
 
 def test_any_damage_is_a_format_error() -> None:
@@ -145,27 +146,21 @@ def test_any_damage_is_a_format_error() -> None:
 )
 def test_model_without_type_is_what_hf_takes_it_for(changes: Any, absent: tuple[str, ...], kind: str) -> None:
     value = {key: field for key, field in model(**changes).items() if key not in absent}
-    assert model_kind(Node("a.json", "model", value)) == kind
+    assert type(read(value)).__name__ == kind
     assert type(peer(value).model).__name__ == kind
 
 
 @pytest.mark.parametrize("value", [1, [], {}])
 def test_type_that_is_no_text_is_refused(value: Any) -> None:
     with pytest.raises(FormatError, match=r"^a\.json: model\.type: expected a string"):
-        model_kind(Node("a.json", "model", {"type": value}))
-
-
-def written(value: WordPiece) -> str:
-    texts = [token.decode() for token in value.vocab]
-    frame = json.dumps({"model": write_model(value, texts)}, ensure_ascii=False, indent=2)
-    return frame.removesuffix("{}\n  }\n}") + written_vocab(texts, set()) + "\n  }\n}"
+        read({"type": value})
 
 
 def test_model_is_written_as_hf_writes_it() -> None:
     value = model(max_input_chars_per_word=7, continuing_subword_prefix="▁", unk_token="a")
     theirs = peer(value).to_str(pretty=True)
-    assert written(read(value)).removeprefix("{\n") == theirs[theirs.index('  "model"') :]
-    assert json.loads(written(read(model())))["model"] == model()
+    ours = write_json(read_json(json.dumps({"version": "1.0", "model": value}).encode(), "a.json")).decode()
+    assert ours[ours.index('  "model"') :] == theirs[theirs.index('  "model"') :]
 
 
 def test_model_of_bert_is_read_and_written_back(data: Path) -> None:
@@ -173,12 +168,10 @@ def test_model_of_bert_is_read_and_written_back(data: Path) -> None:
     ref = peer(json.loads(content)["model"])
     special = {ref.token_to_id(token) for token in ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")}
     assert is_small(data) or special == {0, 100, 101, 102, 103}
-    top = parse_json(content, "bert")
-    vocab = read_vocab(top["model"]["vocab"])
-    added = read_added(top["added_tokens"], vocab)
-    got = read_model(top["model"], vocab, added)
+    tok = read_json(content, "bert")
+    got = tok.model
     assert len(got.vocab) == ref.get_vocab_size() >= (800 if is_small(data) else 30522)
     assert (got.unk_id, got.prefix, got.max_chars) == (ref.token_to_id("[UNK]"), "##", 100)
     assert got.special_ids == special
-    assert AddedToken("[MASK]", ref.token_to_id("[MASK]")) in added
-    assert json.loads(written(got))["model"] == {**json.loads(content)["model"], "type": "WordPiece"}
+    assert AddedToken("[MASK]", ref.token_to_id("[MASK]")) in tok.added_tokens
+    assert json.loads(write_json(tok))["model"] == {**json.loads(content)["model"], "type": "WordPiece"}

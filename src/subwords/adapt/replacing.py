@@ -106,7 +106,7 @@ def _renamed(tokenizer: Tokenizer, texts: Mapping[str, str]) -> Adapted:
     for old, new in texts.items():
         check_token("the text of an added token", new)
         if old not in known:
-            raise InputError(f"cannot rename {old!r:.60}: it is no added token{nearest(str(old), known)}")
+            raise InputError(f"cannot rename {old!r:.60}: it is not an added token{nearest(str(old), known)}")
     added = [changed(token, content=texts.get(token.content, token.content)) for token in tokenizer.added_tokens]
     return Adapted(tokenizer.with_(added_tokens=added), tokenizer, _origins=np.arange(tokenizer.vocab_size))
 

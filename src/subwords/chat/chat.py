@@ -383,7 +383,7 @@ def chat(chatter: Chatter, messages: object, options: Options, *, prompt: bool |
         chatter.check_prompt(options, prompt=prompt is None or prompt)
         return Chat(chatter.conversation(messages, options, prompt=prompt is None or prompt))
     if prompt:
-        raise InputError("expected prompt=True or resume=, not both: one begins a message, the other goes on with it")
+        raise InputError("expected prompt=True or resume=, not both: prompt begins a message, resume continues one")
     if not isinstance(resume, str):
         raise InputError(f'expected resume as the key of a field, such as "content", not {resume!r:.60}')
     records = messages_of(messages, options.trusted)

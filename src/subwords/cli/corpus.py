@@ -176,7 +176,7 @@ def _roles(context: click.Context, option: click.Parameter, pairs: tuple[str, ..
 @family_options
 @opt(
     "--min-documents N",
-    "Train only on words that at least N documents have: each token is in as many documents, too.",
+    "Train only on words that at least N documents have, so that each token is in at least N, too.",
     AT_LEAST_1,
 )
 @opt(

@@ -218,7 +218,7 @@ def _print_findings(call: Call, accept: Path | None = None) -> Findings:
         [opt("--baseline FILE", "Findings that are accepted.", INPUT)], lambda call: _baseline(call.take("baseline"))
     ),
     texts={
-        "embeddings": "The input matrix of a model, .npy or .safetensors: also finds tokens that it hardly met in "
+        "embeddings": "The input matrix of a model, .npy or .safetensors: also finds tokens that it hardly saw in "
         "training.",
         "output": "The output matrix, or the only one of a model that has one for both.",
     },

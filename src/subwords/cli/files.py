@@ -390,7 +390,7 @@ PROBE = "low lower lowest, new newer newest: the café costs 12,50 €; 中文\n
 @click.command()
 @common_options
 def doctor() -> None:
-    """Say what this installation has, and test it: for reports of faults.
+    """Describe and test this installation, for bug reports.
 
     The home folder is written as ~, and of the environment only variables of this package are shown. Exit code 1: a
     check failed.

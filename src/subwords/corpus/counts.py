@@ -547,7 +547,7 @@ def _pyarrow() -> Any:
     try:
         import pyarrow
     except ImportError as error:
-        raise CorpusError(f".parquet files need PyArrow: {install_hint('arrow')}") from error
+        raise CorpusError(f".parquet files need PyArrow: {install_hint('files')}") from error
     return pyarrow
 
 

@@ -357,5 +357,5 @@ def need_pyarrow() -> Any:
     try:
         import pyarrow
     except ImportError as error:
-        raise CorpusError(f".zst, Parquet and Arrow need PyArrow: {install_hint('arrow')}") from error
+        raise CorpusError(f".zst, Parquet and Arrow need PyArrow: {install_hint('files')}") from error
     return pyarrow

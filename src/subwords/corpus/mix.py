@@ -137,7 +137,9 @@ def segment_words(counts: WordCounts, segmentation: Segmentation) -> WordCounts:
             found[piece] = found.get(piece, 0) + number
     if not cut:
         shown = ", ".join(repr(word.decode()) for word in list(parts)[:3])
-        raise TrainingError(f"no word of the corpus is in the segmentation, which has {shown}: is it normalized alike?")
+        raise TrainingError(
+            f"no word of the corpus is in the segmentation, which has {shown}: is it normalized in the same way?"
+        )
     if sum(found.values()) > MOST_COUNTED:
         raise InputError(f"too many words: expected a total below 2**63, not {sum(found.values())}")
     offsets = np.cumsum([0, *map(len, found)], dtype=np.int64)

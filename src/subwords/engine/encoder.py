@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 FIRST_SLOTS = 1 << 10  # 32 KB: a first short text costs microseconds
 MOST_WORDS = 24_000  # tokens that enter a table at once: 1 ms. With 50,000, known text took 5 % more
 FULL_SLOTS = 1 << 13  # of a table that they enter when it is full: the words in it have cost as much
-FULLER_SLOTS = 1 << 17  # of the table then: 4 MB
+FULLER_SLOTS = 1 << 17  # of the table then: 4 MB. With half of it, it grew again soon: 0.6 ms more, 0.3 ms saved
 MOST_SLOTS = 1 << 20  # 32 MB; when half full, the table is emptied
 MOST_ARENA = 1 << 23  # entries of each arena, 40 MB in all
 

@@ -486,7 +486,7 @@ def _downloaded(name: str, revision: str | None, at: str) -> Path:
     try:
         from huggingface_hub import snapshot_download
     except ImportError:
-        raise FormatError(f"download=True needs the huggingface_hub package: {install_hint('hf')}") from None
+        raise FormatError(f"download=True needs the huggingface_hub package: {install_hint('files')}") from None
     try:
         return Path(str(snapshot_download(name, revision=revision, allow_patterns=[*FILES], local_files_only=False)))
     except Exception as error:  # huggingface_hub passes on errors of several HTTP libraries

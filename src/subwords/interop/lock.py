@@ -83,7 +83,7 @@ class LockCheck(Report):
 def lock(tokenizer: TokenizerLike, path: str | PathLike[str] | None = None) -> Lock:
     """Return the digests of a tokenizer and a summary; path: also write them, as a small JSON file.
 
-    Equal tokenizers have equal digests in every format that holds all of their parts; see docs/comparing-versions.md.
+    Equal tokenizers have equal digests in every format that holds all of their parts; see docs/studying.md.
     `check_lock` compares.
 
     >>> import subwords

@@ -55,6 +55,13 @@ class Kernel:
         """One letter for each parameter: i, an integer, or o, an object."""
         return "".join("i" if parameter == "Int" else "o" for parameter in self.parameters)
 
+    @property
+    def is_at_hand(self) -> bool:
+        """Whether it needs not be compiled, nor read by what compiles: it came with the package, or was used before."""
+        from subwords.kernels.machine_code import shipped_address
+
+        return self._bound is not None or (MODE == "compiled" and shipped_address(self) != 0)
+
     def without_gil(self) -> Callable[..., int]:
         """The callable that releases the GIL; frequent callers keep it."""
         return (self._bound or self._bind())[0]

@@ -136,10 +136,10 @@ def _library() -> tuple[ctypes.CDLL, dict[str, str]] | None:
     """
     if ASKED == "jit":
         return None
-    import json
-
     try:
         with open(os.path.join(FOLDER, "code.json"), encoding="utf-8") as file:
+            import json  # not in a clone
+
             made: dict[str, Any] = json.load(file)
     except OSError:
         return None  # not from a wheel

@@ -448,12 +448,14 @@ def checksum(content: bytearray | mmap, start: int) -> int:
     """
     if len(content) < LITTLE_TABLE:
         return zlib.crc32(memoryview(content)[start:])
-    import ctypes
-
     from subwords.kernels.entry import address_of, entry_kernel
 
     kernel, words = entry_kernel("sum_words"), (len(content) - start) // 4
-    if MODE == "compiled":  # by its address: what binds a kernel for arrays imports NumPy
+    # Not what would have to be compiled, if NumPy is there: a process that ends can compile nothing.
+    if MODE == "compiled" and ("numpy" not in sys.modules or kernel.is_at_hand):
+        import ctypes
+
+        # By its address: what binds a kernel for arrays imports NumPy.
         call = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.py_object, ctypes.c_int64)(address_of(kernel))
         total: int = call((ctypes.c_uint32 * 0).from_buffer(content, start), words)
     else:
@@ -512,11 +514,7 @@ class _Later:
         """
         from threading import Event, Thread
 
-        from subwords.kernels.entry import address_of, entry_kernel
-
         _at_the_end()
-        if MODE == "compiled":
-            address_of(entry_kernel("sum_words"))  # at the end of a process nothing can be compiled
         self._waiting.append(partial(write, cache_root()))
         if not in_main_interpreter():  # the end of another one is fatal while it has a thread
             self.finish()

@@ -195,7 +195,7 @@ class UnigramSettings(PieceSettings):
 class MingramSettings(PieceSettings):
     """The settings of algorithm="mingram"."""
 
-    seed_factor: float = option(1.1, "Choose from so many times as many BPE tokens.", least=1)
+    seed_factor: float = option(1.1, "Candidates: BPE tokens, this many times the size of the vocabulary.", least=1)
 
 
 @dataclass(frozen=True, kw_only=True)

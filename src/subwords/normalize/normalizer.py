@@ -17,6 +17,7 @@ from subwords.kernels.stored import stored
 from subwords.normalize.characters import (
     UNICODE_VERSION,
     CharMap,
+    PackedMap,
     chinese,
     clean,
     combining_classes,
@@ -25,6 +26,8 @@ from subwords.normalize.characters import (
     marks,
     nmt,
     nonspacing_marks,
+    packed_map,
+    unpacked_map,
 )
 from subwords.normalize.stages import (
     WHOLE,
@@ -152,12 +155,15 @@ def stages_of(steps: Steps, *, fused: bool) -> tuple[Stage, ...]:
 
 
 def _stages_of(steps: Steps, fused: bool) -> tuple[Stage, ...]:
+    if fused and steps in (NAMED["bert-uncased"], NAMED["bert-cased"]):  # a wheel has the maps of these
+        found = stored("characters", digest_of(steps).encode(), lambda: _bert_map(steps))
+        return (CharStage(*unpacked_map(found)),)
     parts = _plan_parts(steps)
     stages: list[Stage] = []
     while parts:
         if fused and (merged := _fused(parts[:3])):
-            stage, taken = merged
-            stages.append(stage)
+            replaced, unknown, taken = merged
+            stages.append(CharStage(replaced, unknown))
         else:
             stages.append(_ready(parts[0]))
             taken = 1
@@ -237,8 +243,16 @@ def _bert_parts(step: Bert) -> list[CharMap | Stage | Form]:
     return [first.then(lower)]
 
 
-def _fused(parts: tuple[CharMap | Stage | Form, ...]) -> tuple[Stage, int] | None:
-    """Return one stage for the first two or three parts, and their number; None if they cannot be merged.
+def _bert_map(steps: Steps) -> PackedMap:
+    """Return what a Bert with a name does, all at once, and the characters that need more."""
+    parts = _plan_parts(steps)
+    replaced, unknown, taken = _fused(parts) or (parts[0], np.zeros(layout.CODE_POINTS, np.bool_), 1)
+    assert isinstance(replaced, CharMap) and taken == len(parts), "it is one map, or two around a form"
+    return packed_map(replaced, unknown)
+
+
+def _fused(parts: tuple[CharMap | Stage | Form, ...]) -> tuple[CharMap, NDArray[np.bool_], int] | None:
+    """Return one map for the first two or three parts, what it does not know, and their number; None if none does it.
 
     Row: encode_bert, "ru, 4 MB".
     """
@@ -255,7 +269,7 @@ def _fused(parts: tuple[CharMap | Stage | Form, ...]) -> tuple[Stage, int] | Non
     replaced, unknown = before.then(decomposed.then(after)), stays
     if np.count_nonzero(unknown) > MOST_UNKNOWN or not fits_table(replaced):
         return None
-    return CharStage(replaced, unknown), 3 if before else 2
+    return replaced, unknown, 3 if before else 2
 
 
 LONGEST_SHOWN = 400  # characters

@@ -225,7 +225,7 @@ class Run:
 
     runner: "local" processes, "ray" tasks or "dask" tasks. workers: processes of this machine. threads: of each worker;
     None shares the processors out among local processes, and is 1 on a cluster.
-    memory: about what all processes of this machine, or each task of a cluster, may use: "2GB" or a number of bytes;
+    memory: a rough limit for all processes of this machine, or each task of a cluster: "2GB" or a number of bytes;
     counts that do not fit go to temporary files. address: of an existing cluster. shard_bytes: about the size of a
     shard on disk. rank, world_size: this process does every world_size-th shard, from number `rank` on; the last of
     these processes joins what all of them made. folder: where shards are kept until the job is done: a second run goes

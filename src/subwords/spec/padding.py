@@ -49,7 +49,7 @@ class Padding:
 
     @property
     def filler(self) -> tuple[int, str]:
-        """The id and the token that fill; InputError if a tokenizer has yet to tell them."""
+        """The id and the token that fill; InputError if they depend on a tokenizer."""
         if self.pad_id is None or self.pad_token is None:
             raise InputError(
                 'padding needs a pad token, and this tokenizer has none: tok.with_(roles={"pad": token}), or '

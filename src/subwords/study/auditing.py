@@ -58,7 +58,7 @@ def audit(
 ) -> Audit:
     """Return what is wrong with a tokenizer: tokens that no text yields, broken merges, lost text, and more.
 
-    Each finding has a rule (docs/auditing.md lists them), a severity, a message, and the tokens concerned. source: also
+    Each finding has a rule (docs/studying.md lists them), a severity, a message, and the tokens concerned. source: also
     finds unused tokens, and texts of it that do not come back. rules: look for these only. baseline: fingerprints of
     findings that are accepted. embeddings, output: matrices of a model, as in `undertrained`; without them, no token is
     called undertrained. The others are as in `count`.

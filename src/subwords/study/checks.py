@@ -489,7 +489,7 @@ class _ChatCheck:
         has_any = any(token in text for text in written for token in own) or "_token" in options.template.source
         for pattern in (_CONTROL_LIKE, _BRACKETS) if brackets or not has_any else (_CONTROL_LIKE,):
             for token in sorted({found for text in written for found in pattern.findall(text)} - own):
-                message = f"writes {token!r}, which is no added token: it becomes text{nearest(token, own)}"
+                message = f"writes {token!r}, which is not an added token: it becomes text{nearest(token, own)}"
                 yield self._finding("chat-literal", message, token)
 
     # ------------------------------------------------------------------ roles

@@ -146,7 +146,7 @@ def compare(
     threads: int | None = None,
     progress: bool | None = None,
 ) -> Comparison:
-    """Return how tokenizers differ on a corpus: paired differences, and frequent words that they split differently.
+    """Compare tokenizers on a corpus: paired differences, and frequent words that they split differently.
 
     The same resampled documents are used for all of them: if the interval of `relative` does not contain 1, the
     difference is larger than drawing other documents explains. names: of the tokenizers, in tables; by default, the

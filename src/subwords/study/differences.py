@@ -81,7 +81,7 @@ def diff(
 ) -> Diff:
     """Return what changed from one tokenizer to another: ids, merges, scores, the pipeline, templates.
 
-    Each finding has a rule (docs/comparing-versions.md lists them) and a severity. error: an id means another token, or
+    Each finding has a rule (docs/studying.md lists them) and a severity. error: an id means another token, or
     a text was found that gives other ids. warning: the part can change ids; no text that shows it was found among the
     fixed tricky texts, the text of every token, and texts made for merges whose order changed. note: neither.
     source: also compare the ids of these texts, with special tokens read as text. Tokens are compared by their bytes;
@@ -216,7 +216,7 @@ def _added_token_findings(pair: _Pair) -> Iterator[Finding]:
         before, after = old.get(content), new.get(content)
         told = ""
         if before is None or after is None:
-            told = "is a new added token" if before is None else "is no added token any more"
+            told = "is a new added token" if before is None else "is no longer an added token"
         elif flags := [name for name in FLAGS if getattr(before, name) != getattr(after, name)]:
             told = ", ".join(f"has {name}={getattr(after, name)}" for name in flags)
         if told:

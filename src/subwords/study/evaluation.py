@@ -541,7 +541,7 @@ def evaluate(
     threads: int | None = None,
     progress: bool | None = None,
 ) -> Evaluation:
-    """Return how a tokenizer does on a corpus (see `count`): compression, fertility, use of the vocabulary, cost.
+    """Measure a tokenizer on a corpus (see `count`): compression, fertility, use of the vocabulary, cost.
 
     by: groups the documents: the name of a column of rows, such as "language", or "file"; a dict of corpora has its
     groups already. parallel: document k of every group says the same, so a group's cost is its number of tokens
@@ -664,7 +664,9 @@ def _check_groups(sums: Measured, settings: Settings) -> None:
             )
         if len({*sizes.tolist()}) > 1:
             counted = dict(zip(sums.names, sizes.tolist(), strict=True))
-            raise CorpusError(f"parallel text needs as many documents in every group, found {counted!r:.300}")
+            raise CorpusError(
+                f"parallel text needs the same number of documents in every group, found {counted!r:.300}"
+            )
 
 
 def _groups(

@@ -93,12 +93,12 @@ def undertrained(
     unused: Iterable[int] | None = None,
     threads: int | None = None,
 ) -> Undertrained:
-    """Return the tokens that a model has hardly met in training, by its embeddings, joined with what text can yield.
+    """Return the tokens that a model has hardly seen in training, by its embeddings, joined with what text can yield.
 
     embeddings: the input matrix, a row for each id; its indicator is the norm of a row, for models whose input and
     output are two matrices. output: the output matrix; its indicator is the cosine distance to the mean of rows that
     are known to be unused. A model with one matrix for both has it as `output`. Each is an array, an .npy file, or a
-    .safetensors file or folder of them (extra [weights]), also as "FILE:TENSOR". Rows beyond the vocabulary are
+    .safetensors file or folder of them (extra [files]), also as "FILE:TENSOR". Rows beyond the vocabulary are
     padding.
     unused: ids that training cannot have met, in addition to those that are known: padding, ids without a token, tokens
     that the model of the tokenizer never makes, bytes that UTF-8 does not have.
@@ -316,9 +316,7 @@ def _of_safetensors(path: Path, tensor: str | None, name: str, size: int) -> _Ma
         import ml_dtypes  # noqa: F401  # NumPy then knows bfloat16
         from safetensors import SafetensorError, safe_open
     except ImportError as error:
-        raise InputError(
-            f"reading {path} needs safetensors and ml_dtypes: {install_hint('weights')} ({error})"
-        ) from None
+        raise InputError(f"reading {path} needs safetensors and ml_dtypes: {install_hint('files')} ({error})") from None
     files = sorted(path.glob("*.safetensors")) if path.is_dir() else [path]
     found = dict[str, tuple[Any, tuple[int, ...]]]()
     try:

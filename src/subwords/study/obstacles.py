@@ -283,7 +283,7 @@ class WhyNot(Report):
 def why_not(tokenizer: TokenizerLike, text: str, *, special: Literal["text", "allow"] = "text") -> WhyNot:
     """Return why a string is not one token: what cuts or changes it before the model, and why the model has no token.
 
-    Each obstacle says what would have to be otherwise, and how many tokens the string would be then; this is computed.
+    Each obstacle says what would have to change, and how many tokens the string would be then; this is computed.
     special: as in `Tokenizer.encode`. Raises InputError for an empty string.
 
     >>> import subwords

@@ -1,4 +1,4 @@
-"""Plots by matplotlib (extra [plot]): frequencies, groups and tokenizers with intervals, sizes of the vocabulary."""
+"""Plots by matplotlib (extra [all]): frequencies, groups and tokenizers with intervals, sizes of the vocabulary."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _figure(title: str, x: str, y: str, ax: Any = None) -> tuple[Any, Any]:
         from matplotlib.axes import Axes
         from matplotlib.figure import Figure
     except ImportError:
-        raise InputError(f"plots need matplotlib: {install_hint('plot')}") from None
+        raise InputError(f"plots need matplotlib: {install_hint('all')}") from None
     if ax is not None and not isinstance(ax, Axes):
         raise InputError(f"expected ax to be axes of matplotlib, not {type(ax).__name__}")
     figure = Figure(figsize=(7, 4.5), layout="constrained") if ax is None else ax.figure  # no pyplot: no global state

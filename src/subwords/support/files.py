@@ -69,7 +69,7 @@ def remote_of(value: object) -> Path:
         from subwords.support.names import install_hint
 
         raise InputError(
-            f"{value!s:.200} is a URL, which needs universal-pathlib: {install_hint('remote')}, and the library "
+            f"{value!s:.200} is a URL, which needs universal-pathlib: {install_hint('files')}, and the library "
             "of the store, such as s3fs or gcsfs"
         ) from None
     try:

@@ -25,7 +25,7 @@ from subwords.tokens.manifest import Contents
 from subwords.tokens.token_file import Append, Bounds, MappedFile, Sums, TokenFile, TokenFormat, by_offsets, mapped
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Parquet with one column of lists of ids: what `datasets`, polars and Spark read. Needs PyArrow, the extra `arrow`.
+# Parquet with one column of lists of ids: what `datasets`, polars and Spark read. Needs PyArrow, the extra `files`.
 
 COLUMN = "input_ids"  # the name that transformers' models take
 GROUP = 1 << 22  # ids of a row group
@@ -156,7 +156,7 @@ def _pyarrow() -> Any:
     try:
         import pyarrow.parquet
     except ImportError as error:
-        raise InputError(f"Parquet files need PyArrow: {install_hint('arrow')}") from error
+        raise InputError(f"Parquet files need PyArrow: {install_hint('files')}") from error
     return pyarrow
 
 

@@ -99,8 +99,8 @@ def count(
     the text before counting (ALGORITHMS.md, W3). user_defined: pieces that Unigram keeps whole, each a word. reading:
     what a document is, which documents are read, and what happens to invalid text; see `Reading`. No word crosses
     documents. document_frequencies: also count the documents that have each word (`WordCounts.documents`); not with
-    memory. memory: about what the process may use in all, "2GB" or a number of bytes; words that do not fit go to a
-    temporary file (TMPDIR), and the result is mapped from one. threads: None for one per processor. progress: None
+    memory. memory: a rough limit on the memory of the process, "2GB" or a number of bytes; words that do not fit go to
+    a temporary file (TMPDIR), and the result is mapped from it. threads: None for one per processor. progress: None
     shows a bar if standard error is a terminal. run: count files in shards, by several processes or machines; it has
     its own `threads` and `memory` (`subwords.scale.Run`). The counts are the same, byte for byte; None if other ranks
     have shards to do.

@@ -373,14 +373,14 @@ def train(
       [SEP] and [MASK] for WordPiece; <unk>, <s> and </s> for Unigram; <unk> for WordLevel.
     - template ("auto"): the special tokens around a text, "<s> $A </s>", or two such texts, for a text and for a pair.
       "auto" is BERT's for WordPiece with [CLS] and [SEP], none for others. roles: special tokens by role, {"pad":
-      "<fill>"}; the others are told by their usual names.
+      "<fill>"}; the others are recognized by their usual names.
     - unk_token: the special token for unknown text. Default: none for BPE, [UNK] for WordPiece, <unk> for the others.
     - min_frequency: the smallest count of a merged pair or of a word (default 0), or of a Unigram piece (default 2).
     - reading: how the corpus is read; InputError with word counts.
-    - min_documents (None): train only on words that are in at least so many documents, so that each token is in as
-      many, too. Word counts need `WordCounts.documents` for it.
-    - memory (None): about what the process may use in all, as in `count`. The merges are learned in memory, from all
-      words: TrainingError if they do not fit.
+    - min_documents (None): train only on words that are in at least this many documents, so that each token is,
+      too. Word counts need `WordCounts.documents` for it.
+    - memory (None): a rough limit on the memory of the process, as in `count`. The merges are learned in memory, from
+      all words: TrainingError if they do not fit.
     - threads, progress: as in `count`.
 
     "bpe":

@@ -92,7 +92,7 @@ def _read_merges(node: Node, vocab: Mapping[str, int], prefix: str) -> NDArray[n
 
     The result of a merge is the left token and the right one without the bytes of the prefix.
     """
-    if isinstance(node.value, np.ndarray):  # see `hf/entries.py`
+    if isinstance(node.value, np.ndarray):  # see `hf/by_kernel.py`
         return _latest(node.value)
     entries = node.array()
     if entries and isinstance(entries[0], str) and entries[0].startswith("#version"):

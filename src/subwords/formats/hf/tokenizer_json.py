@@ -234,22 +234,25 @@ def spec_from(top: Node) -> TokenizerSpec:
         splitter = splitter[:-1]  # the model records that its symbols are bytes
     # The spelling of version 2.0 is not written.
     kept = [*(() if is_new else _SPELLED), *_unknown_keys(top)]
-    return TokenizerSpec(
-        model=model,
-        normalizer=_read_normalizer(top["normalizer"]),
-        splitter=splitter,
-        template=_read_template(top["post_processor"]),
-        decoder=_read_decoder(top["decoder"], model),
-        added_tokens=tuple(added),
-        roles=roles_of(roles, {**vocab} | {token.content: token.id for token in added}) if is_new else (),
-        padding=_read_padding(top["padding"]),
-        truncation=_read_truncation(top["truncation"]),
-        foreign=Foreign(
-            tuple((key, top[key].verbatim()) for key in kept),
-            len(pieces.tokens) if pieces else len(vocab),
-            warned=top["model"]["vocab"].twice,
-        ),
-    )
+    try:
+        return TokenizerSpec(
+            model=model,
+            normalizer=_read_normalizer(top["normalizer"]),
+            splitter=splitter,
+            template=_read_template(top["post_processor"]),
+            decoder=_read_decoder(top["decoder"], model),
+            added_tokens=tuple(added),
+            roles=roles_of(roles, {**vocab} | {token.content: token.id for token in added}) if is_new else (),
+            padding=_read_padding(top["padding"]),
+            truncation=_read_truncation(top["truncation"]),
+            foreign=Foreign(
+                tuple((key, top[key].verbatim()) for key in kept),
+                len(pieces.tokens) if pieces else len(vocab),
+                warned=top["model"]["vocab"].twice,
+            ),
+        )
+    except InputError as error:
+        raise top["added_tokens"].wrong("tokens that fit the model", f"these: {error}") from None
 
 
 def _model_type(model: Node) -> str:

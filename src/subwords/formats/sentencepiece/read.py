@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.formats.checks import makes_all
+from subwords.kernels.entry import entry_kernel
 from subwords.models.bpe.model import BPE
 from subwords.models.families import family_of, need
 from subwords.models.unigram.model import BYTE_PIECES
@@ -89,7 +90,7 @@ def model_class() -> Any:
         from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
     except ImportError:
         raise FormatError(
-            f"reading and writing .model files needs the protobuf package: {install_hint('spm')}"
+            f"reading and writing .model files needs the protobuf package: {install_hint('files')}"
         ) from None
     file = descriptor_pb2.FileDescriptorProto(name="subwords/sentencepiece.proto", package=PACKAGE, syntax="proto2")
     for message, fields in _MESSAGES.items():
@@ -160,14 +161,15 @@ def cut_rule(
     """
     if model_type == Kind.WORD:
         return _WORDS
-    users = [piece for piece, kind in zip(pieces, types, strict=True) if kind == PieceType.USER_DEFINED]
-    known = [piece for piece, kind in zip(pieces, types, strict=True) if kind == PieceType.NORMAL]
-    unused = [piece for piece, kind in zip(pieces, types, strict=True) if kind == PieceType.UNUSED]
+    vocab, kinds = Vocab.of(pieces), np.frombuffer(bytes(types), np.uint8)
+    users = [pieces[i] for i in np.flatnonzero(kinds == PieceType.USER_DEFINED).tolist()]
+    known = vocab.joined(kinds == PieceType.NORMAL)
+    knows_space = b"\xff%s\xff" % SPACE_BYTES in b"\xff" + known
     if model_type == Kind.UNIGRAM:
-        unknown = SPACE_BYTES not in known and SPACE_BYTES not in users and not byte_fallback
-        return space_rule(known + users, unk_space=unknown)
+        return space_rule([known, *users], unk_space=not (knows_space or SPACE_BYTES in users or byte_fallback))
     # Adjacent unknown characters become one unk, unless byte fallback replaces them by bytes.
-    return space_rule(known + unused, users, unk_space=SPACE_BYTES not in known and not byte_fallback)
+    unused = vocab.joined(kinds == PieceType.UNUSED)
+    return space_rule([known, unused], users, unk_space=not (knows_space or byte_fallback))
 
 
 def check_pieces(message: Any, pieces: Sequence[bytes], types: NDArray[np.int64], scores: NDArray[np.float32]) -> None:
@@ -200,8 +202,8 @@ def check_pieces(message: Any, pieces: Sequence[bytes], types: NDArray[np.int64]
 
 
 def _check_pieces(pieces: Sequence[bytes], types: NDArray[np.int64], *, byte_fallback: bool) -> None:
-    lengths = np.fromiter(map(len, pieces), np.int64, len(pieces))
-    joined = np.frombuffer(b"".join(pieces), np.uint8)
+    vocab = Vocab.of(pieces)
+    lengths, joined = np.diff(vocab.offsets), vocab.data[: vocab.offsets[-1]]
     if ((lengths > 0) & (lengths < LONGEST_PIECE)).all():
         nul = np.searchsorted(np.cumsum(lengths), np.flatnonzero(joined == 0), side="right")
         odd = distinct(nul).tolist()
@@ -225,6 +227,11 @@ def _check_pieces(pieces: Sequence[bytes], types: NDArray[np.int64], *, byte_fal
         raise FormatError(f"expected pieces in UTF-8; piece {wrong} is {pieces[wrong]!r:.60}") from None
 
 
+def _nul_ids(pieces: Vocab) -> list[int]:
+    found: list[int] = np.flatnonzero((np.diff(pieces.offsets) == 1) & (pieces.data[pieces.offsets[:-1]] == 0)).tolist()
+    return found
+
+
 def _check_distinct(pieces: Sequence[bytes], types: NDArray[np.int64], model_type: int) -> None:
     # Exception: in BPE, a control piece may have the same string as a normal one.
     apart = (
@@ -232,6 +239,11 @@ def _check_distinct(pieces: Sequence[bytes], types: NDArray[np.int64], model_typ
         if model_type != Kind.BPE
         else types > 0
     )
+    if entry_kernel("index_texts").is_at_hand:  # 5 ms less; compiling it would take longer
+        vocab, counted = Vocab.of(pieces), np.ones(len(pieces), np.bool_)
+        counted[_nul_ids(vocab)] = False
+        if not (vocab.text_index(counted & apart)[1] or vocab.text_index(counted & ~apart)[1]):
+            return
     seen: dict[tuple[bytes, bool], int] = {}
     for i, key in enumerate(zip(pieces, apart.tolist(), strict=True)):
         if pieces[i] != NUL and seen.setdefault(key, i) != i:
@@ -285,7 +297,7 @@ def parse_model(data: bytes, name: str) -> Any:
 
 def spec_of(message: Any) -> TokenizerSpec:
     """Return the spec of a parsed .model file; removes the pieces from the message."""
-    trainer, pieces = message.trainer_spec, [piece.piece for piece in message.pieces]
+    trainer, pieces = message.trainer_spec, Vocab([piece.piece for piece in message.pieces])
     types = np.array([piece.type for piece in message.pieces], np.int64)
     scores = np.array([piece.score for piece in message.pieces], np.float32)
     check_pieces(message, pieces, types, scores)
@@ -382,17 +394,15 @@ def _roles(trainer: Any, pieces: Sequence[bytes], table: PieceTable) -> tuple[tu
     return checked_roles(tuple(found.items()), len(pieces))
 
 
-def _model_of_pieces(trainer: Any, pieces: Sequence[bytes], table: PieceTable) -> BPE | Unigram:
+def _model_of_pieces(trainer: Any, pieces: Vocab, table: PieceTable) -> BPE | Unigram:
     unk_id = next(iter(table.ids_of(PieceType.UNKNOWN)), None)
     users, unused = table.ids_of(PieceType.USER_DEFINED), table.ids_of(PieceType.UNUSED)
-    lost = table.ids_of(PieceType.UNKNOWN, PieceType.CONTROL, PieceType.BYTE) | {
-        i for i, piece in enumerate(pieces) if piece == NUL
-    }
+    lost = table.ids_of(PieceType.UNKNOWN, PieceType.CONTROL, PieceType.BYTE) | {*_nul_ids(pieces)}
     if trainer.model_type == Kind.UNIGRAM:
         from subwords.models.unigram.model import Unigram
 
         return Unigram(
-            Vocab(pieces),
+            pieces,
             table.scores.astype(np.float64),
             unk_id,
             byte_fallback=trainer.byte_fallback,

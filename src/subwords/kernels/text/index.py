@@ -83,7 +83,7 @@ def find_text(text: U8s, length: Int, index: TextIndex) -> Int:
 
 @kernel
 def find_joins(index: TextIndex, joins: I64s) -> Int:
-    """Write the texts of which two join to a third one: rows (left, right, joined), in order of the third and the cut.
+    """Write each two texts that join to a third one: rows (left, right, joined), in order of the third and the cut.
 
     joins: room for three numbers for each byte. How many rows.
     """

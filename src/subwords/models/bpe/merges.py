@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Collection, Sequence
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -163,36 +163,43 @@ DEEPEST = 100  # SentencePiece's recursion limit for splitting unused pieces
 
 
 def scored_merges(
-    tokens: Sequence[bytes], scores: Sequence[float], left_out: Container[int]
+    tokens: Sequence[bytes], scores: Sequence[float], left_out: Collection[int]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], tuple[bytes, ...]]:
     """Return the merges of pieces, their ranks, and the characters in pieces that are not pieces themselves.
 
     A merge is any pair of pieces, or characters, that concatenates to a piece. Pairs of equal score get equal rank,
     longest first. Pieces in `left_out` are ignored.
     """
-    ids = {token: i for i, token in enumerate(tokens) if i not in left_out and token}
-    found = _all_at_once(tokens, ids)
-    table, parts = found if found is not None else _scored_one_by_one(tokens, ids)
+    vocab = Vocab.of(tokens)
+    lengths = np.diff(vocab.offsets)
+    kept = lengths > 0
+    kept[[i for i in left_out if i < len(kept)]] = False
+    found = _all_at_once(vocab, kept)
+    if found is None:
+        found = _scored_one_by_one(tokens, {tokens[i]: i for i in np.flatnonzero(kept).tolist()})
+    table, parts = found
     _, ranks = np.unique(-_by_score(scores)[table[:, 2]], return_inverse=True)
-    lengths = np.array([len(token) for token in tokens], np.int64)
     order = np.lexsort((table[:, 2], -lengths[table[:, 2]], ranks))
     return table[order], ranks[order].astype(np.int64), parts
 
 
-def _all_at_once(tokens: Sequence[bytes], ids: dict[bytes, int]) -> tuple[NDArray[np.int64], tuple[bytes, ...]] | None:
-    """Return what `_one_by_one` returns, all merges found at once; None if a token is not UTF-8, or there twice."""
-    kept = [*ids.values()]
+def _all_at_once(vocab: Vocab, kept: NDArray[np.bool_]) -> tuple[NDArray[np.int64], tuple[bytes, ...]] | None:
+    """Return what `_scored_one_by_one` returns, all merges found at once; None if a token is not UTF-8, or twice there.
+
+    kept: which tokens count.
+    """
     try:
-        texts = [token.decode() for token in ids]
+        texts = vocab.joined(kept).replace(b"\xff", b"\0").decode().split("\0")[:-1]
     except UnicodeDecodeError:
         return None
-    if kept != sorted(kept):
+    distinct_texts = {*texts}
+    if len(texts) != np.count_nonzero(kept) or len(distinct_texts) < len(texts):  # 0xFF or NUL in a token makes more
         return None
-    symbols = map(str.encode, dict.fromkeys("".join(text for text in texts if len(text) > 1)))
-    parts = [symbol for symbol in symbols if symbol not in ids]
-    left_out = frozenset(range(len(tokens))).difference(kept)
+    symbols = dict.fromkeys("".join(text for text in texts if len(text) > 1))
+    parts = tuple(symbol.encode() for symbol in symbols if symbol not in distinct_texts)
     # All are whole characters: so is what two of them join to, and where.
-    return joining_pairs(Vocab([*tokens, *parts]), left_out), tuple(parts)
+    left_out = frozenset(np.flatnonzero(~kept).tolist())
+    return joining_pairs(vocab.with_more(parts) if parts else vocab, left_out), parts
 
 
 def _scored_one_by_one(tokens: Sequence[bytes], ids: dict[bytes, int]) -> tuple[NDArray[np.int64], tuple[bytes, ...]]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.kernels import layout
+from subwords.kernels.entry import entry_kernel
 from subwords.kernels.layout import BPEModel, BPEScratch
 from subwords.kernels.stored import stored
 from subwords.spec.model import NO_MERGES, Model
@@ -112,10 +113,11 @@ class BPE(Model):
                 raise FormatError(f"byte_fallback with {name} {mark!r}, whose bytes are tokens, is not supported")
 
     def _check_results(self) -> None:
-        from subwords.kernels.named import first_wrong_join
-
-        symbols, cut = self.symbols, len(self.prefix)
-        wrong = first_wrong_join(symbols.data, symbols.offsets, np.ascontiguousarray(self.merges).ravel(), cut)
+        symbols, cut, kernel = self.symbols, len(self.prefix), entry_kernel("first_wrong_join")
+        if kernel.is_at_hand:  # compiling it would take longer than this in Python: 20 ms for GPT-2
+            wrong = kernel(symbols.data, symbols.offsets, np.ascontiguousarray(self.merges).ravel(), cut)
+        else:
+            wrong = first_wrong(symbols, self.merges, cut)
         if wrong >= 0:
             a, b, c = (symbols[int(i)] for i in self.merges[wrong])
             raise FormatError(f"merge {wrong} yields {c!r}; expected {a + b[cut:]!r}, the concatenation of its parts")
@@ -172,7 +174,7 @@ class BPE(Model):
         mergeable = tokens if kind == "bpe" else []
         merges, ranks, parts = scored_merges(mergeable, scores, lost | frozenset(user_ids))
         return cls(
-            Vocab(tokens),
+            Vocab.of(tokens),
             merges,
             ranks,
             byte_level=False,
@@ -426,6 +428,17 @@ class BPE(Model):
         if self.marked:
             return self.byte_level and len(self.forms) == 256 and min(map(min, self.forms.values())) >= 0
         return self.lossless or bool(self.byte_ids.min() >= 0)
+
+
+def first_wrong(symbols: Vocab, merges: NDArray[np.int64], cut: int) -> int:
+    """Return the first merge whose result is not its two symbols, the right one without `cut` bytes; -1 for none."""
+    spelled, rows = list(symbols), merges.tolist()
+    found = (
+        row
+        for row, (left, right, made) in enumerate(rows)
+        if len(spelled[right]) < cut or spelled[left] + spelled[right][cut:] != spelled[made]
+    )
+    return next(found, -1)
 
 
 def _ranges(starts: NDArray[np.int64], stops: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -47,6 +47,8 @@ from subwords.kernels.web import (
     WebJob,
     WebTokens,
 )
+from subwords.models.bpe.model import BPE
+from subwords.models.bpe.segmenter import BPESegmenter
 from subwords.spec.decoder import Strip
 from subwords.support.errors import SubwordsError
 
@@ -111,8 +113,10 @@ class _Growing:
 
 def web_image(engine: Engine, spec: TokenizerSpec) -> WebImage:
     """Return the image of a tokenizer; SubwordsError for what has no kernels."""
-    encoder, growing, spare = engine.encoder, _Growing(), np.zeros(0, np.uint64)
-    state, other = (EncoderState(encoder.segmenter) for _ in range(2))
+    growing, model = _Growing(), engine.model
+    # Equal tables each time; others are made with a seed that nobody knows.
+    segmenter = BPESegmenter(model, seed=0) if isinstance(model, BPE) else engine.encoder.segmenter
+    state, other = (EncoderState(segmenter) for _ in range(2))
     call = _checked_call(engine, state)
     state.seeds[: layout.SEEDS] = [FIXED_SEED * k % 2**64 | 1 for k in range(1, layout.SEEDS + 1)]
     state.clear()  # the words that are known at first go by the seeds
@@ -122,49 +126,63 @@ def web_image(engine: Engine, spec: TokenizerSpec) -> WebImage:
     if wider is not None:
         more = new_plan(state, wider, prefixed=False, marked=False)
         general = plan._replace(fields=more.fields, stages=_grow_stages(growing, more))
-    job, finders, refused = _job(growing, engine, plan, general)
+    job, policies = _job(growing, engine, plan, general)
     job.numbers[JOB_NUMBER.has_general] = wider is not None
-    tokens, stream = _tokens_of(engine, IdDecoder(spec, engine.added).joined)
-    # Text for the bytes that wait, three for each, and for the longest ids.
-    base = (1 << 12) + 2 * int(stream[STREAM.longest])
-    decoder = tokens, stream, *(growing.new(RUN_ROOM, *of) for of in ((np.uint8,), (np.uint8, base, 4), (np.uint32,)))
+    decoder = _decoder(growing, engine, IdDecoder(spec, engine.added).joined)
 
-    tables = first, tokens, stream, job.finders, tuple(stage.tables for stage in (*plan.stages, *general.stages))
-    shared = arrays_in((encoder.plan(other), other.workspace, tables))
-    own = (state.seeds, state.counters, job.pairs)
+    tables = first, decoder.tokens, decoder.stream, job.finders
+    stages = tuple(stage.tables for stage in (*plan.stages, *general.stages))
+    shared = arrays_in((engine.encoder.plan(other), other.workspace, tables, stages))
     later = [array for arrays in growing.arrays.values() for array, _, _ in arrays]
+    own = state.seeds, state.counters, job.pairs
     image = Image(shared, own, later, WEB_HEADS["subwords_tuple_head"])
     _add_plan(image, plan, call, state)
     if wider is not None:
         _add_plan(image, general, wider, state)
     image.add(job.numbers, {JOB_NUMBER.cut: (KERNEL, NAMED.index("cut_tokens"))})
-    named = {"job": job, "first": first, "tokens": tokens, "stream": stream, "spare": spare, "out": state.out}
-    named |= {"slots": state.slots, "seeds": state.seeds, "offsets": job.offsets, "upto": job.upto}
+    return _placed(image, growing, state, first, job, decoder, policies)
+
+
+def _placed(
+    image: Image,
+    growing: _Growing,
+    state: EncoderState,
+    first: NDArray[np.uint64],
+    job: Any,
+    decoder: _Decoder,
+    policies: dict[str, Any],
+) -> WebImage:
+    """Return an image that has all plans, with what JavaScript needs to know of it."""
+    named = {"job": job, "first": first, "out": state.out, "slots": state.slots, "seeds": state.seeds}
+    named |= {"spare": np.zeros(0, np.uint64), "offsets": job.offsets, "upto": job.upto, **decoder._asdict()}
     named |= dict(zip(("begins", "lengths"), job.given, strict=False))
-    named |= dict(zip(("run", "text", "ids"), decoder[2:], strict=True))
     at = {name: BASE + image.add(thing) for name, thing in named.items()}
-    numbers = [(plan.fields, _FIELDS), (general.fields, _GENERAL), (job.numbers, _OF_JOB)]
-    numbers += [(state.counters, _COUNTERS), (stream, _OF_STREAM)]
+    numbers = [(job.plan.fields, _FIELDS), (job.general.fields, _GENERAL), (job.numbers, _OF_JOB)]
+    numbers += [(state.counters, _COUNTERS), (decoder.stream, _OF_STREAM)]
     words = {name: [BASE + image.add(array), place] for array, places in numbers for name, place in places.items()}
     fixed = [BASE + image.add(each) for each in arrays_list(state.scratch) if len(each) and (each == -1).all()]
-    content, end, kernels = image.placed(BASE)
-    facts = {
-        **{"base": BASE, "end": end, "at": at, "words": words, "kernels": kernels},
-        **{"rooms": _rooms(image, growing), "minusOnes": fixed},
-        **{"sizes": FIRST_ROOM, "finders": finders, "refused": refused, "vocabulary": len(tokens.flags)},
-        **{"seeds": 0 if len(first) else layout.SEEDS, "streamSize": STREAM.width},
-        "slots": [max(FIRST_WORDS, len(state.slots) // layout.SLOT.width), max(MOST_SLOTS, 4 * len(first))],
-        "mostArena": max(MOST_ARENA, 8 * len(encoder.segmenter.model.vocab.data)),
-    }
-    return WebImage(content, facts)
-
-
-def _rooms(image: Image, growing: _Growing) -> dict[int, list[list[int]]]:
-    """Return the arrays that grow, as JavaScript sees them."""
-    return {
+    rooms = {
         kind: [[BASE + image.add(array), array.itemsize, first, per] for array, first, per in arrays]
         for kind, arrays in growing.arrays.items()
     }
+    content, end, kernels = image.placed(BASE)
+    facts = {
+        **policies,
+        "base": BASE,
+        "end": end,
+        "at": at,
+        "words": words,
+        "kernels": kernels,
+        "rooms": rooms,
+        "minusOnes": fixed,
+        "sizes": FIRST_ROOM,
+        "vocabulary": len(decoder.tokens.flags),
+        "seeds": 0 if len(first) else layout.SEEDS,
+        "streamSize": STREAM.width,
+        "slots": [max(FIRST_WORDS, len(state.slots) // layout.SLOT.width), max(MOST_SLOTS, 4 * len(first))],
+        "mostArena": max(MOST_ARENA, 8 * len(state.segmenter.model.vocab.data)),
+    }
+    return WebImage(content, facts)
 
 
 def arrays_list(things: Any) -> list[NDArray[Any]]:
@@ -266,10 +284,8 @@ def _add_plan(image: Image, plan: CallPlan, call: SplitCall, state: EncoderState
     image.add(plan.fields, inner)
 
 
-def _job(
-    growing: _Growing, engine: Engine, plan: CallPlan, general: CallPlan
-) -> tuple[Any, dict[str, list[int] | None], dict[str, str]]:
-    """Return what `web_encode` works on, the finders of each policy, and why a policy is refused."""
+def _job(growing: _Growing, engine: Engine, plan: CallPlan, general: CallPlan) -> tuple[Any, dict[str, Any]]:
+    """Return what `web_encode` works on; the first and last finder of each policy, or why it is refused."""
     finders: list[Any] = []
     ranges: dict[str, list[int] | None] = {}
     refused: dict[str, str] = {}
@@ -290,12 +306,21 @@ def _job(
     memory, numbers = growing.new(MEMORY, np.uint8), np.zeros(JOB_NUMBER.width, np.int64)
     hits, more = growing.new(NEED_PLACES, np.uint64), [growing.new(NEED_PLACES, np.int64, 1) for _ in range(2)]
     job = WebJob(
-        **{"plan": plan, "general": general, "numbers": numbers, "memory": memory},
-        **{"given": places(), "one": places(), "two": places()},
-        **{"finders": tuple(finders), "hits": hits, "ends": more[0], "upto": more[1], "pairs": _pairs(engine)},
+        plan=plan,
+        general=general,
+        numbers=numbers,
+        memory=memory,
+        given=places(),
+        one=places(),
+        two=places(),
+        finders=tuple(finders),
+        hits=hits,
+        ends=more[0],
+        upto=more[1],
+        pairs=_pairs(engine),
         offsets=growing.new(NEED_PLACES, np.int64, 1),
     )
-    return job, ranges, refused
+    return job, {"finders": ranges, "refused": refused}
 
 
 def _cannot_cut(engine: Engine, finder: AddedTokenFinder) -> str:
@@ -321,8 +346,18 @@ def _pairs(engine: Engine) -> NDArray[np.uint8]:
 # Ids to text.
 
 
-def _tokens_of(engine: Engine, joined: Joined | None) -> tuple[WebTokens, NDArray[np.int64]]:
-    """Return the bytes of ids, and the state of a text that begins."""
+class _Decoder(NamedTuple):
+    """What `web_decode` works on."""
+
+    tokens: Any
+    stream: NDArray[np.int64]  # the state of a text that begins
+    run: NDArray[np.uint8]
+    text: NDArray[np.uint8]
+    ids: NDArray[np.uint32]
+
+
+def _decoder(growing: _Growing, engine: Engine, joined: Joined | None) -> _Decoder:
+    """Return the bytes of ids and the arrays for decoding; SubwordsError if a decoder does more than join."""
     strip = _strip_of(joined)
     assert joined is not None
     data, offsets = joined.tokens.data[: joined.tokens.offsets[-1]], joined.tokens.offsets.astype(np.uint32)
@@ -335,14 +370,23 @@ def _tokens_of(engine: Engine, joined: Joined | None) -> tuple[WebTokens, NDArra
         edges = [_edge_of(joined, index, flags) for index in range(len(flags))]
     edge_data = np.frombuffer(b"".join(edges), np.uint8)
     edge_offsets = np.cumsum([0, *map(len, edges)]).astype(np.uint32) if edges else np.zeros(0, np.uint32)
+    tokens = WebTokens(data.copy(), offsets, edge_data, edge_offsets, flags)
+    stream = _first_state(joined, strip, max(1, *np.diff(offsets).tolist(), *map(len, edges)))
+    run, ids = growing.new(RUN_ROOM, np.uint8), growing.new(RUN_ROOM, np.uint32)
+    # Text for the bytes that wait, three for each, and for the longest ids.
+    text = growing.new(RUN_ROOM, np.uint8, (1 << 12) + 2 * int(stream[STREAM.longest]), 4)
+    return _Decoder(tokens, stream, run, text, ids)
+
+
+def _first_state(joined: Joined, strip: Strip | None, longest: int) -> NDArray[np.int64]:
+    """Return the state of a text that begins; longest: bytes of an id."""
     state = np.zeros(STREAM.width, np.int64)
     state[STREAM.edge] = 0 if joined.edge is None else AT_END if joined.at_end else AT_START
     state[STREAM.mode] = {None: NO_MODE, "replace": OF_READER}.get(joined.errors, EACH_BYTE)
-    longest = int(np.diff(joined.tokens.offsets).max())
-    state[STREAM.last], state[STREAM.longest] = -1, max([1, longest, *map(len, edges)])
+    state[STREAM.last], state[STREAM.longest] = -1, longest
     if strip is not None:
         state[STREAM.content], state[STREAM.left], state[STREAM.stop] = ord(strip.content), strip.start, strip.stop
-    return WebTokens(data.copy(), offsets, edge_data, edge_offsets, flags), state
+    return state
 
 
 def _edge_of(joined: Joined, index: int, flags: NDArray[np.uint8]) -> bytes:

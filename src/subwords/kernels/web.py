@@ -244,7 +244,8 @@ def web_encode(job: Int) -> Int:
 
 SINGLE_BYTE, BREAK, HIDDEN, GOES_ON = 1, 2, 4, 8  # flags of an id; the first two as SPAN_BYTE, SPAN_BREAK; Edge
 AT_START, AT_END = 1, 2  # where an id gives other bytes
-NO_MODE, EACH_BYTE, OF_READER = range(3)  # who writes U+FFFD for bytes that are no text: for a run, for each; JavaScript
+# Who writes U+FFFD for bytes that are no text: the kernel for a run, or for each byte, or JavaScript.
+NO_MODE, EACH_BYTE, OF_READER = range(3)
 NEED_RUN, NO_TOKEN = 1, 2  # why there is no text: the run has no room; an id is outside the vocabulary
 # edge: AT_START, AT_END or 0. mode: see above. skips: whether HIDDEN ids are left out. content: an ASCII character of
 # which up to `left` are removed at the start, and up to `stop` at the end. longest: bytes of an id. last: the id that
@@ -321,69 +322,99 @@ def strip_text(out, j, state):
     return i, j
 
 
+@inlined
+def has_room(state, j, room):
+    """Whether there is room for the text of bytes that wait and of two ids after j bytes."""
+    return j + 3 * state[STREAM.run] + 2 * state[STREAM.longest] + layout.LANES <= room
+
+
+@helper
+def token_to_write(flags, state, index, is_last):
+    """Return the id that is written when one is read: it, the one that waited, or -1."""
+    if is_last:
+        state[STREAM.last] = -1
+        return index
+    if I64(flags[index]) & HIDDEN != 0 and state[STREAM.skips] != 0:
+        return I64(-1)
+    if state[STREAM.edge] == AT_END:
+        if I64(flags[index]) & GOES_ON != 0:
+            return I64(-1)
+        index, state[STREAM.last] = I64(state[STREAM.last]), index
+    return index
+
+
+@helper
+def write_token(tokens, index, is_last, state, run, out, j):
+    """Write the text of an id, or let its bytes wait in the run: where the text ends."""
+    each, flag = state[STREAM.mode] == EACH_BYTE, I64(tokens.flags[index])
+    if is_last or state[STREAM.edge] == AT_START:
+        begin, stop = I64(tokens.edge_offsets[index]), I64(tokens.edge_offsets[index + 1])
+        source = tokens.edge_data
+        if flag & GOES_ON == 0 and state[STREAM.edge] == AT_START:
+            state[STREAM.edge] = 0
+    else:
+        begin, stop, source = I64(tokens.offsets[index]), I64(tokens.offsets[index + 1]), tokens.data
+    waits = each or flag & SINGLE_BYTE != 0
+    if waits:
+        for k in range(begin, stop):
+            run[state[STREAM.run] + k - begin] = source[k]
+        state[STREAM.run] += stop - begin
+    if state[STREAM.run] > 0 and (flag & BREAK != 0 or (not waits and stop > begin)):
+        j, state[STREAM.run] = end_run(run, state[STREAM.run], out, j, each, False)
+    if not waits:
+        copy_range(out, j, source, begin, stop, stop)
+        j += stop - begin
+    return j
+
+
+@helper
+def end_text(state, run, out, j, ends):
+    """Write what waited, if no ids follow, and strip the text: where it begins << 32 | where it ends."""
+    if ends or state[STREAM.mode] == EACH_BYTE:
+        each = state[STREAM.mode] == EACH_BYTE
+        j, state[STREAM.run] = end_run(run, state[STREAM.run], out, j, each, not ends)
+    first, j = strip_text(out, j, state)
+    if ends and state[STREAM.held] > state[STREAM.stop]:
+        for _ in range(state[STREAM.held] - state[STREAM.stop]):
+            out[j] = state[STREAM.content]
+            j += 1
+    return first << I64(32) | j
+
+
 def web_decode(ids: U32s, n: Int, tokens: WebTokens, state: I64s, run: U8s, out: U8s, final: Int) -> Int:
     """Write the text of the next n ids: where it begins << 32 | where it ends in `out`, or minus NEED_RUN or NO_TOKEN.
 
     It reads as many ids as there is room for. final: no others follow.
     """
     p, s, r, q = pointer(ids), pointer(state), pointer(run), pointer(out)
-    data, offsets, flags = pointer(tokens.data), pointer(tokens.offsets), pointer(tokens.flags)
-    edge_data, edge_offsets = pointer(tokens.edge_data), pointer(tokens.edge_offsets)
-    i, j, each = I64(0), I64(s[STREAM.held]), s[STREAM.mode] == EACH_BYTE
-    ends = final != 0
-    if j + 3 * s[STREAM.run] + 2 * s[STREAM.longest] + layout.LANES > len(out):
+    table = WebTokens(
+        data=pointer(tokens.data),
+        offsets=pointer(tokens.offsets),
+        edge_data=pointer(tokens.edge_data),
+        edge_offsets=pointer(tokens.edge_offsets),
+        flags=pointer(tokens.flags),
+    )
+    i, j, each, ends = I64(0), I64(s[STREAM.held]), s[STREAM.mode] == EACH_BYTE, final != 0
+    if not has_room(s, j, len(out)):
         return I64(-NEED_RUN)
     for k in range(j):
         q[k] = s[STREAM.content]
     while i < n or (ends and s[STREAM.last] >= 0):
-        s[STREAM.read] = i
         index, is_last = (I64(p[i]), False) if i < n else (I64(s[STREAM.last]), True)
         if index >= len(tokens.flags):
             return I64(-NO_TOKEN)
-        if j + 3 * s[STREAM.run] + 2 * s[STREAM.longest] + layout.LANES > len(out):
+        full = s[STREAM.run] + s[STREAM.longest] > len(run)
+        if not has_room(s, j, len(out)) or (full and not each):
             ends = False
             break
-        if s[STREAM.run] + s[STREAM.longest] > len(run):
-            if not each:
-                ends = False
-                break
+        if full:
             j, s[STREAM.run] = end_run(r, s[STREAM.run], q, j, True, True)
-        flag, i = I64(flags[index]), i + 1
-        if flag & HIDDEN != 0 and s[STREAM.skips] != 0:
-            continue
-        if s[STREAM.edge] == AT_END and not is_last:
-            if flag & GOES_ON != 0:
-                continue
-            index, s[STREAM.last] = s[STREAM.last], index
-            if index < 0:
-                continue
-            flag = I64(flags[index])
-        if is_last:
-            s[STREAM.last] = -1
-        if is_last or s[STREAM.edge] == AT_START:
-            begin, stop, source = I64(edge_offsets[index]), I64(edge_offsets[index + 1]), edge_data
-            if flag & GOES_ON == 0 and s[STREAM.edge] == AT_START:
-                s[STREAM.edge] = 0
-        else:
-            begin, stop, source = I64(offsets[index]), I64(offsets[index + 1]), data
-        if each or flag & SINGLE_BYTE != 0:
-            for k in range(begin, stop):
-                r[s[STREAM.run] + k - begin] = source[k]
-            s[STREAM.run] += stop - begin
-        if s[STREAM.run] > 0 and (flag & BREAK != 0 or (not each and flag & SINGLE_BYTE == 0 and stop > begin)):
-            j, s[STREAM.run] = end_run(r, s[STREAM.run], q, j, each, False)
-        if not each and flag & SINGLE_BYTE == 0:
-            copy_range(q, j, source, begin, stop, stop)
-            j += stop - begin
+        i += I64(not is_last)
+        index = token_to_write(table.flags, s, index, is_last)
+        if index >= 0:
+            j = write_token(table, index, is_last, s, r, q, j)
     s[STREAM.read] = i
-    if each or ends:
-        j, s[STREAM.run] = end_run(r, s[STREAM.run], q, j, each, not ends)
-    first, j = strip_text(q, j, s)
-    if ends and s[STREAM.held] > s[STREAM.stop]:
-        for _ in range(s[STREAM.held] - s[STREAM.stop]):
-            q[j] = s[STREAM.content]
-            j += 1
-    return first << I64(32) | j
+    return end_text(s, r, q, j, ends)
 
 
 CALLED = [declare(web_encode), declare(web_decode), entry_kernel("rehash")]

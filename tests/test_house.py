@@ -353,10 +353,10 @@ BUDGETS = {
     "chat": 3550,
     "cli": 3800,
     "corpus": 3850,
-    "engine": 9150,
+    "engine": 9200,
     "formats": 6800,
     "interop": 3300,
-    "kernels": 15300,
+    "kernels": 15350,
     "models": 5300,
     "normalize": 2350,
     "prompts": 350,
@@ -386,7 +386,7 @@ def test_rooms_keep_their_budgets() -> None:
 
 
 # The same for the tests, and for the names that they reach past the public ones.
-TEST_LINES = 52_400
+TEST_LINES = 52_500
 INSIDE_NAMES = 340
 
 

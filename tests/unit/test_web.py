@@ -6,7 +6,6 @@ import json
 import shutil
 import subprocess
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -35,11 +34,7 @@ TRICKY = (
 )
 SOURCE = ["the low lower lowest, the newer widest; café, naïve, 12 34! 日本 語"] * 4
 
-COMPILERS = all(map(find_spec, ("numba", "ziglang")))
-pytestmark = [
-    pytest.mark.skipif(NODE is None, reason="node is not installed"),
-    pytest.mark.skipif(not COMPILERS, reason="the compilers of a clone are not installed"),
-]
+pytestmark = [pytest.mark.skipif(NODE is None, reason="node is not installed"), pytest.mark.usefixtures("wasm")]
 
 
 POLICIES = ("text", "allow")

@@ -47,8 +47,6 @@ from subwords.kernels.web import (
     WebJob,
     WebTokens,
 )
-from subwords.models.bpe.model import BPE
-from subwords.models.bpe.segmenter import BPESegmenter
 from subwords.spec.decoder import Strip
 from subwords.support.errors import SubwordsError
 
@@ -113,9 +111,7 @@ class _Growing:
 
 def web_image(engine: Engine, spec: TokenizerSpec) -> WebImage:
     """Return the image of a tokenizer; SubwordsError for what has no kernels."""
-    growing, model = _Growing(), engine.model
-    # Equal tables each time; others are made with a seed that nobody knows.
-    segmenter = BPESegmenter(model, seed=0) if isinstance(model, BPE) else engine.encoder.segmenter
+    growing, segmenter = _Growing(), engine.encoder.segmenter.with_equal_tables()
     state, other = (EncoderState(segmenter) for _ in range(2))
     call = _checked_call(engine, state)
     state.seeds[: layout.SEEDS] = [FIXED_SEED * k % 2**64 | 1 for k in range(1, layout.SEEDS + 1)]

@@ -322,15 +322,16 @@ KINDS = (
 )
 
 
-def stored(kind: str, source: bytes, make: Callable[[], Table]) -> Table:
+def stored(kind: str, source: bytes, make: Callable[[], Table], *, whole: bool = False) -> Table:
     """Return make(), or an equal object from the store, which keeps it under its kind and the bytes it is made from.
 
     kind: one of KINDS. Hazard: the object must be a function of `kind` and `source` alone, and data (see `packed`);
-    other objects are made each time. What `make` raises is not stored.
+    other objects are made each time. What `make` raises is not stored. whole: whether no other source of this package
+    is needed to make it.
     """
     if os.environ.get(SWITCH) == "off":
         return make()
-    name = table_name(kind, source)
+    name = table_name(kind, source, b"" if whole else _signature())
     found = UNWRITTEN.get(name)  # in one call: a thread may write the table, and forget it, meanwhile
     if found is None and name is not None:
         found = _read_table(name)
@@ -384,9 +385,9 @@ def _file_name(kind: str, content: bytes) -> str:
     return f"{kind}-{hashlib.sha256(content).hexdigest()[:32]}"
 
 
-def table_name(kind: str, source: bytes) -> str | None:
+def table_name(kind: str, source: bytes, *signatures: bytes | None) -> str | None:
     """Return the name of a table; None if nothing is stored."""
-    signature = _signature()
+    (signature,) = signatures or (_signature(),)
     if cache_root() is None or signature is None or os.environ.get(SWITCH) == "off":
         return None
     return _file_name(kind, signature + kind.encode() + bytes(1) + source)

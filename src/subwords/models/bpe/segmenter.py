@@ -87,6 +87,10 @@ class BPESegmenter(Segmenter):
             return False
         return not (model.user_ids or model.unused_ids or model.parts)
 
+    def with_equal_tables(self) -> BPESegmenter:
+        """Return a segmenter that counts seeds from 0."""
+        return BPESegmenter(self.model, seed=0)
+
     def joined(self, batch: TokenBatch) -> TokenBatch:
         """Return the ids of texts, with adjacent unknown words fused."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -116,6 +117,16 @@ def test_what_has_no_kernels_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(SubwordsError, match="cannot be exported for the web: its splitter"):
         export(tok, tmp_path / "web")
     assert not (tmp_path / "web").exists()
+
+
+def test_the_code_of_the_guide_runs(tmp_path: Path) -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "web.md").read_text("utf-8")
+    blocks = re.findall(r"^```js\n(.*?)^```$", guide, re.MULTILINE | re.DOTALL)
+    export("demo", tmp_path / "web")
+    for number, block in enumerate(blocks):
+        (tmp_path / f"{number}.mjs").write_text(block, "utf-8")
+        subprocess.run([str(NODE), str(tmp_path / f"{number}.mjs")], check=True)
+    assert blocks
 
 
 PROGRAM = """

@@ -331,7 +331,9 @@ def stored(kind: str, source: bytes, make: Callable[[], Table], *, whole: bool =
     """
     if os.environ.get(SWITCH) == "off":
         return make()
-    name = table_name(kind, source, b"" if whole else _signature())
+    name = table_name(kind, source)
+    if whole and name is not None:
+        name = _file_name(kind, source)
     found = UNWRITTEN.get(name)  # in one call: a thread may write the table, and forget it, meanwhile
     if found is None and name is not None:
         found = _read_table(name)
@@ -385,9 +387,9 @@ def _file_name(kind: str, content: bytes) -> str:
     return f"{kind}-{hashlib.sha256(content).hexdigest()[:32]}"
 
 
-def table_name(kind: str, source: bytes, *signatures: bytes | None) -> str | None:
+def table_name(kind: str, source: bytes) -> str | None:
     """Return the name of a table; None if nothing is stored."""
-    (signature,) = signatures or (_signature(),)
+    signature = _signature()
     if cache_root() is None or signature is None or os.environ.get(SWITCH) == "off":
         return None
     return _file_name(kind, signature + kind.encode() + bytes(1) + source)

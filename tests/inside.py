@@ -57,7 +57,7 @@ NAMES = {
     "kernels.fastpath": "every_address_kernel",
     "kernels.jit": "Int KERNELS every_kernel",
     "kernels.layout": "LETTER NUMBER TextPlaces",
-    "kernels.machine_code": "NO_WEB_MODULE _digest shipped_address",
+    "kernels.machine_code": "_digest shipped_address",
     "kernels.modes": "MODE Notices",
     "kernels.plan_layout": "CUT_TEXT FIELDS",
     "kernels.stored": "cache_root stored",

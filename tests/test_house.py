@@ -351,7 +351,7 @@ def test_the_house_fits_in_a_head() -> None:
 BUDGETS = {
     "adapt": 2000,
     "chat": 3550,
-    "cli": 3800,
+    "cli": 3850,
     "corpus": 3850,
     "engine": 9200,
     "formats": 6800,
@@ -386,7 +386,7 @@ def test_rooms_keep_their_budgets() -> None:
 
 
 # The same for the tests, and for the names that they reach past the public ones.
-TEST_LINES = 52_600
+TEST_LINES = 52_700
 INSIDE_NAMES = 340
 
 

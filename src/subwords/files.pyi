@@ -8,3 +8,5 @@ from subwords.tokens.manifest import Manifest as Manifest
 from subwords.tokens.opening import check as check
 from subwords.tokens.opening import open as open
 from subwords.tokens.token_file import TokenFile as TokenFile
+from subwords.web.export import Export as Export
+from subwords.web.export import export as export

@@ -169,6 +169,31 @@ def convert(call: Call) -> None:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
+# export: a tokenizer for JavaScript.
+
+
+@click.command()
+@tokenizer_argument
+@opt("-o, --output FOLDER", "The folder; it is made if it is missing.", INPUT, default=Path("web"))
+@common_options
+def export(tokenizer: str, output: Path) -> None:
+    """Write TOKENIZER as an ES module with WebAssembly, for browsers, workers and node.
+
+    It gives every text the ids that it has here. Tokenizers whose splitter, normalizer or decoder needs more than
+    compiled functions are refused.
+
+    \b
+    Example:
+      subwords export tok.json -o web/
+    """
+    from subwords.files import export as exported
+
+    found = exported(load_tokenizer(tokenizer), output)
+    total = {"bytes": sum(found.sizes.values()), "compressed": sum(found.compressed.values())}
+    print_summary({**total, "saved": str(output)})
+
+
+# ---------------------------------------------------------------------------------------------------------------------
 # inspect: show the contents of a tokenizer.
 
 

@@ -15,10 +15,10 @@ from pathlib import Path
 from benchmarks.definition import ENGINES, Definition, read_folder
 from benchmarks.inputs import ROOT, Inputs
 from benchmarks.page import RECORDS, write_pages
-from benchmarks.process import Launcher
+from benchmarks.process import Launcher, log
 from benchmarks.record import save
 from benchmarks.report import report
-from benchmarks.run import Result, log, run
+from benchmarks.run import Result, run
 from benchmarks.summary import summarized
 
 FOLDER = Path(__file__).resolve().parent

@@ -9,7 +9,19 @@ from typing import Any, TypeVar
 
 __all__ = ["ENGINES", "FASTEST", "TASKS", "Case", "Definition", "EngineUse", "parse", "read_folder"]
 
-TASKS = ("train", "encode", "calls", "startup", "adversarial", "split", "growing", "limits", "chat", "requests")
+TASKS = (
+    "train",
+    "encode",
+    "calls",
+    "startup",
+    "adversarial",
+    "split",
+    "growing",
+    "limits",
+    "chat",
+    "requests",
+    "coverage",
+)
 ENGINES = (
     "subwords",
     "gigatoken",
@@ -31,6 +43,8 @@ ENGINES = (
     "renderers",
     "mistral-common",
     "toktok-rs",
+    "kitoken",
+    "tokie",
 )
 FASTEST = "fastest"  # as a peer: the fastest of the others, for each case and each column anew
 

@@ -45,7 +45,12 @@ class Inputs:
         self._alphabets: dict[Path, int] = {}
 
     def cases(self, definition: Definition) -> list[Case]:
-        """Return the definition's cases; one that names a folder becomes one for each of its files."""
+        """Return the definition's cases; one that names a folder becomes one for each of its files.
+
+        With a list of tokenizer `files` there is a case for each of them.
+        """
+        if files := definition.parameters.get("files"):
+            return [replace(case, name=file) for case in definition.cases for file in files]
         found: list[Case] = []
         for case in definition.cases:
             if not case.corpus.endswith("/*"):

@@ -8,6 +8,7 @@ from typing import Any
 
 from benchmarks.adversarial import adversarial_summary
 from benchmarks.chat import chat_brief
+from benchmarks.coverage import coverage_table
 from benchmarks.definition import read_folder
 from benchmarks.front import figures, front_page
 from benchmarks.growing import growing_table, limits_table
@@ -227,6 +228,7 @@ TABLES: dict[str, tuple[Callable[[dict[str, Record]], str], tuple[str, ...]]] = 
     "requests": (lambda records: requests_table([records.get(name, {"cases": []}) for name in REQUESTS]), REQUESTS),
     "requests_lengths": (lambda records: lengths_table(records["requests_lengths"]), ("requests_lengths",)),
     "requests_options": (lambda records: options_table(records["requests_options"]), ("requests_options",)),
+    "coverage": (lambda records: coverage_table(records["coverage"]), ("coverage",)),
     "provenance": (_provenance, ()),
 }
 

@@ -13,10 +13,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Launcher", "without_folders"]
+__all__ = ["Launcher", "log", "without_folders"]
 
 ROOT = Path(__file__).resolve().parents[1]
 TOUCHED = 384 << 20  # bytes; the largest peak of an engine that is fast enough to notice
+
+
+def log(message: str) -> None:
+    """Say on standard error what is being done."""
+    print(message, file=sys.stderr, flush=True)
 
 
 class Launcher:

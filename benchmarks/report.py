@@ -7,6 +7,7 @@ from typing import Any
 
 from benchmarks.adversarial import adversarial_report
 from benchmarks.chat import chat_report
+from benchmarks.coverage import coverage_report
 from benchmarks.definition import FASTEST
 from benchmarks.stats import Summary, ratio
 from benchmarks.summary import SHOWN, TOTALS, summary_of
@@ -181,6 +182,7 @@ _TASKS = {
     "limits": _limits,
     "chat": chat_report,
     "requests": _requests,
+    "coverage": coverage_report,
 }
 
 

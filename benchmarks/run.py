@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from benchmarks.coverage import coverage_case
 from benchmarks.definition import Case, Definition, EngineUse
 from benchmarks.engines.chats import END
 from benchmarks.inputs import Inputs, MissingDataError
-from benchmarks.process import Launcher
+from benchmarks.process import Launcher, log
 from benchmarks.verify import difference, model_digest, round_trips, same_pairs, vocabulary_problem
 
-__all__ = ["log", "run"]
+__all__ = ["run"]
 
 Result = dict[str, Any]
-
-
-def log(message: str) -> None:
-    """Say on standard error what is being done."""
-    print(message, file=sys.stderr, flush=True)
 
 
 def run(definition: Definition, inputs: Inputs, launcher: Launcher, *, rounds: int | None = None) -> Result:
@@ -30,9 +25,11 @@ def run(definition: Definition, inputs: Inputs, launcher: Launcher, *, rounds: i
     try:
         cases = inputs.cases(definition)
         prepared = {use.name: launcher.prepare(use.name) for use in definition.engines}
-        measured = [
-            _CaseRun(definition, case, prepared, inputs, launcher).result(rounds or definition.rounds) for case in cases
-        ]
+        if definition.task == "coverage":
+            measured = [coverage_case(definition, case, inputs, launcher, prepared) for case in cases]
+        else:
+            runs = (_CaseRun(definition, case, prepared, inputs, launcher) for case in cases)
+            measured = [one.result(rounds or definition.rounds) for one in runs]
     except MissingDataError as error:
         return {**result, "skipped": str(error)}
     return {

@@ -37,6 +37,7 @@ SHOWN = {
         *("open_median", "open_99", "open_most", "needed_median", "needed_99", "needed_most", "tight", "over"),
         *("wrong", "checked_wrong", "encoded_again", *TOTALS),
     ),
+    "coverage": tuple(f"{result}_{kind}" for kind in ("real", "hard") for result in ("match", "differ", "refused")),
     "requests": (*map(str, SIZES), *(f"{size} {kind}" for kind in ("wall", "encode") for size in SIZES)),
 }
 DIGITS = 8  # significant ones; a table shows three
@@ -73,7 +74,8 @@ def _row(row: Row, task: str, threads: int) -> Row:
     kept = {key: row[key] for key in ("name", "bytes", "verified", *USUAL) if key in row}
     if row["runs"]:
         kept["n"] = len(row["runs"])
-        values = {"adversarial": _costs, "growing": _growth, "limits": _counts}.get(task, _times)(row)
+        kinds = {"adversarial": _costs, "growing": _growth, "limits": _counts, "coverage": _counts}
+        values = kinds.get(task, _times)(row)
         kept["values"] = [_shown(values.get(name, [])) for name in SHOWN[task]]
         busy = max((run["processor_seconds"] / _timed(run) for run in row["runs"] if _timed(run) > 0.01), default=0.0)
         if busy > 1.25 * threads:

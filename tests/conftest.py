@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+import subwords
 from inside import MODE
 from kernel_cache import compile_kernels, is_large
 from seeds import SEED, seed_of_run
 from selection import Selection
+from subwords.machine import web_module
 
 # Tables on disk would hide what makes them, and random patterns would fill the store: `test_stored.py` uses one.
 os.environ["SUBWORDS_TABLES"] = "off"
@@ -53,6 +55,17 @@ def data(request: pytest.FixtureRequest) -> Path:
     """`small_data`, then `shared_data`: the same test by what every clone has and by real files."""
     folder: Path = request.getfixturevalue(f"{request.param}_data")
     return folder
+
+
+@pytest.fixture(scope="session")
+def wasm() -> None:
+    """The WebAssembly module of the kernels, or else the test is skipped: a wheel has it, and compilers make it."""
+    try:
+        web_module()
+    except subwords.SubwordsError as error:
+        if not str(error).startswith("this installation has no WebAssembly module"):
+            raise
+        pytest.skip(str(error))
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -16,9 +16,13 @@ MODULES = ["subwords", *(module.name for module in pkgutil.walk_packages(subword
 
 
 @pytest.mark.parametrize("name", [name for name in MODULES if not name.endswith("__main__")])
-def test_examples_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_examples_run(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
     if name == "subwords.polars":
         pytest.importorskip("polars")
+    if name == "subwords.web.export":
+        request.getfixturevalue("wasm")
     monkeypatch.chdir(tmp_path)
     failed, _ = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS)
     assert failed == 0

@@ -37,11 +37,11 @@ OPENING = {
 }
 RIM = (
     *("corpus/", "formats/", "tokens/", "cli/", "support/", "adapt/id_maps.py", "spec/unicode.py", "study/page.py"),
-    *("interop/lock.py", "scale/runners.py", "study/model_rows.py"),
+    *("interop/evidence.py", "interop/lock.py", "scale/runners.py", "study/model_rows.py", "web/export.py"),
     *("kernels/entry.py", "kernels/machine_code.py", "kernels/stored.py", "engine/kept.py"),
 )
 
-MOST_FILES = 245  # with code
+MOST_FILES = 248  # with code
 MOST_LINES = {"tokenizer.py": 1200}  # the face: each method with its docstring; others have 850
 MACHINE_PATHS = [f"/{folder}/" for folder in ("work", "tmp", "root")]
 
@@ -171,7 +171,7 @@ def test_reference_imports_the_standard_library_and_regex() -> None:
 FLOORS = (
     "cli",
     "study research",
-    "adapt sampling scale files prompts polars",
+    "adapt sampling scale files web prompts polars",
     "interop training chat",
     "tokenizer machine",
     "tokens formats",
@@ -345,7 +345,7 @@ def test_the_house_fits_in_a_head() -> None:
     with_code = [file for file in FILES if len(file.read_text("utf-8").splitlines()) > 1]
     assert len(with_code) <= MOST_FILES
     assert (
-        len({*ROOMS} - {"files", "machine", "polars", "prompts", "research", "sampling", "tokenizer"}) <= 17
+        len({*ROOMS} - {"files", "machine", "polars", "prompts", "research", "sampling", "tokenizer"}) <= 18
     )  # folders; the others are one file each
 
 
@@ -353,12 +353,12 @@ def test_the_house_fits_in_a_head() -> None:
 BUDGETS = {
     "adapt": 2000,
     "chat": 5000,
-    "cli": 3850,
+    "cli": 3950,
     "corpus": 3850,
-    "engine": 8750,
+    "engine": 9200,
     "formats": 6800,
-    "interop": 3300,
-    "kernels": 14800,
+    "interop": 3400,
+    "kernels": 15350,
     "models": 5300,
     "normalize": 2350,
     "prompts": 350,
@@ -373,6 +373,7 @@ BUDGETS = {
     "tokenizer": 1200,
     "tokens": 1600,
     "training": 1050,
+    "web": 200,
 }
 
 
@@ -387,7 +388,7 @@ def test_rooms_keep_their_budgets() -> None:
 
 
 # The same for the tests, and for the names that they reach past the public ones.
-TEST_LINES = 53_250
+TEST_LINES = 53_600
 INSIDE_NAMES = 340
 
 
@@ -410,7 +411,7 @@ def test_names_of_internals_are_in_use() -> None:
 
 
 # What people do with tokenizers. None of it is needed to train, encode, decode, read and write.
-SHOP = "adapt chat cli files.py files.pyi interop polars.py prompts.py research.py sampling.py scale study tokens"
+SHOP = "adapt chat cli files.py files.pyi interop polars.py prompts.py research.py sampling.py scale study tokens web"
 MACHINE = """
 import subwords
 
@@ -453,7 +454,7 @@ INSIDE = {
     "scale/": "its processes run the parts of counting and encoding, each on a shard",
     "study/training_steps.py": "watches the trainers",
 }
-MOST_OFFERED = 150  # names
+MOST_OFFERED = 153  # names
 
 
 def test_the_shop_uses_what_the_machine_offers() -> None:
@@ -557,7 +558,8 @@ BY_POSITION = {
     "study.align": "two tokenizers, as in diff, and the text as in a call of them",
     "study.boundary_difference": "a tokenizer, and the two texts as in a call of it",
     **dict.fromkeys(("WordCounts", "adapt.Adapted", "adapt.IdMap"), "a result, which the package makes"),
-    **dict.fromkeys(("research.LanguageCost", "research.Parity"), "a result, which the package makes"),
+    **dict.fromkeys(("files.Export", "research.LanguageCost"), "a result, which the package makes"),
+    "research.Parity": "a result, which the package makes",
 }
 
 
@@ -586,7 +588,7 @@ def test_functions_take_two_arguments_by_position() -> None:
 FOREIGN = {
     "chat/limits.py": "_Namespace__attrs",
     "interop/verify.py": "_tokenizer",
-    "kernels/compile.py": "_final_module _library_class _tm _tm_features",
+    "kernels/compile.py": "_data_layout _final_module _library_class _target_data _tm _tm_features",
     "kernels/modes.py": "_getframe",
 }
 

@@ -23,7 +23,9 @@ PUBLIC = {
 }
 IN_SPACES = {
     "adapt": ("Adapted", "IdMap", "extend", "id_map", "merge", "prune", "replace"),
-    "files": ("Manifest", "TokenFile", "check", "check_lock", "convert", "lock", "open", "verify"),
+    "files": (
+        *("Export", "Manifest", "TokenFile", "check", "check_lock", "convert", "export", "lock", "open", "verify"),
+    ),
     "research": ("LanguageCost", "Parity", "train_parity"),
     "sampling": ("distribution", "encode_with", "segmentations"),
     "scale": ("Run",),

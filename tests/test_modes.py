@@ -37,7 +37,7 @@ def finished(process: subprocess.Popen[str]) -> tuple[str, bool]:
     """(mode, whether Numba was imported) of a process that found everything equal."""
     out, err = process.communicate(timeout=300)
     assert process.returncode == 0, err
-    assert err in ("", "subwords: compiling kernels for this processor, once ...\n")
+    assert err in ("", "subwords: compiling the kernels of this call, kept for later ...\n")
     mode, numba = out.split()
     return mode, numba == "True"
 

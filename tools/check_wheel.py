@@ -4,8 +4,9 @@
 
 Each Python (the present one unless others are given) gets an environment with the wheel and what it depends on. There
 `tools/results.py` runs with the machine code of every level that this processor has. All results must equal those of
-kernels that Numba compiles here. A tokenizer that was used before must start without NumPy. No library may hold an
-address of the process that compiled it: two builds would differ. Exit code 1 if one of these does not hold.
+kernels that Numba compiles here. A tokenizer that was used before must start without NumPy, and one is exported for
+JavaScript. No library may hold an address of the process that compiled it: two builds would differ. Exit code 1 if one
+of these does not hold.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ PROGRAM = [str(ROOT / "tools" / "results.py"), str(ROOT / "examples" / "opticks.
 GPT2 = ROOT.parent / "shared" / "data" / "tokenizers" / "gpt2" / "tokenizer.json"
 ADDRESS = re.compile(rb"0x[0-9a-f]{9,}")
 FIRST_ID = "import subwords, sys; subwords.load(sys.argv[1]).encode('Hello')"
+EXPORT = "import subwords; print(*subwords.files.export('demo', 'web').compressed.items())"
 AGAIN = FIRST_ID + "; print('with' if 'numpy' in sys.modules else 'without', 'NumPy')"
 
 
@@ -61,6 +63,8 @@ def _check(wheel: Path, python: str, expected: str) -> bool:
         starts = [_run([own, "-c", AGAIN, "demo"], folder, place).strip() for _ in range(2)]
         print(f"  the first start of a tokenizer: {starts[0]}; the second: {starts[1]}")
         found.append(starts == ["with NumPy", "without NumPy"])
+        print(f"  exported for JavaScript: {(exported := _run([own, '-c', EXPORT], folder, place))}")
+        found.append("subwords.wasm" in exported)
         if GPT2.exists():
             begin = time.perf_counter()
             _run([own, "-c", FIRST_ID, str(GPT2)], {"SUBWORDS_CACHE_DIR": "/dev/null"}, place)

@@ -1,6 +1,9 @@
 """The machine code of all kernels for other processors: one shared library for each, made on one machine.
 
+`wasm32` is a module for WebAssembly with the kernels that encode and decode; see `src/subwords/kernels/web.py`.
+
     python -m tools.machine_code FOLDER [TARGET ...]
+    python -m tools.machine_code --web FILE
 
 Numba compiles every kernel to LLVM's intermediate code once for each set of features, in a process of its own. LLVM
 makes objects of it for each target, and ziglang, which has a linker for every system, links them. The folder gets the
@@ -21,7 +24,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 SSE = "+cx16,+crc32,+popcnt,+sahf,+sse3,+ssse3,+sse4.1,+sse4.2"
@@ -44,7 +47,11 @@ SOURCES = {
     "v3": Source("x86-64-v3", AVX2),
     "v4": Source("x86-64-v4", AVX512),
     "v4-vbmi2": Source("x86-64-v4", VBMI2),
+    "web": Source("x86-64-v2", SSE),  # Numba knows no WebAssembly: see `compile_for_web`
 }
+
+
+WEB_FEATURES = "+simd128,+bulk-memory,+sign-ext,+mutable-globals,+nontrapping-fptoint"
 
 
 class Target(NamedTuple):
@@ -66,6 +73,7 @@ TARGETS = {
     **{
         f"linux-x86_64-{level}": _x86(level, "x86_64-unknown-linux-gnu", "x86_64-linux-gnu.2.28", "so")
         for level in SOURCES
+        if level != "web"
     },
     **{
         f"windows-x86_64-{level}": _x86(level, "x86_64-pc-windows-gnu", "x86_64-windows-gnu", "dll")
@@ -74,7 +82,9 @@ TARGETS = {
     # Code made for x86-64-v2 has no instruction of its own in the intermediate code.
     "linux-aarch64": Target("v2", "aarch64-unknown-linux-gnu", "generic", "+neon", "aarch64-linux-gnu.2.28", "so"),
     "macos-arm64": Target("v2", "arm64-apple-macosx11.0.0", "apple-m1", "", "aarch64-macos.11.0", "dylib"),
+    "wasm32": Target("web", "wasm32-unknown-unknown", "mvp", WEB_FEATURES, "wasm32", "wasm"),
 }
+WEB_STACK = 1 << 15  # bytes of the stack of a WebAssembly module, which the data of the module follows
 # Kernels of all targets read the heads of Python's objects from these variables, which the loader sets.
 HEADS = """
 @subwords_array_head = hidden global i64 0
@@ -96,7 +106,12 @@ HEADER = re.compile(r'^target (?:datalayout|triple) = ".*"\n', re.MULTILINE)
 
 def main() -> None:
     if sys.argv[1:2] == ["--intermediate"]:
-        _write_intermediate(Path(sys.argv[2]))
+        _write_intermediate(Path(sys.argv[2]), web=sys.argv[3] == "web")
+        return
+    if sys.argv[1:2] == ["--web"]:
+        file = Path(sys.argv[2])
+        with tempfile.TemporaryDirectory() as work:
+            _make("wasm32", Path(work), file)
         return
     folder, names = Path(sys.argv[1]), sys.argv[2:] or [*TARGETS]
     build(folder, names)
@@ -115,11 +130,11 @@ def build(folder: Path, names: list[str]) -> None:
     with tempfile.TemporaryDirectory() as work:
         needed = sorted({TARGETS[name].source for name in names})
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            list(pool.map(lambda source: _compile(source, Path(work) / source), needed))
+            list(pool.map(lambda source: _compile(source, Path(work)), needed))
         libraries = {}
         for name in names:
             file = folder / f"{name}.{TARGETS[name].suffix}"
-            _link(TARGETS[name], _objects(TARGETS[name], Path(work)), file)
+            _make(name, Path(work), file)
             libraries[file.name] = hashlib.sha256(file.read_bytes()).hexdigest()
             print(f"{file.name}: {file.stat().st_size:,} bytes")
     kernels = {kernel.name: kernel.kinds for kernel in every_kernel() + every_address_kernel()}
@@ -129,43 +144,72 @@ def build(folder: Path, names: list[str]) -> None:
     (folder / "code.json").write_text(json.dumps(content, indent=1, sort_keys=True) + "\n", "utf-8")
 
 
-def _compile(source: str, folder: Path) -> None:
+def _make(name: str, work: Path, file: Path) -> None:
+    """Write the library of a target."""
+    target = TARGETS[name]
+    if not (work / target.source).exists():
+        _compile(target.source, work)
+    _link(target, _objects(target, work), file)
+
+
+def _compile(source: str, work: Path) -> None:
     """Have Numba compile every kernel for a set of features, in a process of its own."""
+    folder = work / source
     folder.mkdir()
     processor, features = SOURCES[source]
     chosen = {"NUMBA_CPU_NAME": processor, "NUMBA_CPU_FEATURES": features, "SUBWORDS_KERNELS": "jit"}
     environment = {**os.environ, **chosen, "PYTHONHASHSEED": "0", "PYTHONPATH": str(ROOT / "src")}
-    command = [sys.executable, "-m", "tools.machine_code", "--intermediate", str(folder)]
+    command = [sys.executable, "-m", "tools.machine_code", "--intermediate", str(folder), source]
     subprocess.run(command, check=True, env=environment, cwd=ROOT)
 
 
-def _write_intermediate(folder: Path) -> None:
+def _write_intermediate(folder: Path, *, web: bool) -> None:
+    from subwords.kernels import compile as compiler
     from subwords.kernels import llvm
-    from subwords.kernels.compile import intermediate_code
     from subwords.kernels.fastpath import every_address_kernel
     from subwords.kernels.jit import every_kernel
+    from subwords.kernels.web import every_web_kernel
 
     llvm.PORTABLE = True
-    for kernel in every_kernel() + every_address_kernel():
-        (folder / f"{kernel.name}.ll").write_text(intermediate_code(kernel), "utf-8")
+    if web:
+        compiler.compile_for_web(_machine(TARGETS["wasm32"]))
+    for kernel in every_web_kernel() if web else every_kernel() + every_address_kernel():
+        (folder / f"{kernel.name}.ll").write_text(compiler.intermediate_code(kernel), "utf-8")
+
+
+def _machine(target: Target) -> Any:
+    """Return what LLVM makes code with."""
+    from llvmlite import binding
+
+    binding.initialize_all_targets()
+    binding.initialize_all_asmprinters()
+    reloc = "static" if target.suffix == "wasm" else "pic"
+    return binding.Target.from_triple(target.triple).create_target_machine(
+        cpu=target.processor, features=target.features, opt=3, reloc=reloc, codemodel="small"
+    )
+
+
+def _places() -> str:
+    """Return a table of the places of kernels in the table of functions of a WebAssembly module."""
+    from subwords.kernels.web import NAMED
+
+    declared = "\n".join(f"declare i64 @subwords_{name}()" for name in NAMED)
+    places = ", ".join(f"ptr @subwords_{name}" for name in NAMED)
+    return f"{declared}\n@subwords_kernels = constant [{len(NAMED)} x ptr] [{places}]\n"
 
 
 def _objects(target: Target, work: Path) -> list[Path]:
     """Return object files of a target's kernels."""
     from llvmlite import binding
 
-    binding.initialize_all_targets()
-    binding.initialize_all_asmprinters()
-    machine = binding.Target.from_triple(target.triple).create_target_machine(
-        cpu=target.processor, features=target.features, opt=3, reloc="pic", codemodel="small"
-    )
+    machine, others = _machine(target), {"places": _places()} if target.suffix == "wasm" else {"heads": HEADS}
     header = f'target datalayout = "{machine.target_data}"\ntarget triple = "{target.triple}"\n'
     made = []
     texts = {path.stem: path.read_text("utf-8") for path in sorted((work / target.source).glob("*.ll"))}
-    for name, text in {**texts, "heads": HEADS}.items():
+    for name, text in {**texts, **others}.items():
         text = header + HEADER.sub("", ATTRIBUTES.sub("", text))
         text = re.sub(r"^(@subwords_\w+_head) = external ", r"\1 = external hidden ", text, flags=re.MULTILINE)
-        text = OBJECT.sub(r"\1null", _without_unused(text))
+        text = OBJECT.sub(r"\1null", text if name == "places" else _without_unused(text))
         module = binding.parse_assembly(text)
         values = [*module.functions, *module.global_variables]
         own = [one for one in values if not one.is_declaration and not one.name.startswith("subwords_")]
@@ -186,8 +230,15 @@ def _without_unused(text: str) -> str:
 
 
 def _link(target: Target, objects: list[Path], file: Path) -> None:
-    """Link objects, all of one folder, to one shared library without debugging information."""
+    """Link objects, all of one folder, to one shared library, or module, without debugging information."""
     command = [sys.executable, "-m", "ziglang", "cc", "-target", target.linker, "-shared", "-s", "-O2"]
+    if target.suffix == "wasm":
+        from subwords.kernels.web import CALLED
+
+        exported = ["__heap_base", "subwords_kernels", *(kernel.symbol for kernel in CALLED)]
+        command = [sys.executable, "-m", "ziglang", "wasm-ld", "--no-entry", "-O2", "--strip-all", "--gc-sections"]
+        command += ["--import-memory", "-z", f"stack-size={WEB_STACK}", "--stack-first"]
+        command += [f"--export={name}" for name in exported]
     # Names without folders: a library for macOS has its own in it.
     work = objects[0].parent
     subprocess.run([*command, "-o", file.name, *(path.name for path in objects)], check=True, cwd=work)

@@ -18,8 +18,8 @@ class Gigatoken(Engine):
     reads = (".json", ".model", ".tiktoken")
 
     def load(self, path: str) -> Any:
-        kind = self.library.Tokenizer
-        return kind.from_sentencepiece(path) if path.endswith(".model") else kind(path)
+        kind, name = self.library.Tokenizer, Path(path).name
+        return kind.from_sentencepiece(path) if ".model" in name or name.endswith(".spm") else kind(path)
 
     def load_ranks(self, path: str) -> Any:
         return self.library.Tokenizer.from_tiktoken(path)

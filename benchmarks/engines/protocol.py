@@ -141,7 +141,7 @@ def serve(package: str, kind: type[Engine]) -> None:
         answer = {"status": "ok", "peak_bytes": _peak_bytes(), **answer}
     except BaseException as error:  # a Rust panic derives from it; whatever it is, it is this engine's answer
         absent = isinstance(error, ModuleNotFoundError) and error.name in (package, package.partition(".")[0])
-        message = f"{type(error).__name__}: {error}"[:200]
+        message = " ".join(f"{type(error).__name__}: {error}".split())[:200]
         status = "no such call" if isinstance(error, NoSuchCallError) else "refused"
         answer = {"status": "not installed" if absent else status, "message": message}
     sys.stdout.write("\n" + json.dumps(answer) + "\n")
@@ -355,6 +355,25 @@ def _startup(engine: Engine, job: Answer) -> Answer:
     return {"seconds": seconds, **digest_and_save(np.array(ids, np.uint32), job.get("output"))}
 
 
+def _coverage(engine: Engine, job: Answer) -> Answer:
+    """Write a line for each text: its name and a digest of its ids, or why the engine refuses it."""
+    path = job["tokenizer"]
+    if path.endswith(".json") and ".json" not in engine.reads:
+        raise NoSuchCallError(f"reads {' and '.join(engine.reads)}")  # tiktoken's adapter converts some
+    tokenizer = engine.load_ranks(path) if path.endswith(".tiktoken") else engine.load(path)
+    encode = engine.calls(tokenizer, 1).get("allow_text") if job["special"] else None
+    with Path(job["output"]).open("w", encoding="utf-8") as lines:
+        for name, file in {"read": None, **job["texts"]}.items():
+            try:
+                data = b"" if file is None else Path(file).read_bytes()
+                ids = encode(data) if encode else engine.encode(tokenizer, data)
+                found = digest_and_save(ids, None)["digest"]
+            except BaseException as error:  # a Rust panic derives from it; the next text may be encoded
+                found = f"refused: {type(error).__name__}"
+            print(name, found, sep="\t", file=lines, flush=True)
+    return {"seconds": {}}
+
+
 def _split(engine: Engine, job: Answer) -> Answer:
     data = Path(job["file"]).read_bytes()
     rule = job["rules"][job["rule"]]
@@ -397,4 +416,5 @@ _TASKS: dict[str, Callable[[Engine, Answer], Answer]] = {
     "growing": _growing,
     "limits": _limits,
     "requests": _requests,
+    "coverage": _coverage,
 }

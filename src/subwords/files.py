@@ -1,4 +1,4 @@
-"""Files of tokenizers, converted, verified and locked; files of ids, opened and checked."""
+"""Files of tokenizers, converted, verified, locked and exported; files of ids, opened and checked."""
 
 from __future__ import annotations
 

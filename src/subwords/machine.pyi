@@ -38,6 +38,7 @@ from subwords.engine.growing import DECODED_BEFORE as DECODED_BEFORE  # how many
 from subwords.engine.growing import Ids as Ids  # the type of an array of ids
 from subwords.engine.growing import first_difference as first_difference  # where two arrays of ids first differ
 from subwords.engine.text_parts import TextSegment as TextSegment  # a part of a text between added tokens
+from subwords.engine.web_image import web_image as web_image  # a tokenizer as memory of a WebAssembly module
 
 # Files of tokenizers.
 from subwords.formats.hf.folder import write_folder_files as write_folder_files  # a spec to files of transformers
@@ -67,6 +68,8 @@ from subwords.kernels.layout import SPACELESS as SPACELESS  # a bit of character
 from subwords.kernels.layout import MergeRules as MergeRules  # which symbols may merge
 from subwords.kernels.layout import SymbolWords as SymbolWords  # words as symbols, with their counts
 from subwords.kernels.machine_code import processor_kind as processor_kind  # what kernels are compiled for
+from subwords.kernels.machine_code import sources_digest as sources_digest  # of the source of every kernel
+from subwords.kernels.machine_code import web_module as web_module  # the WebAssembly module of the kernels
 from subwords.kernels.modes import NOTICES as NOTICES  # what kernels tell while they compile or load
 from subwords.kernels.named import count_ids as count_ids  # kernel: how often each id occurs
 from subwords.kernels.named import fill_ids as fill_ids  # kernel: words of ids as symbols

@@ -424,7 +424,7 @@ class Tokenizer(metaclass=WithHints):
 
         if isinstance(text, list) and text and isinstance(text[0], Mapping):
             if special is not TEXT or template is not False:
-                raise InputError("special and template are those of the chat template: count messages without them")
+                raise InputError("messages have the tokenizer's chat template: leave out special and template")
             return len(self.chat(text, **options).ids)
         if options:
             raise InputError(f"{min(options)} is an option of `chat`: expected a list of messages, not texts")

@@ -14,6 +14,7 @@ import regex
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # the benchmarks are no part of the package
 
+from benchmarks.coverage import coverage_table
 from benchmarks.definition import TASKS, Definition, parse, read_folder
 from benchmarks.engines.regex import Regex
 from benchmarks.engines.subwords import Subwords
@@ -129,7 +130,7 @@ def test_pages_are_those_that_the_records_make() -> None:
 
 
 def test_page_and_records_are_short() -> None:
-    assert len(PAGE.read_text("utf-8").splitlines()) <= 462
+    assert len(PAGE.read_text("utf-8").splitlines()) <= 480
     records = [*RECORDS.rglob("*.json")]
     assert records
     assert max(path.stat().st_size for path in records) <= 60_000
@@ -233,6 +234,48 @@ def test_run_interleaves_rounds_and_drops_what_differs(fake: tuple[FakeLauncher,
     assert rows["gigatoken"]["runs"] == []
 
 
+class Readers(Launcher):
+    """Engines that read a file: gigatoken ends at the second text, tiktoken has other ids, tokie reads nothing."""
+
+    def run(self, engine: str, job: Any, *, timeout: float) -> dict[str, Any]:
+        if job["task"] == "prepare":
+            return {"status": "ok", "versions": {engine: "1.0"}, "seconds": {}}
+        if engine == "tokie":
+            return {"status": "refused", "message": "no such format"}
+        lines = {"read": "x", **{name: f"ids of {name}" for name in job["texts"]}}
+        if engine == "tiktoken":
+            lines["real/b"] = "others"
+        ends = engine == "gigatoken" and "real/b" in job["texts"]
+        kept = [f"{name}\t{found}\n" for name, found in lines.items()][: 2 if ends else None]
+        Path(job["output"]).write_text("".join(kept), "utf-8")
+        return {"status": "crashed", "message": "signal 11"} if ends else {"status": "ok", "seconds": {}}
+
+
+def test_coverage_counts_texts_whose_ids_match_differ_or_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "data" / "corpora").mkdir(parents=True)
+    for name in "abc":
+        (tmp_path / "data" / "corpora" / f"{name}.txt").write_bytes(b"Rays of Light\n")
+    (tmp_path / "data" / "tokenizers").mkdir()
+    (tmp_path / "data" / "tokenizers" / "one.json").write_bytes(b"{}")
+    engines = "\n".join(f'[[engines]]\nname = "{name}"' for name in ("subwords", "gigatoken", "tiktoken", "tokie"))
+    text = TOML[: TOML.index("[parameters]")].replace("encode", "coverage")
+    text += f'[parameters]\nfiles = ["one.json"]\n[[cases]]\nname = "files"\ncorpus = "a+b+c"\n{engines}'
+    definition = definition_of(text.replace('oracle = ["tiktoken"]', 'oracle = ["tokie", "subwords"]'))
+    launcher = Readers()
+    result = summarized(run(definition, Inputs(tmp_path / "data", tmp_path, launcher), launcher))
+    rows = {row["name"]: row for row in result["cases"][0]["engines"]}
+    assert {name: row.get("values") for name, row in rows.items()} == {
+        "subwords": [3, 0, 0, 0, 0, 0],
+        "gigatoken": [2, 0, 1, 0, 0, 0],
+        "tiktoken": [2, 1, 0, 0, 0, 0],
+        "tokie": None,
+    }
+    assert rows["gigatoken"]["verified"] == "not subwords's: b (refused)"
+    assert rows["tokie"]["status"] == "n/a (refused: no such format)"
+    cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in coverage_table(result).splitlines()]
+    assert cells[3] == ["gigatoken", "1", "0", "2 / 0 / 1", "0 / 0 / 0"]
+
+
 # ---------------------------------------------------------------- texts that grow
 
 
@@ -243,7 +286,7 @@ def full_record(definition: Definition) -> dict[str, Any]:
     one |= dict.fromkeys(("thousand", "fresh_once", "chat_once", "new", "whole"), 0.25)
     one |= dict.fromkeys(("fresh_append", "fresh_thousand", "fresh_stream", "fresh_whole"), 0.25)
     runs = [{"seconds": one, "peak_bytes": 1, "bytes": 1, "baseline": one | {"bytes": 1}, "resident_bytes": {"new": 1}}]
-    runs[0] |= {"counts": dict.fromkeys(SHOWN["limits"], 2), "bytes_per_id": {"version": 8.0}}
+    runs[0] |= {"counts": dict.fromkeys((*SHOWN["limits"], *SHOWN["coverage"]), 2), "bytes_per_id": {"version": 8.0}}
     cases = []
     for case in definition.cases:
         uses = [use for use in definition.engines if not case.engines or use.name in case.engines]
@@ -260,7 +303,7 @@ def test_page_with_every_table_is_short() -> None:
     found = {one.name: full_record(one) for one in read_folder(ROOT / "benchmarks" / "definitions")}
     made = pages(found)
     lines = made[PAGE].splitlines()
-    assert len(lines) <= 460  # adversarial files may add lines
+    assert len(lines) <= 480  # adversarial files may add lines
     assert max(line.replace("\\|", "").count("|") for line in lines if line[:1] == "|") - 1 <= MOST_COLUMNS
     assert "Not measured" not in made[PAGE]
     assert "<!-- table" not in made[PAGE]

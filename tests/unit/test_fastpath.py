@@ -159,8 +159,8 @@ def test_functions_outlive_their_tokenizer(tok: subwords.Tokenizer) -> None:
 
 def fast_paths(tok: subwords.Tokenizer) -> Any:
     decoder = tok._id_decoder
-    assert decoder._joined is not None
-    return decoder._joined.fast_paths
+    assert decoder.joined is not None
+    return decoder.joined.fast_paths
 
 
 def test_ints_of_ids_are_made_once_and_given_back() -> None:

@@ -36,7 +36,7 @@ def run(program: str, cache: Path, *arguments: object) -> str:
     ]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
-    assert {*done.stderr.splitlines()} <= {"subwords: compiling kernels for this processor, once ..."}
+    assert {*done.stderr.splitlines()} <= {"subwords: compiling the kernels of this call, kept for later ..."}
     return done.stdout
 
 

@@ -20,7 +20,7 @@ import subwords
 from in_shards import count_to
 from inside import shards_of
 from seeds import seed_of_run
-from subwords import CorpusError, InputError, Reading
+from subwords import CorpusError, InputError, Reading, SubwordsWarning
 from subwords.scale import Run
 
 pytest.importorskip("pyarrow")
@@ -138,6 +138,12 @@ def children(of: int) -> list[int]:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_workers_that_find_no_shard_are_told_of(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"rays of light\n" * 9)
+    with pytest.warns(SubwordsWarning, match=r"2 workers, but the corpus is 1 shard\(s\) of 126 bytes, .* below 63"):
+        subwords.count(tmp_path / "a.txt", run=Run(workers=2))
+
+
 def test_killed_workers(tmp_path: Path) -> None:
     source = corpus(tmp_path / "in", 1500)
     subwords.count(source).save(tmp_path / "whole")

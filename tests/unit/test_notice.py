@@ -11,7 +11,7 @@ from test_progress import shown_on_a_terminal
 from inside import Notices
 from subwords.machine import progress
 
-LINE = "subwords: compiling kernels for this processor, once ..."
+LINE = "subwords: compiling the kernels of this call, kept for later ..."
 
 
 def test_terminal_gets_one_line(monkeypatch: pytest.MonkeyPatch) -> None:

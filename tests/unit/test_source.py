@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from subwords import CorpusError, InputError
+from subwords import CorpusError, InputError, SubwordsWarning
 from subwords.machine import read_blocks, source_size
 
 
@@ -29,6 +29,17 @@ def test_folder_reads_visible_text_files_sorted(folder: Path) -> None:
     ref = ["a.md", "b.txt", "sub/c.TEXT"]
     assert names(folder, folder) == ref
     assert names(str(folder), folder) == ref
+
+
+def test_files_of_a_folder_that_are_not_read_are_named(tmp_path: Path) -> None:
+    for name in ("a.txt", "b.csv", "README.md"):
+        (tmp_path / name).write_bytes(b"x")
+    with pytest.warns(SubwordsWarning, match=r"1 of its files, such as b\.csv, are not read: those like README"):
+        assert names(tmp_path, tmp_path) == ["README.md", "a.txt"]
+    (tmp_path / "c.jsonl").write_bytes(b'{"text": "x"}\n')
+    with pytest.warns(SubwordsWarning, match=r"2 of its files, such as a\.txt, are not read: those like c\.jsonl"):
+        assert names(tmp_path, tmp_path) == ["c.jsonl"]
+    assert names(f"{tmp_path}/*.txt", tmp_path) == ["a.txt"]
 
 
 def test_folder_without_text_says_what_was_looked_for(folder: Path) -> None:

@@ -189,6 +189,20 @@ def test_real_files(data: Path, name: str, text: str, expected: list[str]) -> No
     assert kinds(found) == expected
 
 
+def test_counts_say_how_often_a_string_occurs() -> None:
+    counts = subwords.count(CORPUS)
+    found = str(subwords.study.why_not(TOK, " low", counts=counts))
+    assert "not in the vocabulary; it is a word 8 times in the counts, and part of other words 18 times" in found
+    assert "it is a word 0 times in the counts, and part" in str(subwords.study.why_not(TOK, "zebra", counts=counts))
+    wrong: Any = {b"low": 1}
+    with pytest.raises(InputError, match="counts"):
+        subwords.study.why_not(TOK, "low", counts=wrong)
+
+
+def test_bytes_that_are_no_character_are_escaped_once() -> None:
+    assert str(subwords.study.why_not(TOK, "\xe9")).startswith("'\xe9' is 2 tokens: '\\xc3' '\\xa9'\n")
+
+
 def test_hostile_and_wrong_strings() -> None:
     wrong: Any = 5
     with pytest.raises(InputError, match="expected a string to explain, not an empty one"):

@@ -92,7 +92,7 @@ class Chatter:
             raise InputError(
                 f"expected a chat template named default; this tokenizer has {', '.join(names)}: pass `template`"
                 if names
-                else "this tokenizer has no chat template: pass `template`, or store one: tok.with_(chat_template=...)"
+                else "this tokenizer has no chat template: store one, tok.with_(chat_template=...), or pass `template`"
             )
         if not isinstance(template, str):
             raise InputError(f"expected template as a name or as Jinja text, not {type(template).__name__}")

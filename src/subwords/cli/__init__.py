@@ -17,7 +17,7 @@ TOP = FromFiles(
         "encoding": "encode decode",
         "tokens": "tokens",
         "chatting": "chat",
-        "files": "inspect convert verify lock doctor warmup",
+        "files": "inspect convert verify export lock doctor warmup",
         "evaluating": "diff bench",
         "explaining": "show",
     }

@@ -81,6 +81,10 @@ _COUNTS = opt(
     INPUT,
 )
 
+_COUNTS_OF_WORDS = opt(
+    "--counts FILE", 'Counts of "subwords count"; a text that was not learned says how often it occurs there.', INPUT
+)
+
 
 def _counts(call: Call) -> object:
     from subwords import WordCounts
@@ -114,6 +118,7 @@ def explain(call: Call) -> None:
     _html,
     text=Adapter(_TEXT, lambda call: _one_line(_text(call.take("file"), call.take("text")))),
     texts={"special": "Special tokens spelled in the text: ordinary text, or their ids."},
+    counts=Adapter([_COUNTS_OF_WORDS], _counts),
 )
 def why_not(call: Call) -> None:
     """Say why a text is not one token.

@@ -90,7 +90,16 @@ _OTHER = opt(
 )
 
 
-@command_of("interop.verify.verify", **_COMPARED, other=taken("other", _OTHER))
+@command_of(
+    "interop.verify.verify",
+    opt(
+        "--evidence",
+        "Compare nothing: say what was compared of TOKENIZER before this release. Exit code 1: nothing, or not with "
+        "these kernels.",
+    ),
+    **_COMPARED,
+    other=taken("other", _OTHER),
+)
 def verify(call: Call) -> None:
     """Load a saved tokenizer with its own library and compare ids, up to the first difference.
 
@@ -103,10 +112,23 @@ def verify(call: Call) -> None:
     Example:
       subwords verify tokenizer/ --source "corpus/*.txt"
       subwords verify tok.tiktoken --other tok.json --source corpus.txt
+      subwords verify tokenizer.json --evidence
     """
+    if call.take("evidence"):
+        _print_evidence(call.options["tokenizer"])
+        return
     found = call.result()
     values = {name: getattr(found, name) for name in ("library", "special", "texts", "tokens")}
     print_values({"equal": bool(found), **values, **_difference(found.difference)})
+    if not found:
+        click.get_current_context().exit(1)
+
+
+def _print_evidence(path: Path) -> None:
+    from subwords.files import evidence
+
+    found = evidence(path)
+    print_values({"covered": bool(found), **(found.to_dict() if found.file else {})})
     if not found:
         click.get_current_context().exit(1)
 
@@ -144,6 +166,31 @@ def convert(call: Call) -> None:
     else:
         lost = {"not in the new file": ", ".join(found.lost) or "nothing is missing"}
     print_values({**values, **_difference(found.difference), **lost, "saved": str(found.path)})
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# export: a tokenizer for JavaScript.
+
+
+@click.command()
+@tokenizer_argument
+@opt("-o, --output FOLDER", "The folder; it is made if it is missing.", INPUT, default=Path("web"))
+@common_options
+def export(tokenizer: str, output: Path) -> None:
+    """Write TOKENIZER as an ES module with WebAssembly, for browsers, workers and node.
+
+    It gives every text the ids that it has here. Tokenizers whose splitter, normalizer or decoder needs more than
+    compiled functions are refused.
+
+    \b
+    Example:
+      subwords export tok.json -o web/
+    """
+    from subwords.files import export as exported
+
+    found = exported(load_tokenizer(tokenizer), output)
+    total = {"bytes": sum(found.sizes.values()), "compressed": sum(found.compressed.values())}
+    print_summary({**total, "saved": str(output)})
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import operator
 import os
 import re
 import stat
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from itertools import chain, islice
@@ -19,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.support.checks import encode_text
-from subwords.support.errors import CorpusError, InputError, missing, readable, unreadable
+from subwords.support.errors import CorpusError, InputError, SubwordsWarning, missing, readable, unreadable
 from subwords.support.files import is_remote, names_place, place_of
 
 Source: TypeAlias = str | os.PathLike[str] | Iterable[str] | Iterable[os.PathLike[str]] | Mapping[bytes, int] | BinaryIO
@@ -151,12 +152,26 @@ def _objects_at(place: Any) -> list[Path]:
 
 
 def _corpus_of(files: list[Path], folder: Path) -> list[Path]:
-    """Return the files of a folder that are its corpus: those of rows, or if it has none, of text."""
-    rows = sorted(path for path in files if (names_rows(path) or names_table(path)) and path.is_file())
-    if rows:  # a dataset: texts beside it are about it
-        return rows
-    texts = sorted(path for path in files if names_text(path) and path.is_file())
-    found = texts or sorted(path for path in files if names_csv(path) and path.is_file())
+    """Return the files of a folder that are its corpus: those of rows, or if it has none, of text, or else of CSV.
+
+    Warns of files of the kinds that come later, which are not read; a .md file beside rows is about them.
+    """
+    kinds = (lambda path: names_rows(path) or names_table(path)), names_text, names_csv
+    found: list[Path] = []
+    unread: list[Path] = []
+    for is_named in kinds:
+        named = sorted(path for path in files if is_named(path) and path.is_file())
+        if found:
+            unread += [path for path in named if ".md" not in path.name.lower()]
+        else:
+            found = named
+    if unread:
+        warnings.warn(
+            f"{folder}: {len(unread)} of its files, such as {unread[0].name}, are not read: those like {found[0].name} "
+            "come first, and a folder is read for one kind of file; select the others with a glob",
+            SubwordsWarning,
+            stacklevel=2,
+        )
     if not found:
         raise CorpusError(
             f"{folder}: no corpus in this folder: expected visible files at any depth, .txt, .text, .md, .jsonl, "

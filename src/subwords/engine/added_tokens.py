@@ -96,7 +96,8 @@ class TrieFinder:
         self._tokens = tokens
 
     @cached_property
-    def _finder(self) -> TokenFinder:
+    def tables(self) -> TokenFinder:
+        """The strings as the kernel reads them."""
         from subwords.models.segmenter import units_of
         from subwords.spec.vocab import Vocab
 
@@ -125,7 +126,7 @@ class TrieFinder:
         room, found = min(FEW_HITS, size // USUAL + 1, most), -1
         while found < 0:
             hits, out = np.empty(room, np.uint64), TextPlaces(*np.empty((3, room + count), np.int64))
-            found = cut_tokens.by_size(size)(data, texts, self._finder, hits, out, ends)
+            found = cut_tokens.by_size(size)(data, texts, self.tables, hits, out, ends)
             room = min(8 * room, most)
         return TextPlaces(*(array[:found] for array in out)), ends
 
@@ -134,7 +135,7 @@ class TrieFinder:
         whole = np.array([[0], [len(data)], [0]], np.int64)
         begins, sizes, after = self.cut(data, TextPlaces(*whole))[0]
         starts = (begins + sizes)[after > 0]
-        return starts, starts + self._finder.lengths[after[after > 0] - 1]
+        return starts, starts + self.tables.lengths[after[after > 0] - 1]
 
     def occurs(self, text: str) -> bool:
         """Whether one of the strings occurs."""

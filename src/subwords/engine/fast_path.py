@@ -293,7 +293,7 @@ def new_plan(state: EncoderState, call: SplitCall, *, prefixed: bool, marked: bo
     fields[FIELDS.encode] = address_of(state.segmenter.kernel)
     fields[FIELDS.wide] = 0 if state.segmenter.has_cuts else NEVER
     fields[FIELDS.two_tables], fields[FIELDS.stages] = len(call.tables) == 2, len(call.stages)
-    fields[FIELDS.prefixed], fields[FIELDS.marked] = prefixed, marked
+    fields[FIELDS.prefixed], fields[FIELDS.marked], fields[FIELDS.room] = prefixed, marked, BUFFER
     for number, stage in enumerate(call.stages):
         fields[stage_row(number)] = address_of(stage.kernel), stage.scratch is not None
     return CallPlan(

@@ -209,7 +209,7 @@ def write_kept(name: str, engine: Engine, spec: TokenizerSpec, root: str | None)
     own = (state.seeds, state.counters, state.slots, state.ids, state.arena, *state.scratch)
     state.ids[int(state.counters[layout.COUNTER.ids_used]) :] = 0
     state.arena[int(state.counters[layout.COUNTER.bytes_used]) :] = 0
-    image = _Image(_arrays((encoder.plan(other), other.workspace)), own)
+    image = Image(arrays_in((encoder.plan(other), other.workspace)), own)
     at = {FIELDS.split: call.kernel, FIELDS.keep: call.keep, FIELDS.encode: encoder.segmenter.kernel}
     at[FIELDS.ascii_split] = call.ascii_kernel
     at |= {stage_row(number).start: stage.kernel for number, stage in enumerate(call.stages)}
@@ -220,17 +220,28 @@ def write_kept(name: str, engine: Engine, spec: TokenizerSpec, root: str | None)
     write_table(name, image.packed(image.add(plan), strings, pattern, packed((spec, spec.model.digest))), root)
 
 
-def _arrays(things: Any) -> set[int]:
+def arrays_in(things: Any) -> set[int]:
     """Return the ids of the arrays in a tuple of tuples and arrays."""
     if isinstance(things, tuple):
-        return set[int]().union(*map(_arrays, things))
+        return set[int]().union(*map(arrays_in, things))
     return {id(things)}
 
 
-class _Image:
-    """The objects that a plan points to, as words of 64 bits, the data of arrays, and where addresses go."""
+class Image:
+    """The objects that a plan points to, as words of 64 bits, the data of arrays, and where addresses go.
 
-    def __init__(self, shared: set[int], own: Iterable[NDArray[Any]]) -> None:
+    shared, own: arrays whose data are in it; others are empty at first. later: those whose data get an address, and a
+    size, where the image is used. head: bytes before the items of a tuple.
+    """
+
+    def __init__(
+        self,
+        shared: set[int],
+        own: Iterable[NDArray[Any]],
+        later: Iterable[NDArray[Any]] = (),
+        head: int = HEADS["subwords_tuple_head"],
+    ) -> None:
+        self._later, self._head = set(map(id, later)), head
         self._words: list[int] = []
         self._data: list[bytes] = []
         self._size = self._empty = 0  # bytes of the data, and of what is empty at first
@@ -268,6 +279,23 @@ class _Image:
         content = array("q", (len(listed), first + padded(size) + self._size)).tobytes() + b"".join(parts)
         return summed(bytearray(HEAD_SUM) + content)
 
+    def placed(self, base: int) -> tuple[bytes, int, list[int]]:
+        """Return the words and the data for memory where they begin at `base`, and where they end, with empty arrays.
+
+        Also the addresses of words that are numbers of kernels, as `add` was given them, in place of addresses.
+        """
+        from array import array
+
+        size = 8 * len(self._words)
+        bases = {WORDS: base, FILLED: base + padded(size), EMPTY: base + padded(size) + self._size, KERNEL: 0}
+        words = array("q", self._words)
+        for at, kind, what in zip(*[iter(self._places)] * 3, strict=True):
+            words[at] = bases[kind] + what
+        content = words.tobytes() + bytes(padded(size) - size) + b"".join(self._data)
+        places = zip(self._places[::3], self._places[1::3], strict=True)
+        kernels = [base + 8 * at for at, kind in places if kind == KERNEL]
+        return content, bases[EMPTY] + self._empty, kernels
+
     def _object(self, size: int) -> int:
         self._words += [0] * (size // 8)
         return len(self._words) - size // 8
@@ -277,17 +305,18 @@ class _Image:
 
     def _tuple(self, things: tuple[Any, ...]) -> int:
         found = [self.add(thing) if not (thing is None or isinstance(thing, memoryview)) else None for thing in things]
-        first = HEADS["subwords_tuple_head"]
-        at = self._object(first + 8 * len(things))
-        for number, each in enumerate(found, at + first // 8):
+        at = self._object(self._head + 8 * len(things))
+        for number, each in enumerate(found, at + self._head // 8):
             if each is not None:
                 self._point(number, WORDS, each)
         return 8 * at
 
     def _array(self, made: NDArray[Any], inner: Mapping[int, tuple[int, int]] | None) -> int:
         at = self._object(HEADER)
-        self._words[at + HEADER // 8 - 1] = len(made)
         self._point(at + SIZES // 8, WORDS, 8 * at + HEADER - 8)
+        if id(made) in self._later:
+            return 8 * at
+        self._words[at + HEADER // 8 - 1] = len(made)
         room = padded(made.nbytes + LANES)
         if inner is not None:
             begin = len(self._words)

@@ -23,6 +23,7 @@ from numba.core.registry import cpu_target
 from numba.core.typing.templates import AttributeTemplate
 from numba.extending import infer_getattr, intrinsic, lower_getattr_generic, models, overload, register_model
 
+from subwords.kernels import llvm
 from subwords.kernels.llvm import instructions, item_of, length_of
 from subwords.kernels.modes import HELPERS, INLINED, MODE, PRIMITIVES, SPLICED
 
@@ -112,6 +113,17 @@ def intermediate_code(kernel: Kernel) -> str:
         return str(_module(kernel, codegen))
 
 
+def compile_for_web(machine: Any) -> None:
+    """Compile from now on for WebAssembly, whose kernels take 64 bits for an address too, as `call_at` gives them.
+
+    machine: LLVM's target machine. LLVM optimises by the sizes of its data layout: it cannot be another one later.
+    """
+    codegen = cpu_target.target_context.codegen()
+    codegen._tm, codegen._data_layout, codegen._target_data = machine, str(machine.target_data), machine.target_data
+    codegen._tm_features = f"+{llvm.WEB}"
+    llvm.PORTABLE = llvm.WEB
+
+
 def _module(kernel: Kernel, codegen: Any) -> Any:
     """Return the optimised module of a kernel.
 
@@ -123,11 +135,15 @@ def _module(kernel: Kernel, codegen: Any) -> Any:
     dispatcher.compile(types.int64(*parameters))
     compiled = dispatcher.overloads[parameters]
     context, module, word = compiled.target_context, ir.Module(kernel.name), ir.IntType(64)
-    places = [word if each == "Int" else ir.IntType(8).as_pointer() for each in kernel.parameters]
+    pointer = ir.IntType(8).as_pointer()
+    places = [word if each == "Int" or llvm.PORTABLE == llvm.WEB else pointer for each in kernel.parameters]
     entry = ir.Function(module, ir.FunctionType(word, places), kernel.symbol)
     builder = ir.IRBuilder(entry.append_basic_block())
-    inner = context.declare_function(module, compiled.fndesc)
-    _, result = context.call_conv.call_function(builder, inner, types.int64, parameters, entry.args)
+    inner, given = context.declare_function(module, compiled.fndesc), list[Any](entry.args)
+    for number, (place, each) in enumerate(zip(places, kernel.parameters, strict=True)):
+        if place is word and each != "Int":
+            given[number] = builder.inttoptr(given[number], pointer)
+    _, result = context.call_conv.call_function(builder, inner, types.int64, parameters, given)
     builder.ret(result)
     library = codegen.create_library(kernel.name)
     library.add_ir_module(module)

@@ -163,6 +163,8 @@ def _quiet(function: Callable[..., int]) -> Callable[..., int]:
 # Bytes before an array's data address, and before a tuple's items. They differ between versions of CPython: since 3.14
 # a tuple keeps its hash. Code that is compiled ahead of time reads them from variables with these names.
 HEADS = {"subwords_array_head": object.__basicsize__, "subwords_tuple_head": tuple.__basicsize__}
+# Those of memory images for WebAssembly, which are no objects of Python; as in CPython before 3.14.
+WEB_HEADS = {"subwords_array_head": 16, "subwords_tuple_head": 24}
 
 HEAD = 16  # bytes of an object before its own fields; its type is the last eight of them
 TYPE = 8

@@ -72,7 +72,6 @@ from subwords.kernels.objects import (
 )
 from subwords.kernels.plan_layout import (
     BOUNDS_ARRAY,
-    BUFFER,
     CUT_TEXT,
     ENDS_ARRAY,
     FIELDS,
@@ -172,7 +171,7 @@ def gather_texts(plan, fields):
     store_at(bounds, 0)
     while i < texts:
         size = load_at(lengths + 8 * i)
-        if filled + size + 1 > (MANY_BYTES if i > 0 else I64(BUFFER)):
+        if filled + size + 1 > (MANY_BYTES if i > 0 else get(fields, FIELDS.room)):
             break
         if size > 0 and get(fields, FIELDS.prefixed) != 0:
             store_byte_at(to + filled, 32)
@@ -206,7 +205,7 @@ def normalize(plan, fields, address, texts, spare):
         else:
             status = call_at(get(fields, row), array, ends, tables, out, progress)
         address, bounds, spare = data_of(item(out, 0)), data_of(item(out, 2)), I64(SPARE_BYTES)
-        if status != layout.DONE or load_at(numbers + 8 * layout.PROGRESS.out) > BUFFER:
+        if status != layout.DONE or load_at(numbers + 8 * layout.PROGRESS.out) > get(fields, FIELDS.room):
             return address, bounds, False
     return address, bounds, True
 
@@ -290,6 +289,14 @@ def encode_at(plan, fields, address, texts, spare):
     return encode_words_at(plan, fields, texts, get(fields, FIELDS.filled))
 
 
+@inlined
+def end_batch(plan, fields, texts):
+    """Write the numbers of ids of the texts that were just encoded, and go on to the next ones."""
+    copy_bytes(get(fields, FIELDS.offsets), data_of(item(plan, PLAN.text_ends)) + 8, 8 * texts)
+    set_field(fields, FIELDS.offsets, get(fields, FIELDS.offsets) + 8 * texts)
+    set_field(fields, FIELDS.next, get(fields, FIELDS.next) + texts)
+
+
 @address_kernel
 def encode_texts(plan: Int) -> Int:
     """Append the ids of the next texts to the `filled` ones in `out`: DONE, or -1.
@@ -297,16 +304,13 @@ def encode_texts(plan: Int) -> Int:
     -1: the texts `next` to `upto` - 1 are in the buffer, but not encoded. If `status` is not 0, they are split, and
     encoding has begun; see `table.encode.encode_all`. If `upto` is `next`, that text is too long for the buffer.
     """
-    fields, marks = data_of(item(plan, PLAN.fields)), data_of(item(plan, PLAN.text_ends)) + 8
-    buffer = data_of(item(plan, PLAN.buffer))
+    fields, buffer = data_of(item(plan, PLAN.fields)), data_of(item(plan, PLAN.buffer))
     while get(fields, FIELDS.next) < get(fields, FIELDS.last):
         set_field(fields, FIELDS.status, 0)
         texts = gather_texts(plan, fields)
         if texts == 0 or not encode_at(plan, fields, buffer, texts, I64(SPARE_BYTES)):
             return I64(-1)
-        copy_bytes(get(fields, FIELDS.offsets), marks, 8 * texts)
-        set_field(fields, FIELDS.offsets, get(fields, FIELDS.offsets) + 8 * texts)
-        set_field(fields, FIELDS.next, get(fields, FIELDS.next) + texts)
+        end_batch(plan, fields, texts)
     return I64(0)
 
 

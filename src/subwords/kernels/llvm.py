@@ -13,7 +13,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, models, register_model
 
-from subwords.kernels.entry import HEADS
+from subwords.kernels.entry import HEADS, WEB_HEADS
 
 BIT, BYTE, LANE, WORD = map(ir.IntType, (1, 8, 32, 64))
 FLAGS, BYTES, WIDE = ir.VectorType(BIT, 64), ir.VectorType(BYTE, 64), ir.VectorType(LANE, 16)
@@ -56,11 +56,14 @@ def _splat_byte(builder, value):
 
 # ------------------------------------------------------------------ Python's objects
 
-# Whether code is compiled for other processes too: it then reads HEADS from variables.
-PORTABLE = False
+# Whether code is compiled for other processes too: it then reads HEADS from variables. Or WEB.
+PORTABLE: bool | str = False
+WEB = "simd128"  # the feature that only processors of WebAssembly have
 
 
 def _head(builder: Any, name: str) -> Any:
+    if PORTABLE == WEB:
+        return WORD(WEB_HEADS[name])
     if not PORTABLE:
         return WORD(HEADS[name])
     module = builder.module
@@ -310,17 +313,36 @@ def _range(b, lanes, lo, hi):
     return b.icmp_unsigned("<=", b.sub(lanes, _splat(b, lo)), _splat(b, b.sub(hi, lo)))
 
 
-def _range_mask(b, p, i, lo, hi):
-    return b.bitcast(_range(b, _loaded(b, p, i), lo, hi), WORD)
+def _range_flags(b, p, i, lo, hi):
+    return _range(b, _loaded(b, p, i), lo, hi)
 
 
-def _fold_mask(b, p, i, lo, hi):
-    return b.bitcast(_range(b, b.or_(_loaded(b, p, i), _splat(b, BYTE(32))), lo, hi), WORD)
+def _fold_flags(b, p, i, lo, hi):
+    return _range(b, b.or_(_loaded(b, p, i), _splat(b, BYTE(32))), lo, hi)
 
 
-def _bit_mask(b, p, i, bit):
+def _bit_flags(b, p, i, bit):
     bits = b.and_(_loaded(b, p, i), _splat_byte(b, bit))
-    return b.bitcast(b.icmp_unsigned("!=", bits, BYTES(None)), WORD)
+    return b.icmp_unsigned("!=", bits, BYTES(None))
+
+
+def _mask(flags):
+    """The flags of 64 bytes as the bits of a word."""
+    return lambda b, *args: b.bitcast(flags(b, *args), WORD)
+
+
+def _mask_by_parts(flags):
+    """The same for WebAssembly, for which LLVM would take each of them by itself."""
+
+    def emit(b, *args):
+        lanes, mask = b.sext(flags(b, *args), BYTES), WORD(0)
+        for part in range(0, 64, 16):
+            some = b.shuffle_vector(lanes, lanes, ir.Constant(ir.VectorType(LANE, 16), [*range(part, part + 16)]))
+            bits = b.zext(_called(b, "llvm.wasm.bitmask.v16i8", LANE, some), WORD)
+            mask = b.or_(mask, b.shl(bits, WORD(part)))
+        return mask
+
+    return emit
 
 
 def _add64(b, q, j, p, i, lo, hi, more):
@@ -387,9 +409,9 @@ EVERYWHERE: dict[str, tuple[str, Any]] = {
     "lowest_lane": ("lanes -> u64", _lowest_lane),
     "put_lane": ("lanes i64 u64 -> lanes", _put_lane),
     # 64 bytes.
-    "bit_mask": ("p i64 i64 -> u64", _bit_mask),
-    "range_mask": ("p i64 i64 i64 -> u64", _range_mask),
-    "fold_mask": ("p i64 i64 i64 -> u64", _fold_mask),
+    "bit_mask": ("p i64 i64 -> u64", _mask(_bit_flags)),
+    "range_mask": ("p i64 i64 i64 -> u64", _mask(_range_flags)),
+    "fold_mask": ("p i64 i64 i64 -> u64", _mask(_fold_flags)),
     "add64": ("q i64 p i64 i64 i64 i64 -> void", _add64),
     "clear64": ("p i64 -> void", lambda b, p, i: _stored(b, BYTES(None), p, i)),
     "copy64": ("q i64 p i64 -> void", lambda b, q, j, p, i: _stored(b, _loaded(b, p, i), q, j)),
@@ -419,6 +441,12 @@ WITH_VBMI2: dict[str, tuple[str, Any]] = {
     "classify": ("q i64 classes p i64 u64 -> void", _classify),
     "classify_members": ("q r codes i64 classes p i64 u64 -> void", _classify_members),
 }
+ON_THE_WEB: dict[str, tuple[str, Any]] = {
+    "bit_mask": ("p i64 i64 -> u64", _mask_by_parts(_bit_flags)),
+    "range_mask": ("p i64 i64 i64 -> u64", _mask_by_parts(_range_flags)),
+    "fold_mask": ("p i64 i64 i64 -> u64", _mask_by_parts(_fold_flags)),
+}
+NOT_ON_THE_WEB = ("copy16", "mix")  # stores under a mask, and products of 128 bits: their twins are compiled
 
 
 def _primitive(name, kinds, emit):
@@ -443,5 +471,7 @@ def _primitive(name, kinds, emit):
 def instructions(features: set[str]) -> dict[str, Any]:
     """Return the primitives that are a few instructions on processors with these features, by name."""
     rows = EVERYWHERE | (WITH_BMI2 if "bmi2" in features else {}) | (WITH_VBMI2 if "avx512vbmi2" in features else {})
+    if WEB in features:
+        rows = {name: row for name, row in (rows | ON_THE_WEB).items() if name not in NOT_ON_THE_WEB}
     made = {name: _primitive(name, *row) for name, row in rows.items()}
     return {"pointer": _pointer, "call_at": _call_at, **made}

@@ -18,7 +18,7 @@ import ctypes
 import hashlib
 import os
 import sys
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from subwords.kernels.entry import HEADS
@@ -202,6 +202,53 @@ def processor_features() -> dict[str, bool]:
     from numpy._core import _multiarray_umath  # type: ignore[attr-defined]
 
     return dict(_multiarray_umath.__cpu_features__)
+
+
+# ------------------------------------------------------------------ the module for WebAssembly
+
+WEB_MODULE = "wasm32.wasm"
+NO_WEB_MODULE = (
+    "this installation has no WebAssembly module of the kernels: install the wheel of a release, which has it, "
+    "or use a clone with compilers: pip install -e '.[jit]' --group wheels"
+)
+
+
+@cache
+def web_module() -> bytes:
+    """Return the WebAssembly module of the kernels in `web.py`: the wheel's, or in a clone one that is compiled now."""
+    with contextlib.suppress(OSError, KeyError, ValueError):
+        import json
+
+        with open(os.path.join(FOLDER, "code.json"), encoding="utf-8") as file:
+            made: dict[str, Any] = json.load(file)
+        with open(os.path.join(FOLDER, WEB_MODULE), "rb") as module:
+            found = module.read()
+        if made["sources"] == sources_digest() and hashlib.sha256(found).hexdigest() == made["libraries"][WEB_MODULE]:
+            return found
+    from importlib.util import find_spec
+
+    tool = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(KERNELS))), "tools", "machine_code.py")
+    missing = [name for name in ("numba", "ziglang") if find_spec(name) is None]
+    if missing or not os.path.exists(tool):
+        raise SubwordsError(NO_WEB_MODULE)
+    with open(tool, "rb") as file:
+        source = f"{sources_digest()} {version_mark('numba', '_version.py')!r}".encode() + file.read()
+    return stored("web", source, partial(_new_web_module, tool), whole=True)
+
+
+def _new_web_module(tool: str) -> bytes:
+    """Compile the module with the tool of a clone, as the wheel's is made."""
+    from subprocess import run
+    from tempfile import TemporaryDirectory
+
+    with TemporaryDirectory() as folder, NOTICES.compile():
+        command = [sys.executable, "-m", "tools.machine_code", "--web", os.path.join(folder, WEB_MODULE)]
+        clone = os.path.dirname(os.path.dirname(tool))
+        made = run(command, cwd=clone, capture_output=True, text=True, check=False)
+        if made.returncode != 0:
+            raise SubwordsError(f"the kernels could not be compiled for WebAssembly: {made.stderr[-500:]}")
+        with open(os.path.join(folder, WEB_MODULE), "rb") as file:
+            return file.read()
 
 
 # ------------------------------------------------------------------ the cache

@@ -71,7 +71,7 @@ class Notices:
             self.compiling, self._began = True, time.monotonic()
         if not self.shown:
             self.shown = self._counts = True
-            _write("subwords: compiling kernels for this processor, once ...\n")
+            _write("subwords: compiling the kernels of this call, kept for later ...\n")
         self._number += 1
         self.busy += 1
         counted = self._counts and sys.stderr is sys.__stderr__ and sys.stderr is not None and sys.stderr.isatty()

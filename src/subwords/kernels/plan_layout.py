@@ -80,9 +80,10 @@ class Fields(NamedTuple):
     away: int  # whether a call has taken it out of its slot
     argument: int  # two arguments of a call of Python
     argument_type: int
+    room: int  # bytes of a text, given and normalized, for which the arrays have room
 
 
-PLAN, STAGE, FIELDS = CallPlan(*range(14)), StagePlan(*range(4)), Fields(*range(27))
+PLAN, STAGE, FIELDS = CallPlan(*range(14)), StagePlan(*range(4)), Fields(*range(28))
 # Arrays made up: a header, and then its length.
 HEADER = 6
 TEXT_ARRAY, BOUNDS_ARRAY, ENDS_ARRAY = range(len(FIELDS), len(FIELDS) + 3 * HEADER, HEADER)

@@ -318,19 +318,22 @@ LARGEST_FOLDER = 1 << 30  # of all files: those of about 70 tokenizers; of one w
 LARGEST_TABLE = 1 << 26
 KINDS = (
     "characters class kept kernels links machine merges plain route scanner spaces spec stages trie whole-words "
-    "wordpiece words"
+    "web wordpiece words"
 )
 
 
-def stored(kind: str, source: bytes, make: Callable[[], Table]) -> Table:
+def stored(kind: str, source: bytes, make: Callable[[], Table], *, whole: bool = False) -> Table:
     """Return make(), or an equal object from the store, which keeps it under its kind and the bytes it is made from.
 
     kind: one of KINDS. Hazard: the object must be a function of `kind` and `source` alone, and data (see `packed`);
-    other objects are made each time. What `make` raises is not stored.
+    other objects are made each time. What `make` raises is not stored. whole: whether no other source of this package
+    is needed to make it.
     """
     if os.environ.get(SWITCH) == "off":
         return make()
     name = table_name(kind, source)
+    if whole and name is not None:
+        name = _file_name(kind, source)
     found = UNWRITTEN.get(name)  # in one call: a thread may write the table, and forget it, meanwhile
     if found is None and name is not None:
         found = _read_table(name)

@@ -276,6 +276,10 @@ class Segmenter(ABC):
         """Return the ids of the words of one text."""
         return batch
 
+    def with_equal_tables(self) -> Segmenter:
+        """Return a segmenter whose tables are equal each time: no seed of them is random."""
+        return self
+
     @property
     def cuts(self) -> SafeCuts:
         """The safe cuts by vocabulary (E9), see `engine/encoder.py`, if it has any."""

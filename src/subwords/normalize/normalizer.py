@@ -435,10 +435,14 @@ class NormalizerEngine(Normalizer):
         """
         return last_safe(text, at, self.cut_flags)
 
-    def fast_path(self, *, begins: bool = True) -> tuple[StageCall, ...] | None:
-        """Return the stages as calls of kernels; None if one of them does more. begins: as in `Stage.fast_path`."""
-        stages = tuple(filter(None, (stage.fast_path(begins=begins) for stage in self._fused)))
-        return stages if len(stages) == len(self._fused) else None
+    def fast_path(self, *, begins: bool = True, fused: bool = True) -> tuple[StageCall, ...] | None:
+        """Return the stages as calls of kernels; None if one of them does more. begins: as in `Stage.fast_path`.
+
+        fused: False for those that do all texts.
+        """
+        found = self._fused if fused else self._stages
+        stages = tuple(filter(None, (stage.fast_path(begins=begins) for stage in found)))
+        return stages if len(stages) == len(found) else None
 
     @cached_property
     def cut_flags(self) -> Bytes:

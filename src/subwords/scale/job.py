@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
@@ -33,7 +34,7 @@ from subwords.scale.work import (
     shards_of,
 )
 from subwords.support.checks import check_choice, check_instance, check_integer
-from subwords.support.errors import InputError
+from subwords.support.errors import InputError, SubwordsWarning
 from subwords.support.files import is_remote, only_one, place_of, scratch_folder
 from subwords.support.threads import in_threads, thread_count
 from subwords.support.value import digest_of
@@ -154,6 +155,13 @@ class _ShardJob:
         total = sum(sizes.values())
         done = total - sum(shard.size for shard in missing) if self._run.rank is None else 0
         shards = missing if self._run.rank is None else self.shards
+        if (self._run.workers or 0) > len(self.shards):
+            warnings.warn(
+                f"{self._run.workers} workers, but the corpus is {len(self.shards)} shard(s) of {total:,} bytes, and a "
+                f"worker takes one at a time: for more, set shard_bytes below {total // (self._run.workers or 1):,}",
+                SubwordsWarning,
+                stacklevel=2,
+            )
         with progress_line(total, "shards", done=done, enabled=progress) as bar:
             for one in run_shards(self._run, self._work, shards, self.folder):
                 bar.advance(sizes[one.number])

@@ -48,7 +48,7 @@ from subwords.study.segments import (
 )
 from subwords.support.checks import check_instance
 from subwords.support.errors import InputError
-from subwords.support.render import Written, token_text
+from subwords.support.render import Written, as_written, token_text
 from subwords.support.report import Report, Table, plain
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class Trace(Report):
             rows.append((repr(word.text), *word.span, " ".join(map(str, ids)), shown))
         return [Table(("word", "start", "stop", "ids", "tokens"), rows, "Words and their ids", "tab:trace")]
 
-    def lines(self, written: Written = repr) -> Iterator[str]:
+    def lines(self, written: Written = as_written) -> Iterator[str]:
         """Yield every step, in order. written: how a token is written."""
         yield f"{self.family}, {len(self.ids)} ids: {' '.join(map(str, self.ids))}"
         for part in self.parts:

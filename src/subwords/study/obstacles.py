@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from subwords import WordCounts
 from subwords.machine import (
     BPE,
     CHARACTERS,
@@ -26,9 +27,9 @@ from subwords.machine import (
 )
 from subwords.study.explanation import Trace, explain, ids_of_word
 from subwords.study.segments import Added, BPEWords, Lattice, Merging, Pair, Span, Stretch, UnigramWords
-from subwords.support.checks import check_string
+from subwords.support.checks import check_instance, check_string
 from subwords.support.errors import InputError
-from subwords.support.render import Written, text_or_none, token_text
+from subwords.support.render import Written, as_written, text_or_none, token_text
 from subwords.support.report import Report, Table
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def wordlevel_obstacle(model: WordLevel, word: bytes) -> Obstacle | None:
 
 
 def _not_learned(word: bytes, instead: str, then: tuple[int, ...]) -> Obstacle:
-    return Obstacle("not learned", f"{token_text(word)!r} is not in the vocabulary", (), instead, then)
+    return Obstacle("not learned", f"{as_written(token_text(word))} is not in the vocabulary", (), instead, then)
 
 
 def _special(model: Model, index: int) -> Obstacle | None:
@@ -226,7 +227,7 @@ def _size(model: BPE, token: int) -> int:
 
 
 def _name(model: BPE, token: int) -> str:
-    return repr(token_text(model.symbols[token]))
+    return as_written(token_text(model.symbols[token]))
 
 
 @dataclass(frozen=True)
@@ -260,7 +261,7 @@ class WhyNot(Report):
         ]
         return [Table(("obstacle", "why", "without it", "ids then"), rows, "Why not one token", "tab:why-not")]
 
-    def lines(self, written: Written = repr) -> list[str]:
+    def lines(self, written: Written = as_written) -> list[str]:
         """Return the answer in words. written: how a token is written."""
         if self.id is not None:
             return [f"{self.text!r} is one token: {self.id} {written(self.tokens[0])}"]
@@ -280,11 +281,18 @@ class WhyNot(Report):
         return "unknown" if len(ids) == 1 else f"{number}, some of them unknown"
 
 
-def why_not(tokenizer: TokenizerLike, text: str, *, special: Literal["text", "allow"] = "text") -> WhyNot:
+def why_not(
+    tokenizer: TokenizerLike,
+    text: str,
+    *,
+    special: Literal["text", "allow"] = "text",
+    counts: WordCounts | None = None,
+) -> WhyNot:
     """Return why a string is not one token: what cuts or changes it before the model, and why the model has no token.
 
     Each obstacle says what would have to change, and how many tokens the string would be then; this is computed.
-    special: as in `Tokenizer.encode`. Raises InputError for an empty string.
+    special: as in `Tokenizer.encode`. counts: word counts of a corpus, such as the one it was trained on; a string that
+    was not learned then says how often it occurs there. Raises InputError for an empty string.
 
     >>> import subwords
     >>> tok = subwords.train(["low lower"] * 9, vocab_size=259)
@@ -297,6 +305,8 @@ def why_not(tokenizer: TokenizerLike, text: str, *, special: Literal["text", "al
     """
     tokenizer = tokenizer_of(tokenizer)
     check_string("text", text)
+    if counts is not None:
+        check_instance("counts", counts, WordCounts)
     if not text:
         raise InputError("expected a string to explain, not an empty one")
     trace = explain(tokenizer, text, special=special)
@@ -308,8 +318,20 @@ def why_not(tokenizer: TokenizerLike, text: str, *, special: Literal["text", "al
     joint = "".join(map(_joint, (part for part in trace.parts if isinstance(part, Stretch))))
     if joint and not any(isinstance(part, Added) for part in trace.parts):
         inner = obstacle_of(tokenizer.model, joint.encode())
+        if inner is not None and inner.kind == "not learned" and counts is not None:
+            inner = replace(inner, why=f"{inner.why}; {_occurrence(counts, joint.encode())}")
         found += [] if inner is None else [inner]
     return WhyNot(text, ids, tokens, tuple(found), tokenizer.model.unk_id)
+
+
+def _occurrence(counts: WordCounts, text: bytes) -> str:
+    """Return how often a text is a word of counts, and how often it is in a longer one."""
+    whole = longer = 0
+    for word, count in counts:
+        if text in word:
+            whole, longer = (whole + count, longer) if word == text else (whole, longer + count)
+    times = f"it is a word {whole:,} time{'s' * (whole != 1)} in the counts"
+    return f"{times}, and part of other words {longer:,} time{'s' * (longer != 1)}"
 
 
 def _ids_of_string(tokenizer: Tokenizer, text: str, special: Literal["text", "allow"] = "text") -> tuple[int, ...]:

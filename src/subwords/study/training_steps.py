@@ -28,7 +28,7 @@ from subwords.reference import bpe, unigram, wordpiece
 from subwords.reference.bpe import Scores, Token, Words, joined, known_runs
 from subwords.support.checks import check_choice, check_integer
 from subwords.support.errors import TrainingError
-from subwords.support.render import Written, chip, page_chips, panel, token_text
+from subwords.support.render import Written, as_written, chip, page_chips, panel, token_text
 from subwords.support.report import Report, Table
 from subwords.training.count import counts_of
 from subwords.training.train import family_settings, splitting_rules
@@ -139,7 +139,7 @@ class TrainingTrace(Report):
         columns = ("left", "right", "token", "count", "tied") if merged else ("why", "pieces", "removed", "loss")
         return [Table(("step", *columns), rows, "Steps of training", "tab:training")]
 
-    def lines(self, written: Written = repr) -> Iterator[str]:
+    def lines(self, written: Written = as_written) -> Iterator[str]:
         """Yield the words, and each step with the best candidates. written: how a token is written."""
         first = f"{len(self.alphabet)} first tokens"
         yield f"{self.algorithm}: {len(self.words)} words, {first}, {len(self.vocab)} at the end"
@@ -211,7 +211,7 @@ def _best(step: MergeStep) -> list[PairScore]:
     return [step.chosen, *rest]
 
 
-def _title(step: MergeStep | PieceStep, written: Written = repr) -> str:
+def _title(step: MergeStep | PieceStep, written: Written = as_written) -> str:
     if isinstance(step, PieceStep):
         return f"step {step.number}: {step.why}; {len(step.pieces)} pieces, loss {step.loss:.4f}"
     chosen = step.chosen

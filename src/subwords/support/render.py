@@ -57,6 +57,15 @@ def quote(token: bytes) -> str:
     return repr(token if text is None else text)
 
 
+def as_written(text: str) -> str:
+    r"""Return a text of `token_text` in quotes, as Python writes a str; an escaped byte is not escaped again.
+
+    >>> print(as_written("caf\\xc3\n"))
+    'caf\xc3\n'
+    """
+    return re.sub(r"\\\\x(?=[0-9a-f]{2})", r"\\x", repr(text))
+
+
 def escape_character(character: str) -> str:
     r"""Return how `visible` shows a character.
 

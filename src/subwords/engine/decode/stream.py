@@ -485,7 +485,7 @@ class IdDecoder:
     @cached_property
     def fast_path(self) -> Callable[[Any], str | None]:
         """The decoder of a list of ids, errors replaced; it returns None for lists that it does not decode."""
-        return (lambda ids: None) if self._joined is None else self._joined.fast_path
+        return (lambda ids: None) if self.joined is None else self.joined.fast_path
 
     @cached_property
     def visible_path(self) -> Callable[[Any], str | None]:
@@ -546,7 +546,7 @@ class IdDecoder:
     @cached_property
     def texts_between(self) -> Vocab:
         """The bytes that each id adds to a text, between others (D7)."""
-        found = None if self._joined is None else self._joined.texts
+        found = None if self.joined is None else self.joined.texts
         if found is not None:
             return found
         one = TokenBytes(self, self._tokens)
@@ -596,7 +596,7 @@ class IdDecoder:
     def _joiner(self, skip_special_tokens: bool) -> Joiner:
         from subwords.engine.decode.joined import Joiner
 
-        return Joiner(self._joined, lambda ids: self._general(as_ids(ids), skip_special_tokens, traced=False))
+        return Joiner(self.joined, lambda ids: self._general(as_ids(ids), skip_special_tokens, traced=False))
 
     def _check_visible(self, texts: Iterable[str], ids: AbstractSet[int]) -> None:
         special = {token.content: token.id for token in self._spec.added_tokens if token.special}
@@ -635,10 +635,11 @@ class IdDecoder:
         return decode_tokens(self.decoder, tokens)
 
     def _joined_for(self, skip_special_tokens: bool) -> Joined | None:
-        return self._visible if skip_special_tokens else self._joined
+        return self._visible if skip_special_tokens else self.joined
 
     @cached_property
-    def _joined(self) -> Joined | None:
+    def joined(self) -> Joined | None:
+        """How to join the text of ids; None if the decoder does more."""
         from subwords.engine.decode.joined import joined_of
 
         return joined_of(self.decoder, self._texts_of_ids if self.decoder is None else self._tokens)
@@ -646,7 +647,7 @@ class IdDecoder:
     @cached_property
     def _visible(self) -> Joined | None:
         """The same, with special tokens left out."""
-        return None if self._joined is None else self._joined.without(self._added.special_ids)
+        return None if self.joined is None else self.joined.without(self._added.special_ids)
 
     @cached_property
     def _tokens(self) -> list[str]:

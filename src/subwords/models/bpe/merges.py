@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from subwords.kernels import layout
 from subwords.spec.vocab import Vocab
-from subwords.support.names import distinct, random_bits
+from subwords.support.names import distinct
 
 if TYPE_CHECKING:
     from subwords.models.bpe.model import BPE
@@ -32,13 +32,13 @@ class MergeTables(NamedTuple):
     pilots: NDArray[np.uint32] = np.zeros(1, np.uint32)
 
 
-def open_tables(merges: Numbers, ranks: Numbers, links: Numbers) -> MergeTables:
+def open_tables(merges: Numbers, ranks: Numbers, links: Numbers, seed: int) -> MergeTables:
     """Return the open table of merges, shape (n, 3), and of the pairs in `links`, shape (2, m)."""
     from subwords.kernels.named import fill_pairs
 
     left, right = _columns(merges)
     # At most 4 of 5 slots are used: the sieve answers for most pairs that are in no slot.
-    known, seed = len(merges) + links.shape[1], random_bits(62)
+    known = len(merges) + links.shape[1]
     pairs = np.full(1 << max(4, (known + known // 4).bit_length()), layout.NO_PAIR, np.uint64)
     sieve = np.zeros(1 << max(0, known.bit_length() - 3), np.uint64)
     fill_pairs(links[0], links[1], np.full(links.shape[1], layout.MOST_RANK, np.int64), seed, pairs, sieve)
@@ -46,7 +46,7 @@ def open_tables(merges: Numbers, ranks: Numbers, links: Numbers) -> MergeTables:
     return MergeTables(*_results(merges, ranks), seed, pairs, sieve)
 
 
-def perfect_tables(merges: Numbers) -> MergeTables:
+def perfect_tables(merges: Numbers, new_seed: Callable[[], int]) -> MergeTables:
     """Return the perfect table of merges of distinct pairs, shape (n, 3), in order of rank."""
     from subwords.kernels.named import place_in_groups, spread_pairs
 
@@ -58,7 +58,7 @@ def perfect_tables(merges: Numbers) -> MergeTables:
     left, right = _columns(merges)
     spreads, placed = np.empty(len(merges), np.uint64), 0
     while not placed:
-        seed = random_bits(62)
+        seed = new_seed()
         pilots, pairs = np.zeros((1 << bits) // GROUP, np.uint32), np.full(1 << bits, layout.NO_PAIR, np.uint64)
         spread_pairs(left, right, seed, spreads)
         groups = (spreads >> np.uint64(65 - len(pilots).bit_length())).astype(np.int64)

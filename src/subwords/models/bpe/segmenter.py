@@ -52,12 +52,12 @@ class BPESegmenter(Segmenter):
     model: BPE
     isolates = True
 
-    def __init__(self, model: BPE) -> None:
+    def __init__(self, model: BPE, seed: int | None = None) -> None:
         self.model = model
+        self._seed = seed
         self._tied = has_ties(model)
         self._settings = np.zeros(layout.BPE.width, np.int64)
         self._settings[layout.MODEL.unk] = layout.MISSING if model.unk_id is None else model.unk_id
-        self._settings[layout.MODEL.seed] = random_bits(62)
         self._settings[layout.BPE.fuse_unk] = model.fuse_unk
         self._settings[layout.BPE.drop_unknown] = model.unknown == "drop"
         self._settings[layout.BPE.marks] = (layout.WITH_PREFIX if model.prefix else 0) | (
@@ -86,6 +86,10 @@ class BPESegmenter(Segmenter):
         ):
             return False
         return not (model.user_ids or model.unused_ids or model.parts)
+
+    def with_equal_tables(self) -> BPESegmenter:
+        """Return a segmenter that counts seeds from 0."""
+        return BPESegmenter(self.model, seed=0)
 
     def joined(self, batch: TokenBatch) -> TokenBatch:
         """Return the ids of texts, with adjacent unknown words fused."""
@@ -150,7 +154,7 @@ class BPESegmenter(Segmenter):
         model = self.model
         if not self._settings[layout.BPE.complete]:
             return self._arrays(self._open_tables())
-        if model.is_large:
+        if model.is_large and self._seed is None:
             return self._arrays(*stored("merges", model.digest.encode(), self._perfect_tables))
         return self._arrays(*self._perfect_tables())
 
@@ -180,6 +184,12 @@ class BPESegmenter(Segmenter):
         kept = ~np.isin(self.model.merges[:, 2], list(self.model.special_ids))
         return self.model.merges[kept], self._ranks[kept]
 
+    def _new_seed(self) -> int:
+        if self._seed is None:
+            return random_bits(62)
+        self._seed += 1
+        return self._seed
+
     def _open_tables(self) -> MergeTables:
         merges, ranks = self._merges
         links = np.zeros((2, 0), np.int64)
@@ -187,7 +197,7 @@ class BPESegmenter(Segmenter):
             links = stored("links", self.model.digest.encode(), lambda: links_of(self.model, merges[:, 2]))
         elif self._by_links:
             links = links_of(self.model, merges[:, 2])
-        return open_tables(merges, ranks, links)
+        return open_tables(merges, ranks, links, self._new_seed())
 
     def _perfect_tables(self) -> tuple[MergeTables, NDArray[np.int64]]:
         """Return the tables, and the ranks of all pairs of bytes."""
@@ -196,14 +206,14 @@ class BPESegmenter(Segmenter):
         merges, ranks = merges[kept], ranks[kept]
         if len(distinct(merges[:, 2])) < len(merges):
             merges = merges[(self.last_parts()[merges[:, 2]] == merges[:, :2]).all(1)]
-        tables = perfect_tables(merges)
+        tables = perfect_tables(merges, self._new_seed)
         return tables, pairs_of_bytes(tables, self.model.alphabet)
 
     def last_parts(self) -> NDArray[np.int64]:
         """Return the two symbols of each token before its last merge, (n, 2); for models that know every byte."""
         from subwords.models.bpe.model import last_parts
 
-        arrays = self._arrays(open_tables(*self._merges, np.zeros((2, 0), np.int64)))
+        arrays = self._arrays(open_tables(*self._merges, np.zeros((2, 0), np.int64), self._new_seed()))
         return last_parts(self.model.vocab, arrays)
 
     def _alphabet(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:

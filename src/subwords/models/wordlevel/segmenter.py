@@ -12,7 +12,6 @@ from subwords.kernels import layout
 from subwords.kernels.layout import BPEModel, BPEScratch, BPEWorkspace, IdSizes, WordTable
 from subwords.models.segmenter import NO_KINDS, Segmenter, TokenWords, UnknownSymbolError, quote_text
 from subwords.models.wordlevel.model import WordLevel
-from subwords.support.names import random_bits
 
 if TYPE_CHECKING:
     from subwords.kernels.entry import Kernel
@@ -28,7 +27,7 @@ class WordLevelSegmenter(Segmenter):
         self.model = model
         self._settings = np.zeros(layout.BPE.width, np.int64)
         unk_id = layout.MISSING if model.unk_id is None else model.unk_id
-        self._settings[[layout.MODEL.unk, layout.MODEL.seed, layout.BPE.fuse_unk]] = unk_id, random_bits(62), 1
+        self._settings[[layout.MODEL.unk, layout.BPE.fuse_unk]] = unk_id, 1
 
     @property
     def kernel(self) -> Kernel:

@@ -1,0 +1,410 @@
+"""The image of a tokenizer for WebAssembly: what a kept file holds, for a memory whose addresses are known.
+
+See `kernels/web.py`. A memory begins at 0, so every address is final when the image is made, but for those of kernels:
+a word has the number of one, and JavaScript writes its place in the table of functions. Arrays that grow have no memory
+in the image; `rooms` says what JavaScript provides for each, at first and when a kernel stops for want of it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subwords.engine.decode.stream import IdDecoder
+from subwords.engine.encoder import MOST_ARENA, MOST_SLOTS, EncoderState
+from subwords.engine.engine import Engine
+from subwords.engine.fast_path import new_plan
+from subwords.engine.kept import KERNEL, WORDS, Image, arrays_in
+from subwords.kernels import layout
+from subwords.kernels.entry import WEB_HEADS
+from subwords.kernels.layout import Items, TextPlaces
+from subwords.kernels.plan_layout import (
+    FIELDS,
+    MOST_STAGES,
+    SPARE_BYTES,
+    TEXT_ARRAY,
+    CallPlan,
+    StagePlan,
+    stage_row,
+)
+from subwords.kernels.web import (
+    AT_END,
+    AT_START,
+    BREAK,
+    EACH_BYTE,
+    GOES_ON,
+    HIDDEN,
+    JOB_NUMBER,
+    NAMED,
+    NEED_PLACES,
+    NEED_TEXT,
+    NO_MODE,
+    OF_READER,
+    SINGLE_BYTE,
+    STREAM,
+    WebJob,
+    WebTokens,
+)
+from subwords.spec.decoder import Strip
+from subwords.support.errors import SubwordsError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from subwords.engine.added_tokens import AddedTokenFinder
+    from subwords.engine.decode.joined import Joined
+    from subwords.spec.tokenizer import TokenizerSpec
+    from subwords.split.routes import SplitCall
+
+BASE = 1 << 16  # where an image begins: the stack and the data of the module are before it
+RUN_ROOM, MEMORY = 18, 19  # kinds of rooms, beside NEED_...: what waits when ids are decoded, and all of the memory
+FIRST_ROOM = {
+    layout.NEED_OUT: 1 << 14,
+    layout.NEED_ARENA: 1 << 16,
+    layout.NEED_SCRATCH: 1 << 9,
+    NEED_TEXT: 1 << 17,
+    NEED_PLACES: 1 << 6,
+    RUN_ROOM: 1 << 14,
+}
+FIRST_WORDS = 1 << 14  # slots of the first table
+ASCII = 1 << 7
+FIXED_SEED = 0x9E3779B97F4A7C15  # JavaScript draws others where it can
+# The numbers that JavaScript reads and writes.
+_FIELDS = {"room": FIELDS.room, "textAt": TEXT_ARRAY + 2}
+_GENERAL = {"generalRoom": FIELDS.room}
+_OF_JOB = {name: getattr(JOB_NUMBER, name) for name in ("state", "texts", "first", "last", "needed")}
+_OF_JOB |= {"places": JOB_NUMBER.room}
+_COUNTERS = {"slotsUsed": layout.COUNTER.slots_used, "idsUsed": layout.COUNTER.ids_used}
+_COUNTERS |= {"bytesUsed": layout.COUNTER.bytes_used, "unknownAt": layout.COUNTER.unknown_at}
+_COUNTERS |= {"wanted": layout.COUNTER.needed}
+_OF_STREAM = {"skips": STREAM.skips, "waiting": STREAM.run, "read": STREAM.read}
+
+
+class WebImage(NamedTuple):
+    """The memory of a tokenizer, from BASE on, and the numbers with which `web/index.js` uses it.
+
+    Of `facts`, `at`: addresses of arrays by name. words: an array, and the place of a number in it. rooms: by kind, the
+    arrays that grow together: address, bytes of an element, elements for any size, and for each unit of the size.
+    sizes: the first ones. slots: of the table of words, at first and at most.
+    """
+
+    content: bytes
+    facts: dict[str, Any]
+
+
+class _Growing:
+    """The arrays that grow, by what they have room for."""
+
+    def __init__(self) -> None:
+        self.arrays: dict[int, list[tuple[NDArray[Any], int, int]]] = {}
+
+    def new(self, kind: int, dtype: Any, base: int = 0, per: int = 1) -> NDArray[Any]:
+        """Return an array in whose place there is one of `base + per * size` elements."""
+        return self.put(kind, np.zeros(0, dtype), base, per)
+
+    def put(self, kind: int, array: NDArray[Any], base: int = 0, per: int = 1) -> NDArray[Any]:
+        """Let an array grow."""
+        self.arrays.setdefault(kind, []).append((array, base, per))
+        return array
+
+
+def web_image(engine: Engine, spec: TokenizerSpec) -> WebImage:
+    """Return the image of a tokenizer; SubwordsError for what has no kernels."""
+    growing, segmenter = _Growing(), engine.encoder.segmenter.with_equal_tables()
+    state, other = (EncoderState(segmenter) for _ in range(2))
+    call = _checked_call(engine, state)
+    state.seeds[: layout.SEEDS] = [FIXED_SEED * k % 2**64 | 1 for k in range(1, layout.SEEDS + 1)]
+    state.clear()  # the words that are known at first go by the seeds
+    first = _grow_state(growing, state)
+    plan = _grow_plan(growing, new_plan(state, call, prefixed=False, marked=False), call)
+    general, wider = plan, _general_call(engine, call)
+    if wider is not None:
+        more = new_plan(state, wider, prefixed=False, marked=False)
+        general = plan._replace(fields=more.fields, stages=_grow_stages(growing, more))
+    job, policies = _job(growing, engine, plan, general)
+    job.numbers[JOB_NUMBER.has_general] = wider is not None
+    decoder = _decoder(growing, engine, IdDecoder(spec, engine.added).joined)
+
+    tables = first, decoder.tokens, decoder.stream, job.finders
+    stages = tuple(stage.tables for stage in (*plan.stages, *general.stages))
+    shared = arrays_in((engine.encoder.plan(other), other.workspace, tables, stages))
+    later = [array for arrays in growing.arrays.values() for array, _, _ in arrays]
+    own = state.seeds, state.counters, job.pairs
+    image = Image(shared, own, later, WEB_HEADS["subwords_tuple_head"])
+    _add_plan(image, plan, call, state)
+    if wider is not None:
+        _add_plan(image, general, wider, state)
+    image.add(job.numbers, {JOB_NUMBER.cut: (KERNEL, NAMED.index("cut_tokens"))})
+    return _placed(image, growing, state, first, job, decoder, policies)
+
+
+def _placed(
+    image: Image,
+    growing: _Growing,
+    state: EncoderState,
+    first: NDArray[np.uint64],
+    job: Any,
+    decoder: _Decoder,
+    policies: dict[str, Any],
+) -> WebImage:
+    """Return an image that has all plans, with what JavaScript needs to know of it."""
+    named = {"job": job, "first": first, "out": state.out, "slots": state.slots, "seeds": state.seeds}
+    named |= {"spare": np.zeros(0, np.uint64), "offsets": job.offsets, "upto": job.upto, **decoder._asdict()}
+    named |= dict(zip(("begins", "lengths"), job.given, strict=False))
+    at = {name: BASE + image.add(thing) for name, thing in named.items()}
+    numbers = [(job.plan.fields, _FIELDS), (job.general.fields, _GENERAL), (job.numbers, _OF_JOB)]
+    numbers += [(state.counters, _COUNTERS), (decoder.stream, _OF_STREAM)]
+    words = {name: [BASE + image.add(array), place] for array, places in numbers for name, place in places.items()}
+    fixed = [BASE + image.add(each) for each in arrays_list(state.scratch) if len(each) and (each == -1).all()]
+    rooms = {
+        kind: [[BASE + image.add(array), array.itemsize, first, per] for array, first, per in arrays]
+        for kind, arrays in growing.arrays.items()
+    }
+    content, end, kernels = image.placed(BASE)
+    facts = {
+        **policies,
+        "base": BASE,
+        "end": end,
+        "at": at,
+        "words": words,
+        "kernels": kernels,
+        "rooms": rooms,
+        "minusOnes": fixed,
+        "sizes": FIRST_ROOM,
+        "vocabulary": len(decoder.tokens.flags),
+        "seeds": 0 if len(first) else layout.SEEDS,
+        "streamSize": STREAM.width,
+        "slots": [max(FIRST_WORDS, len(state.slots) // layout.SLOT.width), max(MOST_SLOTS, 4 * len(first))],
+        "mostArena": max(MOST_ARENA, 8 * len(state.segmenter.model.vocab.data)),
+    }
+    return WebImage(content, facts)
+
+
+def arrays_list(things: Any) -> list[NDArray[Any]]:
+    """Return the arrays in a tuple of tuples and arrays."""
+    return [array for each in things for array in arrays_list(each)] if isinstance(things, tuple) else [things]
+
+
+def _checked_call(engine: Engine, state: EncoderState) -> SplitCall:
+    """Return the calls before that of the model; SubwordsError if there is more to do than kernels for the web do."""
+    encoder = engine.encoder
+    call = encoder.splitter.fast_path(state.buffers) if encoder.has_fast_path else None
+    if call is not None and encoder.marked:  # its stages do not do for all texts, and say so for U+2581 only
+        call = _general_call(engine, call)
+    if call is None or engine.sees_start:
+        raise _refusal("its splitter, normalizer or model needs more than compiled functions")
+    _check_kernels(call)
+    return call
+
+
+def _general_call(engine: Engine, call: SplitCall) -> SplitCall | None:
+    """Return the calls for all texts, if others are for most; SubwordsError if these are no kernels for the web."""
+    if engine.normalizer is None:
+        return None
+    stages = engine.normalizer.fast_path(fused=False)
+    if stages is None or len(stages) > MOST_STAGES:
+        raise _refusal("its normalizer needs more than compiled functions")
+    found = call._replace(stages=stages, marked=False)
+    _check_kernels(found)
+    same = [(stage.kernel, id(stage.tables)) for stage in stages] == [(s.kernel, id(s.tables)) for s in call.stages]
+    return None if same else found
+
+
+def _check_kernels(call: SplitCall) -> None:
+    for kernel in (call.kernel, call.keep, call.ascii_kernel, *(stage.kernel for stage in call.stages)):
+        if kernel is not None and kernel.name not in NAMED:
+            raise _refusal(f"the function {kernel.name} is not in the module")
+
+
+def _refusal(why: str) -> SubwordsError:
+    return SubwordsError(f"this tokenizer cannot be exported for the web: {why}")
+
+
+def _grow_state(growing: _Growing, state: EncoderState) -> NDArray[np.uint64]:
+    """Let the arrays of a state grow; return the slots of the words that it has at first."""
+    rows = state.slots.reshape(-1, layout.SLOT.width)
+    first: NDArray[np.uint64] = rows[rows[:, layout.SLOT.key_high] != 0].ravel()
+    growing.put(layout.NEED_SLOTS, state.slots, 0, layout.SLOT.width)
+    growing.put(layout.NEED_OUT, state.out, layout.OUT_PADDING)
+    growing.put(layout.NEED_ARENA, state.ids)
+    growing.put(layout.NEED_ARENA, state.arena, 8)
+    small, large = 2 * layout.SHORT_WORD, 4 * layout.SHORT_WORD
+    state.fit_word(small)
+    sizes = [len(each) for each in arrays_list(state.scratch)]
+    state.fit_word(large)
+    for size, array in zip(sizes, arrays_list(state.scratch), strict=True):
+        if per := (len(array) - size) // (large - small):
+            growing.put(layout.NEED_SCRATCH, array, size - per * small, per)
+    return first
+
+
+def _grow_stages(growing: _Growing, plan: CallPlan) -> tuple[StagePlan, ...]:
+    """Return the stages of a plan with buffers that grow with the texts."""
+    stages = []
+    for stage in plan.stages:
+        text = growing.new(NEED_TEXT, np.uint8, 2 * layout.BLOCK_GROWTH)
+        scratch: Any = stage.scratch
+        if isinstance(scratch, Items):  # for each character of a run of marks
+            room = {name: growing.new(NEED_TEXT, np.int64, 1 << 10) for name in scratch._fields}
+            scratch = scratch._replace(**room)
+        stages.append(stage._replace(out=stage.out._replace(text=text), scratch=scratch))
+    return tuple(stages)
+
+
+def _grow_plan(growing: _Growing, plan: CallPlan, call: SplitCall) -> CallPlan:
+    """Return a plan whose buffers grow with the texts."""
+    ends, drops = 3 * layout.LANES, call.drops is not None
+    widened = growing.new(NEED_TEXT, np.uint8, layout.LANES, 1 + call.widens) if drops else plan.kept_text
+    return plan._replace(
+        fields=plan.fields.copy(),
+        buffer=growing.new(NEED_TEXT, np.uint8, SPARE_BYTES),
+        word_ends=growing.new(NEED_TEXT, np.uint32, ends),
+        kept_text=widened,
+        kept_ends=growing.new(NEED_TEXT, np.uint32, ends) if drops else plan.kept_ends,
+        stages=_grow_stages(growing, plan),
+    )
+
+
+def _add_plan(image: Image, plan: CallPlan, call: SplitCall, state: EncoderState) -> None:
+    """Add the numbers of a plan, with kernels by their numbers."""
+    at = {FIELDS.split: call.kernel, FIELDS.keep: call.keep, FIELDS.encode: state.segmenter.kernel}
+    at[FIELDS.ascii_split] = call.ascii_kernel
+    at |= {stage_row(number).start: stage.kernel for number, stage in enumerate(call.stages)}
+    inner = {field: (KERNEL, NAMED.index(kernel.name)) for field, kernel in at.items() if kernel is not None}
+    for field, kernel in at.items():
+        if kernel is None:
+            plan.fields[field] = 0
+    inner[FIELDS.workspace] = WORDS, image.add(state.workspace)
+    inner[FIELDS.out] = WORDS, image.add(state.out)
+    image.add(plan.fields, inner)
+
+
+def _job(growing: _Growing, engine: Engine, plan: CallPlan, general: CallPlan) -> tuple[Any, dict[str, Any]]:
+    """Return what `web_encode` works on; the first and last finder of each policy, or why it is refused."""
+    finders: list[Any] = []
+    ranges: dict[str, list[int] | None] = {}
+    refused: dict[str, str] = {}
+    for policy in ("text", "allow"):
+        finder = engine.added.finder(policy)
+        if why := _cannot_cut(engine, finder):
+            if policy == "text":
+                raise _refusal(why)
+            refused[policy], ranges[policy] = why, None
+            continue
+        first = len(finders)
+        finders += [each.in_bytes.tables for each in (finder.literal, finder.normalized) if each]
+        ranges[policy] = [first, len(finders)]
+
+    def places() -> TextPlaces:
+        return TextPlaces(*(growing.new(NEED_PLACES, np.int64) for _ in range(3)))
+
+    memory, numbers = growing.new(MEMORY, np.uint8), np.zeros(JOB_NUMBER.width, np.int64)
+    hits, more = growing.new(NEED_PLACES, np.uint64), [growing.new(NEED_PLACES, np.int64, 1) for _ in range(2)]
+    job = WebJob(
+        plan=plan,
+        general=general,
+        numbers=numbers,
+        memory=memory,
+        given=places(),
+        one=places(),
+        two=places(),
+        finders=tuple(finders),
+        hits=hits,
+        ends=more[0],
+        upto=more[1],
+        pairs=_pairs(engine),
+        offsets=growing.new(NEED_PLACES, np.int64, 1),
+    )
+    return job, {"finders": ranges, "refused": refused}
+
+
+def _cannot_cut(engine: Engine, finder: AddedTokenFinder) -> str:
+    """Why texts cannot be cut at tokens; empty if they can, or if there are none."""
+    if finder.normalized and engine.normalizer is not None:
+        return "it has added tokens that are found in normalized text"
+    if finder and engine.splitter.inside is not engine.splitter:
+        return "its splitter treats the start of a text unlike text after an added token"
+    return ""
+
+
+def _pairs(engine: Engine) -> NDArray[np.uint8]:
+    """Return a bit for each two ASCII characters: whether a text may be cut between them (S4); or no element."""
+    splitter, segmenter = engine.splitter, engine.encoder.segmenter
+    if engine.normalizer is not None or splitter.inside is not splitter or not segmenter.apart:
+        return np.zeros(0, np.uint8)
+    route, characters = engine.encoder.splitter.route, [*map(chr, range(ASCII))]
+    found = [route.cuts_between(before, after) for before in characters for after in characters]
+    return np.packbits(np.array(found, np.bool_), bitorder="little")
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Ids to text.
+
+
+class _Decoder(NamedTuple):
+    """What `web_decode` works on."""
+
+    tokens: Any
+    stream: NDArray[np.int64]  # the state of a text that begins
+    run: NDArray[np.uint8]
+    text: NDArray[np.uint8]
+    ids: NDArray[np.uint32]
+
+
+def _decoder(growing: _Growing, engine: Engine, joined: Joined | None) -> _Decoder:
+    """Return the bytes of ids and the arrays for decoding; SubwordsError if a decoder does more than join."""
+    strip = _strip_of(joined)
+    assert joined is not None
+    data, offsets = joined.tokens.data[: joined.tokens.offsets[-1]], joined.tokens.offsets.astype(np.uint32)
+    flags = np.zeros(len(joined.tokens), np.uint8)
+    flags[(joined.spans & layout.SPAN_BYTE) != 0] |= SINGLE_BYTE
+    flags[(joined.spans & layout.SPAN_BREAK) != 0] |= BREAK
+    flags[sorted(engine.added.special_ids)] |= HIDDEN
+    edges: list[bytes] = []
+    if joined.edge is not None:
+        edges = [_edge_of(joined, index, flags) for index in range(len(flags))]
+    edge_data = np.frombuffer(b"".join(edges), np.uint8)
+    edge_offsets = np.cumsum([0, *map(len, edges)]).astype(np.uint32) if edges else np.zeros(0, np.uint32)
+    tokens = WebTokens(data.copy(), offsets, edge_data, edge_offsets, flags)
+    stream = _first_state(joined, strip, max(1, *np.diff(offsets).tolist(), *map(len, edges)))
+    run, ids = growing.new(RUN_ROOM, np.uint8), growing.new(RUN_ROOM, np.uint32)
+    # Text for the bytes that wait, three for each, and for the longest ids.
+    text = growing.new(RUN_ROOM, np.uint8, (1 << 12) + 2 * int(stream[STREAM.longest]), 4)
+    return _Decoder(tokens, stream, run, text, ids)
+
+
+def _first_state(joined: Joined, strip: Strip | None, longest: int) -> NDArray[np.int64]:
+    """Return the state of a text that begins; longest: bytes of an id."""
+    state = np.zeros(STREAM.width, np.int64)
+    state[STREAM.edge] = 0 if joined.edge is None else AT_END if joined.at_end else AT_START
+    state[STREAM.mode] = {None: NO_MODE, "replace": OF_READER}.get(joined.errors, EACH_BYTE)
+    state[STREAM.last], state[STREAM.longest] = -1, longest
+    if strip is not None:
+        state[STREAM.content], state[STREAM.left], state[STREAM.stop] = ord(strip.content), strip.start, strip.stop
+    return state
+
+
+def _edge_of(joined: Joined, index: int, flags: NDArray[np.uint8]) -> bytes:
+    size, text, goes_on = joined.edge_at(index)
+    if size < 0:
+        raise _refusal("its decoder gives bytes another meaning at the start or end of a text")
+    if goes_on:
+        flags[index] |= GOES_ON
+    whole = joined.tokens[index]
+    if not size and not text:
+        return whole
+    known = whole.decode()
+    return (known[: len(known) - size] + text if joined.at_end else text + known[size:]).encode()
+
+
+def _strip_of(joined: Joined | None) -> Strip | None:
+    """Return the only step after joining, if there is one; SubwordsError for other steps."""
+    if joined is None:
+        raise _refusal("its decoder does more than join the text of ids")
+    if not joined.after:
+        return None
+    (step, *others) = joined.after
+    if others or not isinstance(step, Strip) or len(step.content) != 1 or not step.content.isascii():
+        raise _refusal(f"its decoder ends with {', '.join(type(each).__name__ for each in joined.after)}")
+    return step

@@ -1,0 +1,425 @@
+"""Kernels that JavaScript calls: texts to ids and back, in the memory of a WebAssembly module; see `web/`.
+
+What stands in `engine/web_image.py` lies in that memory: a call plan as on every other machine, tables, and the tuples
+below. A kernel stops where an array has no room, says which in its result, and JavaScript, which makes the room, calls
+again. So one call does all texts that have room.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from subwords.kernels import layout
+from subwords.kernels.entry import DATA, SIZES, Kernel, entry_kernel
+from subwords.kernels.fastpath import (
+    begin_again,
+    encode_at,
+    encode_words_at,
+    end_batch,
+    gather_texts,
+    get,
+    set_field,
+)
+from subwords.kernels.jit import I64, Int, declare, helper, inlined, pointer
+from subwords.kernels.layout import I64s, U8s, U32s
+from subwords.kernels.objects import byte_at, call_at, data_of, item, load_at, store_at
+from subwords.kernels.plan_layout import FIELDS, PLAN, SPARE_BYTES, TEXT_ARRAY
+from subwords.kernels.text.utf8 import copy_range, decode_at
+
+# The kernels of a WebAssembly module that a plan may name; `subwords_kernels` in the module says where each is. A plan
+# that needs another one cannot be exported.
+NAMED = (
+    *("split_gpt2_many", "split_cl100k_many", "split_o200k_many", "split_texts", "split_kinds"),
+    *("change_words", "encode_bpe", "encode_wordpiece", "encode_unigram"),
+    *("map_texts", "form_texts", "literal_texts", "trim_texts", "run_texts", "rule_texts", "cut_tokens"),
+)
+# What `web_encode` stops for, besides the statuses of `layout`: room for texts, or for places of texts.
+NEED_TEXT, NEED_PLACES = 16, 17
+
+
+class WebJob(NamedTuple):
+    """What `web_encode` works on."""
+
+    plan: object
+    general: object  # the plan of texts for which a stage of the other one does not do, if `has_general`
+    numbers: object  # int64: JOB_NUMBER
+    memory: object  # all of the memory as one array, so that places in it are addresses
+    given: object  # `TextPlaces` of the texts
+    one: object  # and of what these are cut into
+    two: object
+    finders: object  # a tuple of `TokenFinder`
+    hits: object
+    ends: object
+    upto: object  # for each text, how many parts there are up to its end
+    pairs: object  # a bit for each two ASCII characters: a text may be cut between them; or no element
+    offsets: object  # for each part, how many ids there are up to its end
+
+
+JOB = WebJob(*range(13))
+# texts: how many are given. first, last: the finders of the tokens to cut at. room: places. parts: of the texts. cut:
+# the kernel that cuts. needed: what NEED_TEXT needs. by_general: whether that plan has the texts that are encoded now.
+JOB_NUMBER = layout.row("state texts first last room parts cut needed has_general by_general width")
+BEGIN, WAITING, STOPPED = range(3)  # states: a new call; texts wait; words of texts that are split wait
+PART = 1 << 15  # bytes of a part of a long text: several are encoded at once
+
+
+@inlined
+def set_size(array, n):
+    """Set the number of elements of an array."""
+    store_at(load_at(array + SIZES), n)
+
+
+@inlined
+def number_at(places, column, k):
+    """The address of a number of a text."""
+    return data_of(item(places, column)) + 8 * k
+
+
+@helper
+def cut_after(pairs, address, begin, stop):
+    """Where a text may be cut: the last place up to `begin`, or else the first one after it; `stop` if there is none.
+
+    In the first half of a part there is no search.
+    """
+    k = begin
+    while k > begin - PART // 2:
+        pair = byte_at(address + k - 1) << 7 | byte_at(address + k)
+        if byte_at(address + k - 1) < 128 and byte_at(address + k) < 128 and is_set(pairs, pair):
+            return k
+        k -= 1
+    k = begin + 1
+    while k < stop:
+        pair = byte_at(address + k - 1) << 7 | byte_at(address + k)
+        if byte_at(address + k - 1) < 128 and byte_at(address + k) < 128 and is_set(pairs, pair):
+            return k
+        k += 1
+    return stop
+
+
+@inlined
+def is_set(bits, k):
+    """Whether a bit is set at an address."""
+    return byte_at(bits + (k >> 3)) >> (k & 7) & 1 != 0
+
+
+@helper
+def cut_parts(pairs, texts, n, out, room, ends):
+    """Write the parts of long texts and the others as they are; their number, or -1 if there is no room."""
+    found = I64(0)
+    for t in range(n):
+        at, size = load_at(number_at(texts, 0, t)), load_at(number_at(texts, 1, t))
+        while True:
+            stop = size if size <= PART else cut_after(pairs, at, I64(PART), size)
+            if found == room:
+                return I64(-1)
+            store_at(number_at(out, 0, found), at)
+            store_at(number_at(out, 1, found), stop)
+            store_at(number_at(out, 2, found), load_at(number_at(texts, 2, t)) if stop == size else I64(0))
+            found += 1
+            at += stop
+            size -= stop
+            if size == 0:
+                break
+        store_at(ends + 8 * t, found)
+    return found
+
+
+@helper
+def follow(numbers, upto, ends):
+    """Let `upto` count the parts of what was cut."""
+    for t in range(load_at(numbers + 8 * JOB_NUMBER.texts)):
+        before = load_at(upto + 8 * t)
+        store_at(upto + 8 * t, load_at(ends + 8 * (before - 1)) if before > 0 else I64(0))
+    return I64(0)
+
+
+@helper
+def cut_all(job, numbers):
+    """Cut the texts at tokens, and long ones at safe places: the places of the parts; 0 if there is no room."""
+    n, room = load_at(numbers + 8 * JOB_NUMBER.texts), load_at(numbers + 8 * JOB_NUMBER.room)
+    source, target, other = item(job, JOB.given), item(job, JOB.one), item(job, JOB.two)
+    ends, upto, pairs = data_of(item(job, JOB.ends)), data_of(item(job, JOB.upto)), item(job, JOB.pairs)
+    for t in range(n):
+        store_at(upto + 8 * t, t + 1)
+    for k in range(load_at(numbers + 8 * JOB_NUMBER.first), load_at(numbers + 8 * JOB_NUMBER.last)):
+        set_size(item(source, 0), n)
+        set_size(item(target, 0), room)
+        finder, kernel = item(item(job, JOB.finders), k), load_at(numbers + 8 * JOB_NUMBER.cut)
+        hits, counts = item(job, JOB.hits), item(job, JOB.ends)
+        n = call_at(kernel, item(job, JOB.memory), source, finder, hits, target, counts)
+        if n < 0:
+            return I64(0)
+        follow(numbers, upto, ends)
+        source, target, other = target, other, target
+    if load_at(load_at(pairs + SIZES)) > 0:
+        n = cut_parts(data_of(pairs), source, n, target, room, ends)
+        if n < 0:
+            return I64(0)
+        follow(numbers, upto, ends)
+        source = target
+    store_at(numbers + 8 * JOB_NUMBER.parts, n)
+    return source
+
+
+@helper
+def copy_numbers(source, target):
+    """Copy what the fields of a plan say of texts."""
+    for k in range(FIELDS.next, FIELDS.filled + 1):
+        set_field(target, k, get(source, k))
+    set_field(target, TEXT_ARRAY + DATA // 8, get(source, TEXT_ARRAY + DATA // 8))
+    return I64(0)
+
+
+@helper
+def encode_batch(plan, fields, address, texts):
+    """Append the ids of texts in the buffer: whether all went well."""
+    return encode_at(plan, fields, address, texts, I64(SPARE_BYTES))
+
+
+@helper
+def encode_next(job, numbers, fields, texts):
+    """Append the ids of the texts in the buffer, or go on with them: whether all went well."""
+    plan, general = item(job, JOB.plan), item(job, JOB.general)
+    others, buffer = data_of(item(general, PLAN.fields)), data_of(item(plan, PLAN.buffer))
+    if load_at(numbers + 8 * JOB_NUMBER.state) == STOPPED:
+        written = load_at(data_of(item(plan, PLAN.counters)) + 8 * layout.COUNTER.written)
+        if load_at(numbers + 8 * JOB_NUMBER.by_general) == 0:
+            return encode_words_at(plan, fields, texts, written)
+        well = encode_words_at(general, others, texts, written)
+    else:
+        store_at(numbers + 8 * JOB_NUMBER.by_general, 0)
+        set_field(fields, FIELDS.status, 0)
+        well = encode_batch(plan, fields, buffer, texts)
+        if well or get(fields, FIELDS.status) != 0 or load_at(numbers + 8 * JOB_NUMBER.has_general) == 0:
+            return well
+        store_at(numbers + 8 * JOB_NUMBER.by_general, 1)
+        copy_numbers(fields, others)
+        well = encode_batch(general, others, buffer, texts)
+    copy_numbers(others, fields)
+    return well
+
+
+def web_encode(job: Int) -> Int:
+    """Write the ids of texts to the plan's `out`: how many, or minus what it stopped for; then call it again.
+
+    `numbers` says how many texts there are; `given` where. After an error, the next call begins with BEGIN as state.
+    """
+    plan, numbers = item(job, JOB.plan), data_of(item(job, JOB.numbers))
+    fields = data_of(item(plan, PLAN.fields))
+    if load_at(numbers + 8 * JOB_NUMBER.state) == BEGIN:
+        begin_again(plan)
+        places = cut_all(job, numbers)
+        if places == 0:
+            return I64(-NEED_PLACES)
+        set_field(fields, FIELDS.addresses, number_at(places, 0, 0))
+        set_field(fields, FIELDS.lengths, number_at(places, 1, 0))
+        set_field(fields, FIELDS.after, number_at(places, 2, 0))
+        set_field(fields, FIELDS.offsets, data_of(item(job, JOB.offsets)))
+        set_field(fields, FIELDS.last, load_at(numbers + 8 * JOB_NUMBER.parts))
+        set_field(fields, FIELDS.next, 0)
+        set_field(fields, FIELDS.filled, 0)
+        store_at(numbers + 8 * JOB_NUMBER.state, WAITING)
+    while get(fields, FIELDS.next) < get(fields, FIELDS.last):
+        if load_at(numbers + 8 * JOB_NUMBER.state) == STOPPED:
+            texts = get(fields, FIELDS.upto) - get(fields, FIELDS.next)
+        else:
+            texts = gather_texts(plan, fields)
+        well = False
+        if texts > 0:
+            well = encode_next(job, numbers, fields, texts)
+        if not well:
+            stopped = texts > 0 and get(fields, FIELDS.status) != 0
+            store_at(numbers + 8 * JOB_NUMBER.state, STOPPED if stopped else WAITING)
+            first = load_at(get(fields, FIELDS.lengths) + 8 * get(fields, FIELDS.next))
+            store_at(numbers + 8 * JOB_NUMBER.needed, first if texts == 0 else get(fields, FIELDS.size))
+            return -get(fields, FIELDS.status) if stopped else I64(-NEED_TEXT)
+        store_at(numbers + 8 * JOB_NUMBER.state, WAITING)
+        end_batch(plan, fields, texts)
+    store_at(numbers + 8 * JOB_NUMBER.state, BEGIN)
+    return get(fields, FIELDS.filled)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Ids to text, whole or as they come; `engine/decode/joined.py` is the twin.
+
+SINGLE_BYTE, BREAK, HIDDEN, GOES_ON = 1, 2, 4, 8  # flags of an id; the first two as SPAN_BYTE, SPAN_BREAK; Edge
+AT_START, AT_END = 1, 2  # where an id gives other bytes
+# Who writes U+FFFD for bytes that are no text: the kernel for a run, or for each byte, or JavaScript.
+NO_MODE, EACH_BYTE, OF_READER = range(3)
+NEED_RUN, NO_TOKEN = 1, 2  # why there is no text: the run has no room; an id is outside the vocabulary
+# edge: AT_START, AT_END or 0. mode: see above. skips: whether HIDDEN ids are left out. content: an ASCII character of
+# which up to `left` are removed at the start, and up to `stop` at the end. longest: bytes of an id. last: the id that
+# may be the last one, or -1. run: bytes in `run`. held: characters that may be at the end. read: ids that were read.
+STREAM = layout.row("edge mode skips content left stop longest last run held read width")
+
+
+class WebTokens(NamedTuple):
+    """The bytes of each id between others, and at the edge; its flags."""
+
+    data: U8s
+    offsets: U32s
+    edge_data: U8s
+    edge_offsets: U32s
+    flags: U8s
+
+
+@helper
+def end_run(run, n, out, j, each, goes_on):
+    """Write the text of bytes: (where it ends, how many bytes at the end wait).
+
+    each: U+FFFD for each byte that is no text, or else for all bytes if there is one. goes_on: the beginning of a
+    character at the end waits.
+    """
+    i, start, well = I64(0), j, True
+    while i < n:
+        code, size = decode_at(run, i, n)
+        if code < 0 and goes_on and may_begin(run, i, n):
+            for k in range(i, n):
+                run[k - i] = run[k]
+            return j, n - i
+        if code < 0:
+            well = False
+            out[j], out[j + 1], out[j + 2] = 0xEF, 0xBF, 0xBD
+            j += 3
+        else:
+            for k in range(size):
+                out[j + k] = run[i + k]
+            j += size
+        i += size
+    if not well and not each:
+        for k in range(n):
+            out[start + 3 * k], out[start + 3 * k + 1], out[start + 3 * k + 2] = 0xEF, 0xBF, 0xBD
+        j = start + 3 * n
+    return j, I64(0)
+
+
+@inlined
+def may_begin(run, i, n):
+    """Whether the last bytes may be the beginning of a character."""
+    lead = I64(run[i])
+    size = 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
+    found = 0xC2 <= lead <= 0xF4 and n - i < size
+    for k in range(i + 1, min(n, i + 4)):
+        found = found and I64(run[k]) >> 6 == 2
+    return found
+
+
+@helper
+def strip_text(out, j, state):
+    """Remove characters at the start, and let those wait that may be at the end: (where the text begins, its end)."""
+    i, held = I64(0), I64(state[STREAM.held])
+    while i < j and state[STREAM.left] > 0 and I64(out[i]) == state[STREAM.content]:
+        state[STREAM.left] -= 1
+        i += 1
+    if i < j:
+        state[STREAM.left] = 0
+    if state[STREAM.stop] > 0:
+        held = 0
+        while i < j and I64(out[j - 1]) == state[STREAM.content]:
+            j -= 1
+            held += 1
+        state[STREAM.held] = held
+    return i, j
+
+
+@inlined
+def has_room(state, j, room):
+    """Whether there is room for the text of bytes that wait and of two ids after j bytes."""
+    return j + 3 * state[STREAM.run] + 2 * state[STREAM.longest] + layout.LANES <= room
+
+
+@helper
+def token_to_write(flags, state, index, is_last):
+    """Return the id that is written when one is read: it, the one that waited, or -1."""
+    if is_last:
+        state[STREAM.last] = -1
+        return index
+    if I64(flags[index]) & HIDDEN != 0 and state[STREAM.skips] != 0:
+        return I64(-1)
+    if state[STREAM.edge] == AT_END:
+        if I64(flags[index]) & GOES_ON != 0:
+            return I64(-1)
+        index, state[STREAM.last] = I64(state[STREAM.last]), index
+    return index
+
+
+@helper
+def write_token(tokens, index, is_last, state, run, out, j):
+    """Write the text of an id, or let its bytes wait in the run: where the text ends."""
+    each, flag = state[STREAM.mode] == EACH_BYTE, I64(tokens.flags[index])
+    if is_last or state[STREAM.edge] == AT_START:
+        begin, stop = I64(tokens.edge_offsets[index]), I64(tokens.edge_offsets[index + 1])
+        source = tokens.edge_data
+        if flag & GOES_ON == 0 and state[STREAM.edge] == AT_START:
+            state[STREAM.edge] = 0
+    else:
+        begin, stop, source = I64(tokens.offsets[index]), I64(tokens.offsets[index + 1]), tokens.data
+    waits = each or flag & SINGLE_BYTE != 0
+    if waits:
+        for k in range(begin, stop):
+            run[state[STREAM.run] + k - begin] = source[k]
+        state[STREAM.run] += stop - begin
+    if state[STREAM.run] > 0 and (flag & BREAK != 0 or (not waits and stop > begin)):
+        j, state[STREAM.run] = end_run(run, state[STREAM.run], out, j, each, False)
+    if not waits:
+        copy_range(out, j, source, begin, stop, stop)
+        j += stop - begin
+    return j
+
+
+@helper
+def end_text(state, run, out, j, ends):
+    """Write what waited, if no ids follow, and strip the text: where it begins << 32 | where it ends."""
+    if ends or state[STREAM.mode] == EACH_BYTE:
+        each = state[STREAM.mode] == EACH_BYTE
+        j, state[STREAM.run] = end_run(run, state[STREAM.run], out, j, each, not ends)
+    first, j = strip_text(out, j, state)
+    if ends and state[STREAM.held] > state[STREAM.stop]:
+        for _ in range(state[STREAM.held] - state[STREAM.stop]):
+            out[j] = state[STREAM.content]
+            j += 1
+    return first << I64(32) | j
+
+
+def web_decode(ids: U32s, n: Int, tokens: WebTokens, state: I64s, run: U8s, out: U8s, final: Int) -> Int:
+    """Write the text of the next n ids: where it begins << 32 | where it ends in `out`, or minus NEED_RUN or NO_TOKEN.
+
+    It reads as many ids as there is room for. final: no others follow.
+    """
+    p, s, r, q = pointer(ids), pointer(state), pointer(run), pointer(out)
+    table = WebTokens(
+        data=pointer(tokens.data),
+        offsets=pointer(tokens.offsets),
+        edge_data=pointer(tokens.edge_data),
+        edge_offsets=pointer(tokens.edge_offsets),
+        flags=pointer(tokens.flags),
+    )
+    i, j, each, ends = I64(0), I64(s[STREAM.held]), s[STREAM.mode] == EACH_BYTE, final != 0
+    if not has_room(s, j, len(out)):
+        return I64(-NEED_RUN)
+    for k in range(j):
+        q[k] = s[STREAM.content]
+    while i < n or (ends and s[STREAM.last] >= 0):
+        index, is_last = (I64(p[i]), False) if i < n else (I64(s[STREAM.last]), True)
+        if index >= len(tokens.flags):
+            return I64(-NO_TOKEN)
+        full = s[STREAM.run] + s[STREAM.longest] > len(run)
+        if not has_room(s, j, len(out)) or (full and not each):
+            ends = False
+            break
+        if full:
+            j, s[STREAM.run] = end_run(r, s[STREAM.run], q, j, True, True)
+        i += I64(not is_last)
+        index = token_to_write(table.flags, s, index, is_last)
+        if index >= 0:
+            j = write_token(table, index, is_last, s, r, q, j)
+    s[STREAM.read] = i
+    return end_text(s, r, q, j, ends)
+
+
+CALLED = [declare(web_encode), declare(web_decode), entry_kernel("rehash")]
+
+
+def every_web_kernel() -> list[Kernel]:
+    """Return the kernels of a WebAssembly module: those that JavaScript calls, then NAMED in order."""
+    return [*CALLED, *map(entry_kernel, NAMED)]

@@ -1,0 +1,82 @@
+"""export: a tokenizer as a folder that a page, a worker or node imports."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+
+from subwords import __version__
+from subwords.machine import TokenizerLike, engine_of, tokenizer_of, web_image, web_module
+from subwords.support.files import atomic_write, place_of
+from subwords.support.report import Report, Table
+
+HERE = Path(__file__).parent
+README = """# A tokenizer for JavaScript
+
+```js
+import {{ load }} from "./index.js";
+
+const tok = await load();
+const ids = tok.encode("text"); // a Uint32Array; {{ special: "allow" }} reads special tokens as such
+const text = tok.decode(ids);
+```
+
+It has {vocabulary} ids, and gives every text the ids that `subwords` {version} gives it in Python. index.d.ts has the
+types. subwords.wasm holds the compiled functions, tokenizer.bin the tables of this tokenizer; index.js loads both.
+A page with a Content-Security-Policy needs `script-src 'wasm-unsafe-eval'`. A worker that cannot fetch its own files
+passes them: `load({{ module, image }})`. LICENSE is for the code; the vocabulary has the licence of the tokenizer.
+"""
+
+
+@dataclass(frozen=True)
+class Export(Report):
+    """The files of an exported tokenizer: bytes of each, and compressed by gzip, as servers send them."""
+
+    folder: Path
+    sizes: Mapping[str, int]
+    compressed: Mapping[str, int]
+
+    def tables(self) -> list[Table]:
+        """Return the files and their sizes."""
+        rows = [(name, size, self.compressed[name]) for name, size in self.sizes.items()]
+        return [Table(("file", "bytes", "compressed"), rows, "Files of an exported tokenizer", "tab:export")]
+
+
+def export(tokenizer: TokenizerLike, folder: str | PathLike[str]) -> Export:
+    """Write a tokenizer as an ES module with WebAssembly, which gives the same ids: for browsers, workers and node.
+
+    tokenizer: a Tokenizer, a path or a name. folder: is made if it is missing; files of the same names are replaced.
+    Needs no compiler, except in a clone. Raises SubwordsError for a tokenizer whose
+    splitter, normalizer or decoder needs more than compiled functions.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     "index.js" in export("demo", folder).sizes
+    True
+    """
+    tok = tokenizer_of(tokenizer)
+    image = web_image(engine_of(tok), tok.spec)
+    around = tok.template.around if tok.template else ((), ())
+    facts = json.dumps({**image.facts, "around": around}, sort_keys=True, separators=(",", ":")).encode()
+    names = {"name": "tokenizer", "version": __version__, "license": "SEE LICENSE IN LICENSE", "type": "module"}
+    package = {**names, "private": True, "sideEffects": False, "exports": "./index.js", "types": "./index.d.ts"}
+    about = README.format(vocabulary=image.facts["vocabulary"], version=__version__)
+    files = {
+        "subwords.wasm": web_module(),
+        "tokenizer.bin": gzip.compress(len(facts).to_bytes(4, "little") + facts + image.content, 9, mtime=0),
+        **{name: (HERE / name).read_bytes() for name in ("index.js", "index.d.ts", "LICENSE")},
+        "package.json": (json.dumps(package, indent=2) + "\n").encode(),
+        "README.md": about.encode(),
+    }
+    place = place_of(folder)
+    place.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        with atomic_write(place / name) as file:
+            file.write(content)
+    sizes = {name: len(content) for name, content in files.items()}
+    compressed = {name: len(gzip.compress(content, 9, mtime=0)) for name, content in files.items()}
+    return Export(Path(place), sizes, compressed)

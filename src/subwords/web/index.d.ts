@@ -1,0 +1,46 @@
+/** How special tokens in a text are read: as ordinary text, or as the tokens that they spell. */
+export type Special = "text" | "allow";
+
+export interface EncodeOptions {
+  /** Default: "text". */
+  special?: Special;
+  /** Whether to add the tokens that the tokenizer's template has around a text. Default: false. */
+  template?: boolean;
+}
+
+export interface DecodeOptions {
+  /** Whether to leave out special tokens. Default: false. */
+  skipSpecialTokens?: boolean;
+}
+
+export interface DecodeStream {
+  /** The characters that are complete after these ids. */
+  step(ids: number | ArrayLike<number>): string;
+  /** What remains after the last id. */
+  finish(): string;
+}
+
+export interface Tokenizer {
+  /** How many ids there are. */
+  readonly vocabularySize: number;
+  /** The ids of a text; an Error for a lone surrogate, and for a character that has no id. */
+  encode(text: string, options?: EncodeOptions): Uint32Array;
+  /** The ids of each text. */
+  encodeBatch(texts: readonly string[], options?: EncodeOptions): Uint32Array[];
+  /** How many ids a text has. */
+  count(text: string, options?: EncodeOptions): number;
+  /** The text of ids; bytes that are not UTF-8 become U+FFFD. A RangeError for an id that does not exist. */
+  decode(ids: ArrayLike<number>, options?: DecodeOptions): string;
+  /** A decoder of ids that arrive one by one. */
+  stream(options?: DecodeOptions): DecodeStream;
+}
+
+export interface Files {
+  /** subwords.wasm: its bytes, or compiled. */
+  module?: BufferSource | WebAssembly.Module;
+  /** tokenizer.bin. */
+  image?: ArrayBuffer | Uint8Array;
+}
+
+/** The tokenizer of this folder. Files that are not given are read from beside index.js. */
+export function load(files?: Files): Promise<Tokenizer>;

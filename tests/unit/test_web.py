@@ -1,0 +1,157 @@
+"""Exported tokenizers, run by node: the same ids and texts as in Python."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import subwords
+from subwords import SubwordsError, Tokenizer
+from subwords.files import export
+
+CHECK = Path(__file__).parents[1] / "programs" / "web_check.mjs"
+PLACES = [parent / "shared" / "data" for parent in Path(__file__).parents]
+DATA = next((place for place in PLACES if place.is_dir()), PLACES[0])
+NODE = shutil.which("node")
+FILES = {
+    "gpt2": "gpt2/tokenizer.json",
+    "cl100k": "converted/cl100k_base.tokenizer.json",
+    "bert": "bert/bert-base-uncased-tokenizer.json",
+    "t5": "t5/tokenizer.json",
+    "phi-3": "phi-3/phi-3-mini-tokenizer.json",
+}
+SIZES = ((15, 40), (200, 15), (9000, 4))  # characters of chunks, and how many of a text
+TRICKY = (
+    *("", " ", "a", "low lower", "\n \n x", "café e\u0301", "日本語", "\u2581a"),
+    *("a\u0000b", "<s>low</s>", "😀" * 9, "\ufeffx"),
+)
+SOURCE = ["the low lower lowest, the newer widest; café, naïve, 12 34! 日本 語"] * 4
+
+pytestmark = [pytest.mark.skipif(NODE is None, reason="node is not installed"), pytest.mark.usefixtures("wasm")]
+
+
+POLICIES = ("text", "allow")
+
+
+def different(tok: Tokenizer, folder: Path, texts: list[str], policies: tuple[str, ...] = POLICIES) -> list[str]:
+    """What node finds to differ from Python for an exported tokenizer."""
+    cases = folder / "cases.jsonl"
+    with cases.open("w", encoding="utf-8") as file:
+        for text in texts:
+            for policy in policies:
+                ids = tok.encode(text, special=policy)
+                file.write(json.dumps([text, policy, ids, tok.decode(ids)]) + "\n")
+    command = [str(NODE), str(CHECK), str(folder), str(cases)]
+    found = subprocess.run(command, capture_output=True, encoding="utf-8", check=True).stdout.splitlines()
+    assert found[0].endswith(" same")
+    return found[1:]
+
+
+def texts_of(file: Path) -> Iterator[str]:
+    text = file.read_bytes()[:200_000].decode("utf-8", "ignore")
+    for size, most in SIZES:
+        yield from (text[k : k + size] for k in range(0, min(len(text), size * most), size))
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="the development data are not there")
+@pytest.mark.rotating(2, always=("gpt2",))
+@pytest.mark.parametrize("name", FILES)
+def test_known_tokenizers_give_the_same_ids(name: str, tmp_path: Path) -> None:
+    tok = subwords.load(DATA / "tokenizers" / FILES[name])
+    export(tok, tmp_path)
+    files = sorted(file for folder in ("corpora", "adversarial") for file in (DATA / folder).glob("*.txt"))
+    assert different(tok, tmp_path, [*TRICKY, *(text for file in files for text in texts_of(file))]) == []
+    # Whole files: long texts in parts, and words that are longer than any buffer.
+    whole = [file.read_bytes()[:1_100_000].decode("utf-8", "ignore") for file in files[::12]]
+    assert different(tok, tmp_path, whole, ("text",)) == []
+
+
+TRAININGS = {
+    "bpe": {"vocab_size": 300, "special_tokens": ["<s>", "</s>"]},
+    "wordpiece": {"vocab_size": 60, "special_tokens": ["[PAD]", "[UNK]"]},
+    "unigram": {"vocab_size": 60, "special_tokens": ["<unk>", "<s>"]},
+    "wordlevel": {"vocab_size": 12, "special_tokens": ["<unk>", "<s>"]},
+}
+
+
+@pytest.fixture(scope="module", params=TRAININGS)
+def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Tokenizer, Path]:
+    tok = subwords.train(SOURCE, algorithm=request.param, **TRAININGS[request.param])
+    folder = tmp_path_factory.mktemp(request.param)
+    export(tok, folder)
+    return tok, folder
+
+
+@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(texts=st.lists(st.text(st.characters(exclude_categories=["Cs"])) | st.text("low er\n<s>é"), min_size=1))
+def test_trained_tokenizers_give_the_same_ids(trained: tuple[Tokenizer, Path], texts: list[str]) -> None:
+    tok, folder = trained
+    assert different(tok, folder, [*TRICKY, *SOURCE, *texts, " ".join(texts) * 99]) == []
+
+
+def test_long_texts_and_long_words(trained: tuple[Tokenizer, Path]) -> None:
+    tok, folder = trained
+    texts = ["lower newest " * 60_000, "é" * 200_000, "a" * 300_000, "".join(map(str, range(90_000))), "\n" * 99_999]
+    assert different(tok, folder, texts, ("text",)) == []
+
+
+def test_two_exports_are_equal(tmp_path: Path) -> None:
+    first, again = (export("demo", tmp_path / name) for name in ("first", "again"))
+    for name, size in first.sizes.items():
+        content = (tmp_path / "first" / name).read_bytes()
+        assert len(content) == size == again.sizes[name]
+        assert content == (tmp_path / "again" / name).read_bytes()
+    assert "WebAssembly" in (tmp_path / "first" / "README.md").read_text("utf-8") or first.tables()
+
+
+def test_what_has_no_kernels_is_refused_by_name(tmp_path: Path) -> None:
+    tok = subwords.train(SOURCE, vocab_size=270, splitter=subwords.splitter(r"(?<=o)\w+|\s+|."))
+    with pytest.raises(SubwordsError, match="cannot be exported for the web: its splitter"):
+        export(tok, tmp_path / "web")
+    assert not (tmp_path / "web").exists()
+
+
+def test_the_code_of_the_guide_runs(tmp_path: Path) -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "web.md").read_text("utf-8")
+    blocks = re.findall(r"^```js\n(.*?)^```$", guide, re.MULTILINE | re.DOTALL)
+    export("demo", tmp_path / "web")
+    for number, block in enumerate(blocks):
+        (tmp_path / f"{number}.mjs").write_text(block, "utf-8")
+        subprocess.run([str(NODE), str(tmp_path / f"{number}.mjs")], check=True)
+    assert blocks
+
+
+PROGRAM = """
+import { load } from "./index.js";
+const tok = await load(), told = [];
+for (const call of [() => tok.encode("a\\ud800"), () => tok.decode([1 << 20]), () => tok.decode([0.5]),
+                    () => tok.encode("a", { special: "all" }), () => tok.encode(3)])
+  try { call(); } catch (error) { told.push(error.message); }
+for (let k = 0; k < 20000; k++) tok.encode("low lower " + k);
+const before = process.memoryUsage().rss;
+for (let k = 0; k < 100000; k++) tok.encode("low lower " + k);
+console.log(JSON.stringify([told, process.memoryUsage().rss - before]));
+"""
+
+
+def test_errors_and_memory(tmp_path: Path) -> None:
+    export("demo", tmp_path)
+    (tmp_path / "program.mjs").write_text(PROGRAM, "utf-8")
+    found = subprocess.run([str(NODE), str(tmp_path / "program.mjs")], capture_output=True, text=True, check=True)
+    told, growth = json.loads(found.stdout)
+    assert told == [
+        "expected text without lone surrogates",
+        "expected ids from 0 to 4095; ids[0] is 1048576",
+        "expected ids from 0 to 4095; ids[0] is 0.5",
+        'expected special to be "text" or "allow", not all',
+        "expected text as a string, not number",
+    ]
+    assert growth < 64 << 20

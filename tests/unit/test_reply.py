@@ -150,6 +150,12 @@ def test_malformed_answers_lose_nothing() -> None:
     assert reply.open == ("weather", "{city: 1}")
 
 
+def test_an_object_that_is_no_call_is_open() -> None:
+    reply, _ = read(of_model(f"<|call|>\n{SWAPPED}\n<|tool|><|end|>".replace("weather", "a b")), QWEN)
+    assert (reply.status, reply.message) == ("partial", answer("\n<|tool|>"))
+    assert reply.open == ("", SWAPPED.replace("weather", "a b"))
+
+
 @pytest.mark.parametrize("ending", [["<|end|>"], []])
 def test_the_end_token_may_be_taken_off(ending: list[str]) -> None:
     ids = ids_of("light", *ending)

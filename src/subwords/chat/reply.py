@@ -346,8 +346,8 @@ class ChatReply:
         found = [each for one in known[self._told :] for each in self._event(one.kind, one.start, one.stop)]
         if open:
             name = next((one for one in open if one.kind == NAME), None)
-            inside = "" if name is None else spell(self._arguments_of(open))
-            self.open = OpenCall("" if name is None else spell(reader.text(name.start, name.stop)), inside)
+            named = "" if name is None else spell(reader.text(name.start, name.stop))
+            self.open = OpenCall(named, spell(self._arguments_of(open)))
         size = len(reader.units)
         size -= rest < size and reader.units[-1] in reader.grammar.ends
         if text := spell(reader.text(rest, size)):

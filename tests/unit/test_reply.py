@@ -282,6 +282,19 @@ def test_reasoning_that_the_template_leaves_out(prompt: str, written: str) -> No
     assert "</think> ends it" in str(found)
 
 
+def test_reasoning_that_is_left_out_by_a_tag_that_is_text() -> None:  # H7
+    shown = "{{ m.content if m.tool_calls else m.content.split('</why>')[-1] }}"
+    template = calling(CALLED).replace(THINKS, shown)
+    written = [
+        "<why>\nhm\n</why>\n\nYes.",
+        "<|call|>",
+        '{"name": "weather", "arguments": {"city": "Oslo"}}',
+        "<|tool|>",
+    ]
+    reply, _ = read(ids_of(*written, "<|end|>"), template)
+    assert (reply.status, reply.message) == ("repaired", CALL | {"content": "Yes.", "reasoning_content": "hm"})
+
+
 BARE = (
     "{% macro value(v) %}{% if v is string %}<s>{{ v }}<s>{% elif v is mapping %}{{ '{' }}{% for k, w in v.items() %}"
     "{{ k }}:{{ value(w) }}{{ ',' if not loop.last }}{% endfor %}{{ '}' }}{% elif v is sequence %}[{% for w in v %}"

@@ -244,6 +244,8 @@ class ChatReply:
                 made.append(one)
         if not made:
             return None
+        if self._learned.cut is not None:  # content that spells the tag is what the template never shows
+            made = [each for each in made if "reasoning_content" in each.message] or made
         proved = {json.dumps(each.message): each for each in reversed(made) if strict and self._renders(each)}
         found = [each for each in made if each in proved.values()]
         begun = (reader.called <= {one.start for one in each.fields if one.kind == NAME} for each in made)
@@ -453,7 +455,12 @@ def _begun(known: Learned, turns: Turns) -> tuple[Edges, str, int]:
     last = next((each for each in reversed(prompt) if is_control(each)), "")
     tags = all(tag in shown for tag in _TAG.findall(prompt))
     if base is not None and last in shown and tags and any(each == f"{base}x{each[len(base) + 1 :]}" for each in short):
-        edges = [(text[len(base) :], kind) for text, kind in begins if kind != REASONING and text.startswith(base)]
+        start = base.rstrip()
+        edges = [  # other whitespace than before content may come before a call
+            (text.removeprefix(base) if text.startswith(base) else text.removeprefix(start).lstrip(), kind)
+            for text, kind in begins
+            if kind != REASONING and text.startswith(start)
+        ]
         return {**known.edges, START: edges}, "", len(base)
     raise InputError(
         f"no grammar of answers: the generation prompt, {known.alphabet.text(prompt)!r:.80}, is not how a turn of this "

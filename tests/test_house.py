@@ -41,7 +41,7 @@ RIM = (
     *("kernels/entry.py", "kernels/machine_code.py", "kernels/stored.py", "engine/kept.py"),
 )
 
-MOST_FILES = 245  # with code
+MOST_FILES = 248  # with code
 MOST_LINES = {"tokenizer.py": 1200}  # the face: each method with its docstring; others have 850
 MACHINE_PATHS = [f"/{folder}/" for folder in ("work", "tmp", "root")]
 
@@ -195,6 +195,7 @@ UPWARD = {
     "Tokenizer.chat": "chat.chat",
     "Tokenizer.chats": "chat.chat",
     "Tokenizer.encode_files": "scale.job",
+    "Tokenizer.reply_format": "chat.reply_format",
     "Tokenizer.to_transformers": "interop.hf",
     "_rule": "formats.hf.pre_tokenizers formats.json_node",
     "_steps_of_rule": "formats.hf.normalizers formats.json_node",
@@ -267,7 +268,8 @@ def test_imports_point_down_but_for_those_named() -> None:
 # Modules that import each other, if types and imports inside functions count too, and why.
 CIRCLES = {
     "methods of Tokenizer, count() and their types reach rooms of the shop, which need a Tokenizer": [
-        "chat.chat chat.conversation interop.hf interop.sentencepiece interop.tiktoken interop.verify scale.job "
+        "chat.chat chat.conversation chat.reply chat.reply_format chat.reply_reading interop.hf interop.sentencepiece "
+        "interop.tiktoken interop.verify scale.job "
         "scale.runners scale.work tokenizer training.count"
     ],
     "a model's segmenter, its encoder and the engine hold each other: types, and the exact slow ways": [
@@ -350,8 +352,8 @@ def test_the_house_fits_in_a_head() -> None:
 # The most lines that a room may have. Who raises one says in the commit what was tried to stay below.
 BUDGETS = {
     "adapt": 2000,
-    "chat": 3550,
-    "cli": 3900,
+    "chat": 5000,
+    "cli": 3950,
     "corpus": 3850,
     "engine": 9200,
     "formats": 6800,
@@ -386,7 +388,7 @@ def test_rooms_keep_their_budgets() -> None:
 
 
 # The same for the tests, and for the names that they reach past the public ones.
-TEST_LINES = 52_700
+TEST_LINES = 53_600
 INSIDE_NAMES = 340
 
 

@@ -61,6 +61,7 @@ class Chatter:
         self.roles: dict[str, str] = {role: contents[index] for role, index in tok.roles.items() if index in contents}
         self._control: dict[str, Control] = {}
         self._faults: dict[str, str | None] = {}  # of the generation prompt, by template
+        self.formats: dict[tuple[str, str], Any] = {}  # of answers, by template and variables; see reply_format.py
 
     def options(
         self,

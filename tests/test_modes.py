@@ -175,7 +175,7 @@ def test_unknown_mode_is_an_error_that_names_the_known_ones(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("kind", "advice"),
     [
-        ("x86_64", 'pip install .*"; SUBWORDS_KERNELS=interpreted'),
+        ("x86_64", "pip install .*; SUBWORDS_KERNELS=interpreted"),
         ("riscv64", "Numba has no package for riscv64; SUBWORDS"),
     ],
 )

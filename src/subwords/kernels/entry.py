@@ -121,13 +121,12 @@ def _way_out() -> str:
     import sysconfig
 
     from subwords.kernels.machine_code import processor_kind
-    from subwords.support.names import install_hint
 
     interpreted = "SUBWORDS_KERNELS=interpreted runs them as plain Python, at about 700 characters a second"
     kind, is_musl = processor_kind().lower(), "musl" in str(sysconfig.get_config_var("SOABI"))
     if kind not in ("x86_64", "amd64", "aarch64", "arm64") or is_musl:
         return f"Numba has no package for {'musl' if is_musl else kind}; {interpreted}"
-    return f"{install_hint('jit')}; {interpreted}"
+    return f"pip install 'subwords[jit]', or in a clone '.[jit]'; {interpreted}"
 
 
 # One thread at a time compiles or loads a kernel, so that each is compiled once.

@@ -123,8 +123,9 @@ class ChatReply:
     ({'role': 'assistant', 'content': 'Rays'}, 'exact')
     """
 
-    def __init__(self, opening: Opening, prompt: Sequence[int], *, earliest: bool = False) -> None:
-        self._tok, self._tools, self._learned, self._turns, grammar, begun, self._skip = opening
+    def __init__(self, opening: Any, prompt: Sequence[int], *, earliest: bool = False) -> None:
+        found: Opening = opening
+        self._tok, self._tools, self._learned, self._turns, grammar, begun, self._skip = found
         self._reader = Reader(grammar, begun, earliest=earliest)
         self._whole = WHOLE | {VALUE} if self._learned.quote else WHOLE
         self._is_strict = True  # as long as nothing but the strict grammar was tried

@@ -81,7 +81,7 @@ WITH_CORPUS: dict[str, Call] = {
 }
 
 # Functions whose first argument is something else, which other tests try.
-NEITHER = {"accelerate", "bench", "load", "normalizer", "splitter", "warmup", "open", "check", "check_lock"}
+NEITHER = {"accelerate", "bench", "evidence", "load", "normalizer", "splitter", "warmup", "open", "check", "check_lock"}
 
 CORPORA: dict[str, Callable[[], Any]] = {
     "path": lambda: "corpus.txt",
@@ -208,6 +208,7 @@ PATHS: dict[str, Call] = {
     "save": TOK.save,
     "convert": lambda p: subwords.files.convert("tok.json", p),
     "verify": subwords.files.verify,
+    "evidence": subwords.files.evidence,
     "encode_files": lambda p: TOK.encode_files(TEXTS, p, progress=False),
     "tokens.open": subwords.files.open,
     "tokens.check": subwords.files.check,
@@ -237,7 +238,7 @@ def test_paths(name: str) -> None:
     subwords.count(TEXTS, progress=False).save("counts")
     subwords.adapt.id_map(TOK, OTHER).save("map.json")
     Path("gold.tsv").write_text("lower\tlow er\n", "utf-8")
-    file = FILES.get(name, "tok.json" if name in ("load", "verify") else "new.json")
+    file = FILES.get(name, "tok.json" if name in ("load", "verify", "evidence") else "new.json")
     for value in (file, Path(file), Named(file)):
         found = outcome(PATHS[name], value)
         assert "Error" not in found, (value, found)

@@ -9,6 +9,7 @@ from os import PathLike
 from pathlib import Path
 
 from subwords.machine import sources_digest
+from subwords.support.errors import FormatError, readable
 from subwords.support.files import place_of
 from subwords.support.report import Report, Table
 
@@ -57,7 +58,9 @@ def evidence(tokenizer: str | PathLike[str]) -> Evidence:
     ...     bool(subwords.files.evidence(f"{folder}/tok.json"))
     False
     """
-    digest = sha256(place_of(tokenizer, local=True).read_bytes()).hexdigest()
+    place = place_of(tokenizer, local=True)
+    with readable(place, FormatError):
+        digest = sha256(place.read_bytes()).hexdigest()
     for row in json.loads(RECORD.read_bytes()):
         if row["sha256"] == digest:
             same = row["kernels"] == sources_digest()

@@ -7,6 +7,7 @@ in the image; `rooms` says what JavaScript provides for each, at first and when 
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from subwords.engine.fast_path import new_plan
 from subwords.engine.kept import KERNEL, WORDS, Image, arrays_in
 from subwords.kernels import layout
 from subwords.kernels.entry import WEB_HEADS
-from subwords.kernels.layout import Items, TextPlaces
+from subwords.kernels.layout import GroupedPairs, Items, TextPlaces
 from subwords.kernels.plan_layout import (
     FIELDS,
     MOST_STAGES,
@@ -33,10 +34,13 @@ from subwords.kernels.web import (
     AT_END,
     AT_START,
     BREAK,
+    BYTES,
+    COLUMNS,
     EACH_BYTE,
     GOES_ON,
     HIDDEN,
     JOB_NUMBER,
+    MERGED_SETTING,
     NAMED,
     NEED_PLACES,
     NEED_TEXT,
@@ -45,6 +49,7 @@ from subwords.kernels.web import (
     SINGLE_BYTE,
     STREAM,
     WebJob,
+    WebMerges,
     WebTokens,
 )
 from subwords.spec.decoder import Strip
@@ -54,11 +59,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from subwords.engine.added_tokens import AddedTokenFinder
     from subwords.engine.decode.joined import Joined
+    from subwords.models.segmenter import Segmenter
     from subwords.spec.tokenizer import TokenizerSpec
     from subwords.split.routes import SplitCall
 
 BASE = 1 << 16  # where an image begins: the stack and the data of the module are before it
-RUN_ROOM, MEMORY = 18, 19  # kinds of rooms, beside NEED_...: what waits when ids are decoded, and all of the memory
+# Kinds of rooms, beside NEED_...: what waits when ids are decoded, all of the memory, and what making tables takes.
+RUN_ROOM, MEMORY, MERGES = 18, 19, 20
 FIRST_ROOM = {
     layout.NEED_OUT: 1 << 14,
     layout.NEED_ARENA: 1 << 16,
@@ -126,9 +133,11 @@ def web_image(engine: Engine, spec: TokenizerSpec) -> WebImage:
     job.numbers[JOB_NUMBER.has_general] = wider is not None
     decoder = _decoder(growing, engine, IdDecoder(spec, engine.added).joined)
 
-    tables = first, decoder.tokens, decoder.stream, job.finders
+    merges, made = _merges_of(growing, segmenter, decoder)
+
+    tables = first, decoder.tokens, decoder.stream, job.finders, merges
     stages = tuple(stage.tables for stage in (*plan.stages, *general.stages))
-    shared = arrays_in((engine.encoder.plan(other), other.workspace, tables, stages))
+    shared = arrays_in((engine.encoder.plan(other), other.workspace, tables, stages)) - arrays_in(made)
     later = [array for arrays in growing.arrays.values() for array, _, _ in arrays]
     own = state.seeds, state.counters, job.pairs
     image = Image(shared, own, later, WEB_HEADS["subwords_tuple_head"])
@@ -136,7 +145,7 @@ def web_image(engine: Engine, spec: TokenizerSpec) -> WebImage:
     if wider is not None:
         _add_plan(image, general, wider, state)
     image.add(job.numbers, {JOB_NUMBER.cut: (KERNEL, NAMED.index("cut_tokens"))})
-    return _placed(image, growing, state, first, job, decoder, policies)
+    return _placed(image, growing, state, first, job, decoder, merges, policies)
 
 
 def _placed(
@@ -146,12 +155,14 @@ def _placed(
     first: NDArray[np.uint64],
     job: Any,
     decoder: _Decoder,
+    merges: tuple[Any, ...],
     policies: dict[str, Any],
 ) -> WebImage:
     """Return an image that has all plans, with what JavaScript needs to know of it."""
     named = {"job": job, "first": first, "out": state.out, "slots": state.slots, "seeds": state.seeds}
     named |= {"spare": np.zeros(0, np.uint64), "offsets": job.offsets, "upto": job.upto, **decoder._asdict()}
     named |= dict(zip(("begins", "lengths"), job.given, strict=False))
+    named |= dict(zip(("merges", "grouped", "model"), merges, strict=False))
     at = {name: BASE + image.add(thing) for name, thing in named.items()}
     numbers = [(job.plan.fields, _FIELDS), (job.general.fields, _GENERAL), (job.numbers, _OF_JOB)]
     numbers += [(state.counters, _COUNTERS), (decoder.stream, _OF_STREAM)]
@@ -173,6 +184,7 @@ def _placed(
         "minusOnes": fixed,
         "sizes": FIRST_ROOM,
         "vocabulary": len(decoder.tokens.flags),
+        "merges": len(merges[0].coded) // (COLUMNS * BYTES) if merges else 0,
         "seeds": 0 if len(first) else layout.SEEDS,
         "streamSize": STREAM.width,
         "slots": [max(FIRST_WORDS, len(state.slots) // layout.SLOT.width), max(MOST_SLOTS, 4 * len(first))],
@@ -317,6 +329,51 @@ def _job(growing: _Growing, engine: Engine, plan: CallPlan, general: CallPlan) -
         offsets=growing.new(NEED_PLACES, np.int64, 1),
     )
     return job, {"finders": ranges, "refused": refused}
+
+
+def _merges_of(growing: _Growing, segmenter: Segmenter, decoder: _Decoder) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Return the merges of a perfect table, for `web_build`, and what it makes of them; () for other models."""
+    merges = segmenter.known_merges
+    if merges is None:
+        return (), ()
+    model, tokens = segmenter.arrays, decoder.tokens
+    literals = _literal_ids(merges, model.alphabet, tokens)
+    sizes = np.diff(tokens.offsets)
+    kept = np.zeros(len(sizes), np.bool_)
+    kept[literals] = True
+    spans = np.array_equal(model.spans, sizes[: len(model.spans)])
+    settings = np.zeros(MERGED_SETTING.width, np.int64)
+    settings[[MERGED_SETTING.gaps, MERGED_SETTING.spans]] = len(model.results) > len(merges), spans
+    numbers = np.stack([*merges[:, :2].T, np.diff(merges[:, 2], prepend=0) % (1 << 8 * BYTES)]).astype("<u4")
+    coded = numbers.view(np.uint8).reshape(COLUMNS, len(merges), 4)[:, :, :BYTES].transpose(0, 2, 1)
+    found = WebMerges(
+        coded.ravel(),
+        tokens.data[np.repeat(kept, sizes)],
+        literals.astype(np.uint32),
+        sizes[literals].astype(np.uint32),
+        settings,
+        *(growing.new(MERGES, np.int64, *of) for of in [()] * 4 + [(len(sizes), 0)]),
+    )
+    groups = [growing.new(MERGES, np.int64, len(model.pilots) + 1, 0) for _ in range(2)]
+    grouped = GroupedPairs(*(growing.new(MERGES, np.uint64) for _ in range(2)), *groups)
+    made = model.pairs, model.pilots, model.results, model.first_ranks, tokens.data, tokens.offsets
+    return (found, grouped, model), (*made, model.spans) if spans else made
+
+
+def _literal_ids(merges: NDArray[np.int64], alphabet: NDArray[np.int32], tokens: WebTokens) -> NDArray[np.int64]:
+    """Return the ids whose bytes are neither a byte of the alphabet nor those of a merge of earlier ones."""
+    data, ends = tokens.data.tobytes(), tokens.offsets.tolist()
+    texts = [data[begin:end] for begin, end in pairwise(ends)]
+    known = np.ones(len(texts), np.bool_)  # before the merges
+    known[merges[:, 2]] = False
+    known[alphabet] = True
+    literal = np.ones(len(texts), np.bool_)
+    literal[alphabet] = [texts[index] != bytes([byte]) for byte, index in enumerate(alphabet.tolist())]
+    there = known.tolist()
+    for left, right, result in merges.tolist():
+        if there[left] and there[right] and not there[result] and texts[left] + texts[right] == texts[result]:
+            there[result], literal[result] = True, False
+    return np.flatnonzero(literal)
 
 
 def _cannot_cut(engine: Engine, finder: AddedTokenFinder) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from subwords.kernels import layout
+from subwords.kernels.bpe.pairs import fill_perfect, grouped
 from subwords.kernels.entry import DATA, SIZES, Kernel, entry_kernel
 from subwords.kernels.fastpath import (
     begin_again,
@@ -20,8 +21,8 @@ from subwords.kernels.fastpath import (
     get,
     set_field,
 )
-from subwords.kernels.jit import I64, Int, declare, helper, inlined, pointer
-from subwords.kernels.layout import I64s, U8s, U32s
+from subwords.kernels.jit import I64, U64, Int, declare, helper, inlined, pointer
+from subwords.kernels.layout import BPEModel, GroupedPairs, I64s, U8s, U32s
 from subwords.kernels.objects import byte_at, call_at, data_of, item, load_at, store_at
 from subwords.kernels.plan_layout import FIELDS, PLAN, SPARE_BYTES, TEXT_ARRAY
 from subwords.kernels.text.utf8 import copy_range, decode_at
@@ -417,7 +418,142 @@ def web_decode(ids: U32s, n: Int, tokens: WebTokens, state: I64s, run: U8s, out:
     return end_text(s, r, q, j, ends)
 
 
-CALLED = [declare(web_encode), declare(web_decode), entry_kernel("rehash")]
+# ---------------------------------------------------------------------------------------------------------------------
+# Tables of merges, and the bytes of ids, when a tokenizer is loaded: merges are all that has to travel.
+
+COLUMNS, BYTES = 3, 3  # of the numbers of a merge
+# What is known of an id: 1 + the byte of the alphabet that it is, or 0; where its bytes are from.
+OF_BYTE, LITERAL, MERGED = (1 << 9) - 1, 1 << 9, 1 << 10
+
+
+class WebMerges(NamedTuple):
+    """The merges of a perfect table, and the bytes of ids that are neither of the alphabet nor of merges."""
+
+    coded: U8s  # left ids, right ids, and by how much the results grow; of each the lowest byte of all first
+    literals: U8s
+    literal_ids: U32s
+    literal_sizes: U32s
+    settings: I64s  # MERGED_SETTING
+    # Room for a number of each merge.
+    lefts: I64s
+    rights: I64s
+    ranks: I64s
+    results: I64s
+    made: I64s  # and of each id
+
+
+# gaps: whether a rank is the difference of results. spans: whether the model covers the bytes that ids are decoded to.
+MERGED_SETTING = layout.row("gaps spans width")
+
+
+@inlined
+def coded_number(coded, column, count, k):
+    """A number of a merge."""
+    at = BYTES * column * count + k
+    return I64(coded[at]) | I64(coded[at + count]) << I64(8) | I64(coded[at + 2 * count]) << I64(16)
+
+
+@helper
+def read_merges(merges, count, model_results):
+    """Read the numbers of merges, and write the table of results."""
+    result = I64(0)
+    for k in range(count):
+        merges.lefts[k] = coded_number(merges.coded, 0, count, k)
+        merges.rights[k] = coded_number(merges.coded, 1, count, k)
+        result = (result + coded_number(merges.coded, 2, count, k)) & I64((1 << 8 * BYTES) - 1)
+        merges.results[k] = result
+        merges.ranks[k] = result - merges.results[0] if merges.settings[MERGED_SETTING.gaps] != 0 else k
+        model_results[merges.ranks[k]] = result
+    return I64(0)
+
+
+@helper
+def measure_tokens(merges, count, literals, alphabet, offsets, ids):
+    """Write where the bytes of each id begin, and what is known of it."""
+    for k in range(literals):
+        merges.made[merges.literal_ids[k]] = LITERAL
+        offsets[merges.literal_ids[k] + 1] = merges.literal_sizes[k]
+    for byte in range(256):
+        if merges.made[alphabet[byte]] == 0:
+            offsets[alphabet[byte] + 1] = 1
+        merges.made[alphabet[byte]] |= byte + 1
+    for k in range(count):
+        result = merges.results[k]
+        if merges.made[result] == 0:
+            merges.made[result] = MERGED
+            offsets[result + 1] = offsets[merges.lefts[k] + 1] + offsets[merges.rights[k] + 1]
+    for index in range(ids):
+        offsets[index + 1] += offsets[index]
+    return I64(0)
+
+
+@helper
+def spell_tokens(merges, count, literals, alphabet, offsets, data):
+    """Write the bytes of each id."""
+    at = I64(0)
+    for k in range(literals):
+        to, size = I64(offsets[merges.literal_ids[k]]), I64(merges.literal_sizes[k])
+        for j in range(size):
+            data[to + j] = merges.literals[at + j]
+        at += size
+    for byte in range(256):
+        if merges.made[alphabet[byte]] & LITERAL == 0:
+            data[offsets[alphabet[byte]]] = byte
+    for k in range(count):
+        if merges.made[merges.results[k]] == MERGED:
+            to = I64(offsets[merges.results[k]])
+            for part in (I64(merges.lefts[k]), I64(merges.rights[k])):
+                for j in range(I64(offsets[part]), I64(offsets[part + 1])):
+                    data[to] = data[j]
+                    to += 1
+    return I64(0)
+
+
+@helper
+def rank_bytes(merges, count, first_ranks):
+    """Write the rank of each two bytes that merge."""
+    for k in range(1 << 16):
+        first_ranks[k] = layout.NO_RANK
+    for k in range(count):
+        left, right = merges.made[merges.lefts[k]] & OF_BYTE, merges.made[merges.rights[k]] & OF_BYTE
+        if left != 0 and right != 0:
+            first_ranks[(left - 1) << 8 | right - 1] = merges.ranks[k]
+    return I64(0)
+
+
+def web_build(merges: WebMerges, scratch: GroupedPairs, model: BPEModel, tokens: WebTokens, seed: Int) -> Int:
+    """Make the tables of a model, and the bytes of ids, which are empty in the image; 0."""
+    m = WebMerges(
+        coded=pointer(merges.coded),
+        literals=pointer(merges.literals),
+        literal_ids=pointer(merges.literal_ids),
+        literal_sizes=pointer(merges.literal_sizes),
+        settings=pointer(merges.settings),
+        lefts=pointer(merges.lefts),
+        rights=pointer(merges.rights),
+        ranks=pointer(merges.ranks),
+        results=pointer(merges.results),
+        made=pointer(merges.made),
+    )
+    count, literals = len(merges.coded) // (COLUMNS * BYTES), len(merges.literal_ids)
+    alphabet, offsets, spans = pointer(model.alphabet), pointer(tokens.offsets), pointer(model.spans)
+    read_merges(m, count, pointer(model.results))
+    measure_tokens(m, count, literals, alphabet, offsets, len(tokens.flags))
+    spell_tokens(m, count, literals, alphabet, offsets, pointer(tokens.data))
+    if m.settings[MERGED_SETTING.spans] != 0:
+        for index in range(len(model.spans)):
+            spans[index] = offsets[index + 1] - offsets[index]
+    if len(model.first_ranks) > 1:
+        rank_bytes(m, count, pointer(model.first_ranks))
+    pilots, pairs, mask, t = pointer(model.pilots), pointer(model.pairs), U64(len(model.pairs) - 1), grouped(scratch)
+    tried, groups = U64(seed), len(model.pilots)
+    while fill_perfect(m.lefts, m.rights, m.ranks, count, tried, pilots, groups, pairs, mask, t) == 0:
+        tried += U64(1)
+    pointer(model.settings)[layout.MODEL.seed] = I64(tried)
+    return I64(0)
+
+
+CALLED = [*map(declare, (web_encode, web_decode, web_build)), entry_kernel("rehash")]
 
 
 def every_web_kernel() -> list[Kernel]:

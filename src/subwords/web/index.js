@@ -3,9 +3,9 @@
 // The work is done by kernels in subwords.wasm on the memory image in tokenizer.bin. This file writes texts into that
 // memory, provides room where a kernel stops for want of it, and reads results. The image is compressed by gzip.
 
-// Why a kernel stops: `layout.NEED_...` and `NEED_...` of kernels/web.py; the last two are rooms without such a status.
+// Why a kernel stops: `layout.NEED_...` and `NEED_...` of kernels/web.py; the last three are rooms without such a status.
 const NEED_OUT = 1, NEED_SLOTS = 2, NEED_ARENA = 3, NEED_SCRATCH = 4, UNKNOWN = 8;
-const NEED_TEXT = 16, NEED_PLACES = 17, RUN_ROOM = 18, MEMORY = 19;
+const NEED_TEXT = 16, NEED_PLACES = 17, RUN_ROOM = 18, MEMORY = 19, MERGES = 20;
 const DATA = 16, SIZE = 32; // of an array: where the address of its data is, and that of its size
 const PAGE = 1 << 16, SPARE = 192; // bytes after a text that kernels may read
 const utf8 = new TextEncoder();
@@ -34,6 +34,7 @@ export class Tokenizer {
     for (const [kind, size] of Object.entries(facts.sizes)) this.#grow(Number(kind), size);
     this.#used = ["slotsUsed", "idsUsed", "bytesUsed"].map((name) => [name, this.#word(name)]);
     this.#fill(facts.slots[0]);
+    if (facts.merges) this.#build(facts.merges);
     this.#stream = new BigInt64Array(memory.buffer, this.#data(facts.at.stream), facts.streamSize).slice();
   }
 
@@ -143,6 +144,16 @@ export class Tokenizer {
     new Uint8Array(this.#memory.buffer, this.#data(slots), 8 * this.#size(slots)).fill(0);
     this.#exports.subwords_rehash(BigInt(first), BigInt(slots), BigInt(seeds));
     for (const [name, value] of this.#used) this.#set(this.#words[name], value);
+  }
+
+  /** Make the tables of merges, and give back the memory that this took. */
+  #build(count) {
+    const { merges, grouped, model, tokens } = this.#facts.at, end = this.#end;
+    this.#grow(MERGES, count);
+    const [seed] = crypto.getRandomValues(new BigUint64Array(1));
+    this.#exports.subwords_web_build(...[merges, grouped, model, tokens].map(BigInt), seed >> 2n);
+    new Uint8Array(this.#memory.buffer, end).fill(0);
+    this.#end = end;
   }
 
   /** Double the table of words. */

@@ -1,5 +1,5 @@
 // node web_check.mjs FOLDER CASES: whether an exported tokenizer gives the ids and texts of lines of JSON,
-// [text, special, ids, decoded or null]; prints "N same" and what differs.
+// [text, special, ids, decoded or null, spans or nothing]; prints "N same" and what differs.
 import fs from "node:fs";
 import { pathToFileURL } from "node:url";
 
@@ -12,7 +12,7 @@ let same = 0, texts = [], wanted = [];
 
 for (const line of fs.readFileSync(cases, "utf8").split("\n")) {
   if (!line) continue;
-  const [text, special, ids, decoded] = JSON.parse(line), shown = JSON.stringify(text.slice(0, 40));
+  const [text, special, ids, decoded, spans] = JSON.parse(line), shown = JSON.stringify(text.slice(0, 40));
   try {
     const found = tok.encode(text, { special });
     if (!equal(found, ids)) throw new Error(`ids ${found.slice(0, 8)} instead of ${ids.slice(0, 8)}`);
@@ -22,6 +22,14 @@ for (const line of fs.readFileSync(cases, "utf8").split("\n")) {
       const stream = tok.stream();
       const parts = Array.from(found, (id) => stream.step(id));
       if (parts.join("") + stream.finish() !== decoded) throw new Error("streamed text");
+    }
+    if (spans) {
+      const given = tok.encodeWithSpans(text, { special });
+      if (!equal(given.ids, ids) || !equal(given.spans, spans)) throw new Error(`spans ${given.spans} instead of ${spans}`);
+      const size = ids.length >> 1, cut = tok.truncate(text, size, { special });
+      const next = text.slice(0, cut.length + String.fromCodePoint(text.codePointAt(cut.length) ?? 0).length);
+      const [count, more] = [cut, next].map((each) => tok.count(each, { special }));
+      if (!text.startsWith(cut) || count > size || (count < size && more <= size)) throw new Error(`truncated to ${count}`);
     }
     same += 1;
     if (special === "text") texts.push(text), wanted.push(ids);

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator
+from itertools import accumulate
 from pathlib import Path
 
 import pytest
@@ -48,11 +49,18 @@ def different(tok: Tokenizer, folder: Path, texts: list[str], policies: tuple[st
         for text in texts:
             for policy in policies:
                 ids = tok.encode(text, special=policy)
-                file.write(json.dumps([text, policy, ids, tok.decode(ids)]) + "\n")
+                spans = units(text, tok(text, special=policy).spans.ravel().tolist()) if tok.lossless else None
+                file.write(json.dumps([text, policy, ids, tok.decode(ids), spans]) + "\n")
     command = [str(NODE), str(CHECK), str(folder), str(cases)]
     found = subprocess.run(command, capture_output=True, encoding="utf-8", check=True).stdout.splitlines()
     assert found[0].endswith(" same")
     return found[1:]
+
+
+def units(text: str, characters: list[int]) -> list[int]:
+    """Places in characters as places in UTF-16 units."""
+    before = [0, *accumulate(1 + (char > "\uffff") for char in text)]
+    return [before[place] for place in characters]
 
 
 def texts_of(file: Path) -> Iterator[str]:

@@ -35,6 +35,7 @@ from subwords.kernels.web import (
     AT_START,
     BREAK,
     BYTES,
+    CALLED,
     COLUMNS,
     EACH_BYTE,
     GOES_ON,
@@ -64,8 +65,8 @@ if TYPE_CHECKING:
     from subwords.split.routes import SplitCall
 
 BASE = 1 << 16  # where an image begins: the stack and the data of the module are before it
-# Kinds of rooms, beside NEED_...: what waits when ids are decoded, all of the memory, and what making tables takes.
-RUN_ROOM, MEMORY, MERGES = 18, 19, 20
+# Kinds of rooms, beside NEED_...: what waits when ids are decoded, all of the memory, what making tables takes, spans.
+RUN_ROOM, MEMORY, MERGES, SPANS = 18, 19, 20, 21
 FIRST_ROOM = {
     layout.NEED_OUT: 1 << 14,
     layout.NEED_ARENA: 1 << 16,
@@ -93,11 +94,12 @@ class WebImage(NamedTuple):
 
     Of `facts`, `at`: addresses of arrays by name. words: an array, and the place of a number in it. rooms: by kind, the
     arrays that grow together: address, bytes of an element, elements for any size, and for each unit of the size.
-    sizes: the first ones. slots: of the table of words, at first and at most.
+    sizes: the first ones. slots: of the table of words, at first and at most. kernels: which it needs, by name.
     """
 
     content: bytes
     facts: dict[str, Any]
+    kernels: frozenset[str]
 
 
 class _Growing:
@@ -190,7 +192,9 @@ def _placed(
         "slots": [max(FIRST_WORDS, len(state.slots) // layout.SLOT.width), max(MOST_SLOTS, 4 * len(first))],
         "mostArena": max(MOST_ARENA, 8 * len(state.segmenter.model.vocab.data)),
     }
-    return WebImage(content, facts)
+    numbers_of = [int.from_bytes(content[place - BASE : place - BASE + 8], "little") for place in kernels]
+    needed = {kernel.name for kernel in CALLED} | {NAMED[number] for number in numbers_of}
+    return WebImage(content, facts, frozenset(needed))
 
 
 def arrays_list(things: Any) -> list[NDArray[Any]]:
@@ -400,13 +404,14 @@ def _pairs(engine: Engine) -> NDArray[np.uint8]:
 
 
 class _Decoder(NamedTuple):
-    """What `web_decode` works on."""
+    """What `web_decode` and `web_spans` work on."""
 
     tokens: Any
     stream: NDArray[np.int64]  # the state of a text that begins
     run: NDArray[np.uint8]
     text: NDArray[np.uint8]
     ids: NDArray[np.uint32]
+    spans: NDArray[np.uint32]
 
 
 def _decoder(growing: _Growing, engine: Engine, joined: Joined | None) -> _Decoder:
@@ -428,7 +433,7 @@ def _decoder(growing: _Growing, engine: Engine, joined: Joined | None) -> _Decod
     run, ids = growing.new(RUN_ROOM, np.uint8), growing.new(RUN_ROOM, np.uint32)
     # Text for the bytes that wait, three for each, and for the longest ids.
     text = growing.new(RUN_ROOM, np.uint8, (1 << 12) + 2 * int(stream[STREAM.longest]), 4)
-    return _Decoder(tokens, stream, run, text, ids)
+    return _Decoder(tokens, stream, run, text, ids, growing.new(SPANS, np.uint32, 0, 2))
 
 
 def _first_state(joined: Joined, strip: Strip | None, longest: int) -> NDArray[np.int64]:

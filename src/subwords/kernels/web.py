@@ -418,6 +418,31 @@ def web_decode(ids: U32s, n: Int, tokens: WebTokens, state: I64s, run: U8s, out:
     return end_text(s, r, q, j, ends)
 
 
+def web_spans(ids: U32s, n: Int, tokens: WebTokens, text: Int, size: Int, spans: U32s) -> Int:
+    """Write where each id begins and ends in a text, in UTF-16 units: 1, or 0 if ids do not have the bytes of the text.
+
+    Ids that share a character all have it.
+    """
+    p, data, offsets, out = pointer(ids), pointer(tokens.data), pointer(tokens.offsets), pointer(spans)
+    at, units, width = I64(0), I64(0), I64(0)
+    for k in range(n):
+        begin, stop = I64(offsets[p[k]]), I64(offsets[p[k] + 1])
+        if at + stop - begin > size:
+            return I64(0)
+        inside = stop > begin and byte_at(text + at) >> 6 == 2
+        out[2 * k] = units - width if inside else units
+        for j in range(begin, stop):
+            byte = byte_at(text + at)
+            if byte != I64(data[j]):
+                return I64(0)
+            if byte >> 6 != 2:
+                width = I64(2) if byte >= 0xF0 else I64(1)
+                units += width
+            at += 1
+        out[2 * k + 1] = units
+    return I64(at == size)
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Tables of merges, and the bytes of ids, when a tokenizer is loaded: merges are all that has to travel.
 
@@ -553,7 +578,7 @@ def web_build(merges: WebMerges, scratch: GroupedPairs, model: BPEModel, tokens:
     return I64(0)
 
 
-CALLED = [*map(declare, (web_encode, web_decode, web_build)), entry_kernel("rehash")]
+CALLED = [*map(declare, (web_encode, web_decode, web_spans, web_build)), entry_kernel("rehash")]
 
 
 def every_web_kernel() -> list[Kernel]:

@@ -3,9 +3,9 @@
 // The work is done by kernels in subwords.wasm on the memory image in tokenizer.bin. This file writes texts into that
 // memory, provides room where a kernel stops for want of it, and reads results. The image is compressed by gzip.
 
-// Why a kernel stops: `layout.NEED_...` and `NEED_...` of kernels/web.py; the last three are rooms without such a status.
+// Why a kernel stops: `layout.NEED_...` and `NEED_...` of kernels/web.py; the last four are rooms without such a status.
 const NEED_OUT = 1, NEED_SLOTS = 2, NEED_ARENA = 3, NEED_SCRATCH = 4, UNKNOWN = 8;
-const NEED_TEXT = 16, NEED_PLACES = 17, RUN_ROOM = 18, MEMORY = 19, MERGES = 20;
+const NEED_TEXT = 16, NEED_PLACES = 17, RUN_ROOM = 18, MEMORY = 19, MERGES = 20, SPANS = 21;
 const DATA = 16, SIZE = 32; // of an array: where the address of its data is, and that of its size
 const PAGE = 1 << 16, SPARE = 192; // bytes after a text that kernels may read
 const utf8 = new TextEncoder();
@@ -74,6 +74,35 @@ export class Tokenizer {
   count(text, { special = "text", template = false } = {}) {
     const [before, after] = template ? this.#around() : [[], []];
     return before.length + this.#encoded([text], special) + after.length;
+  }
+
+  /** The ids of a text, and where each begins and ends in it. */
+  encodeWithSpans(text, { special = "text" } = {}) {
+    const count = this.#encoded([text], special), { out, tokens, spans } = this.#facts.at;
+    if (count > (this.#sizes[SPANS] ?? 0)) this.#grow(SPANS, 2 * count);
+    const args = [out, count, tokens, this.#input[0], this.#get(this.#data(this.#facts.at.lengths)), spans];
+    if (!this.#exports.subwords_web_spans(...args.map(BigInt)))
+      throw new Error("spans are not available: the ids of this text do not have its bytes, which a normalizer changed");
+    const [ids, ranges] = [[out, count], [spans, 2 * count]].map(([at, size]) =>
+      new Uint32Array(this.#memory.buffer, this.#data(at), size).slice(),
+    );
+    return { ids, spans: ranges };
+  }
+
+  /** The beginning of a text, as long as it has at most `size` ids. */
+  truncate(text, size, options) {
+    if (!Number.isInteger(size) || size < 0) throw new RangeError(`expected size to be an integer from 0 on, not ${size}`);
+    const fits = (stop) => this.count(text.slice(0, stop), options) <= size;
+    if (fits(text.length)) return text;
+    let [most, over] = [0, text.length]; // characters: a place that fits, and one that does not
+    for (let guess = 4 * size; over - most > 1; guess = (most + over) >> 1) {
+      let stop = Math.max(most + 1, Math.min(guess, over - 1));
+      if (inPair(text, stop)) stop += stop + 1 < over ? 1 : -1;
+      if (stop <= most) break;
+      if (fits(stop)) most = stop;
+      else over = stop;
+    }
+    return text.slice(0, most);
   }
 
   /** The text of ids. Bytes that are not UTF-8 become U+FFFD. */
@@ -295,6 +324,8 @@ class DecodeStream {
   }
 }
 
+/** Whether a place is within a character. */
+const inPair = (text, place) => text.codePointAt(place - 1) > 0xffff;
 const isWellFormed = (text) => text.isWellFormed?.() ?? !/\p{Surrogate}/u.test(text);
 
 async function read(url) {

@@ -7,8 +7,13 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from itertools import accumulate
 from pathlib import Path
+from queue import Queue
+from threading import Thread
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -44,6 +49,14 @@ POLICIES = ("text", "allow")
 
 def different(tok: Tokenizer, folder: Path, texts: list[str], policies: tuple[str, ...] = POLICIES) -> list[str]:
     """What node finds to differ from Python for an exported tokenizer."""
+    cases = write_cases(tok, folder, texts, policies)
+    command = [str(NODE), str(CHECK), str(folder), str(cases)]
+    found = subprocess.run(command, capture_output=True, encoding="utf-8", check=True).stdout.splitlines()
+    assert found[0].endswith(" same")
+    return found[1:]
+
+
+def write_cases(tok: Tokenizer, folder: Path, texts: list[str], policies: tuple[str, ...]) -> Path:
     cases = folder / "cases.jsonl"
     with cases.open("w", encoding="utf-8") as file:
         for text in texts:
@@ -51,10 +64,7 @@ def different(tok: Tokenizer, folder: Path, texts: list[str], policies: tuple[st
                 ids = tok.encode(text, special=policy)
                 spans = units(text, tok(text, special=policy).spans.ravel().tolist()) if tok.lossless else None
                 file.write(json.dumps([text, policy, ids, tok.decode(ids), spans]) + "\n")
-    command = [str(NODE), str(CHECK), str(folder), str(cases)]
-    found = subprocess.run(command, capture_output=True, encoding="utf-8", check=True).stdout.splitlines()
-    assert found[0].endswith(" same")
-    return found[1:]
+    return cases
 
 
 def units(text: str, characters: list[int]) -> list[int]:
@@ -125,6 +135,55 @@ def test_what_has_no_kernels_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(SubwordsError, match="cannot be exported for the web: its splitter"):
         export(tok, tmp_path / "web")
     assert not (tmp_path / "web").exists()
+
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+POLICY = (
+    "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; connect-src 'self'; require-trusted-types-for 'script'"
+)
+
+
+class Handler(SimpleHTTPRequestHandler):
+    """Serves a folder under a strict policy, and takes one answer."""
+
+    extensions_map = {".html": "text/html", ".js": "text/javascript", ".mjs": "text/javascript"}  # noqa: RUF012
+    found: Queue[str] = Queue()
+
+    def end_headers(self) -> None:
+        self.send_header("Content-Security-Policy", POLICY)
+        super().end_headers()
+
+    def do_POST(self) -> None:
+        Handler.found.put(self.rfile.read(int(self.headers["Content-Length"])).decode())
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None: ...
+
+
+@contextmanager
+def chromium(folder: Path, page: str) -> Iterator[None]:
+    """Chromium with a page of a folder."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(folder))) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        options = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder / 'profile'}"]
+        address = f"http://127.0.0.1:{server.server_port}/{page}"
+        with subprocess.Popen([str(CHROMIUM), *options, address], stderr=subprocess.DEVNULL) as browser:
+            yield
+            browser.terminate()
+        server.shutdown()
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+def test_a_page_with_a_strict_policy_gives_the_same_ids(trained: tuple[Tokenizer, Path], tmp_path: Path) -> None:
+    tok, folder = trained
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    shutil.copy(CHECK, tmp_path)
+    (tmp_path / "page.html").write_text('<!doctype html><script type="module" src="web_check.mjs"></script>', "utf-8")
+    texts = [*TRICKY, *SOURCE, "lower newest " * 9_000]
+    write_cases(tok, tmp_path, texts, POLICIES)
+    with chromium(tmp_path, "page.html"):
+        assert Handler.found.get(timeout=60) == f"{2 * len(texts)} same"
 
 
 def test_the_code_of_the_guide_runs(tmp_path: Path) -> None:

@@ -35,7 +35,6 @@ from subwords.kernels.web import (
     AT_START,
     BREAK,
     BYTES,
-    CALLED,
     COLUMNS,
     EACH_BYTE,
     GOES_ON,
@@ -94,12 +93,12 @@ class WebImage(NamedTuple):
 
     Of `facts`, `at`: addresses of arrays by name. words: an array, and the place of a number in it. rooms: by kind, the
     arrays that grow together: address, bytes of an element, elements for any size, and for each unit of the size.
-    sizes: the first ones. slots: of the table of words, at first and at most. kernels: which it needs, by name.
+    sizes: the first ones. slots: of the table of words, at first and at most. unused: kernels that it does not need.
     """
 
     content: bytes
     facts: dict[str, Any]
-    kernels: frozenset[str]
+    unused: frozenset[str]
 
 
 class _Growing:
@@ -192,9 +191,8 @@ def _placed(
         "slots": [max(FIRST_WORDS, len(state.slots) // layout.SLOT.width), max(MOST_SLOTS, 4 * len(first))],
         "mostArena": max(MOST_ARENA, 8 * len(state.segmenter.model.vocab.data)),
     }
-    numbers_of = [int.from_bytes(content[place - BASE : place - BASE + 8], "little") for place in kernels]
-    needed = {kernel.name for kernel in CALLED} | {NAMED[number] for number in numbers_of}
-    return WebImage(content, facts, frozenset(needed))
+    used = {NAMED[content[place - BASE]] for place in kernels}
+    return WebImage(content, facts, frozenset(NAMED) - used)
 
 
 def arrays_list(things: Any) -> list[NDArray[Any]]:

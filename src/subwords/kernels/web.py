@@ -479,7 +479,7 @@ def coded_number(coded, column, count, k):
 
 
 @helper
-def read_merges(merges, count, model_results):
+def decode_merges(merges, count, model_results):
     """Read the numbers of merges, and write the table of results."""
     result = I64(0)
     for k in range(count):
@@ -562,7 +562,7 @@ def web_build(merges: WebMerges, scratch: GroupedPairs, model: BPEModel, tokens:
     )
     count, literals = len(merges.coded) // (COLUMNS * BYTES), len(merges.literal_ids)
     alphabet, offsets, spans = pointer(model.alphabet), pointer(tokens.offsets), pointer(model.spans)
-    read_merges(m, count, pointer(model.results))
+    decode_merges(m, count, pointer(model.results))
     measure_tokens(m, count, literals, alphabet, offsets, len(tokens.flags))
     spell_tokens(m, count, literals, alphabet, offsets, pointer(tokens.data))
     if m.settings[MERGED_SETTING.spans] != 0:

@@ -13,7 +13,7 @@ from subwords import __version__
 from subwords.machine import TokenizerLike, engine_of, tokenizer_of, web_image, web_module
 from subwords.support.files import atomic_write, place_of
 from subwords.support.report import Report, Table
-from subwords.web.module import with_only
+from subwords.web.module import without
 
 HERE = Path(__file__).parent
 README = """# A tokenizer for JavaScript
@@ -67,7 +67,7 @@ def export(tokenizer: TokenizerLike, folder: str | PathLike[str]) -> Export:
     package = {**names, "private": True, "sideEffects": False, "exports": "./index.js", "types": "./index.d.ts"}
     about = README.format(vocabulary=image.facts["vocabulary"], version=__version__)
     files = {
-        "subwords.wasm": with_only(web_module(), image.kernels),
+        "subwords.wasm": without(web_module(), image.unused),
         "tokenizer.bin": gzip.compress(len(facts).to_bytes(4, "little") + facts + image.content, 9, mtime=0),
         **{name: (HERE / name).read_bytes() for name in ("index.js", "index.d.ts", "LICENSE")},
         "package.json": (json.dumps(package, indent=2) + "\n").encode(),

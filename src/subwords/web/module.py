@@ -8,27 +8,27 @@ NAMES, CODE, HEAD = 0, 10, 8  # numbers of sections; bytes before the first one
 STOPS = bytes((0, 0, 0x0B))  # the body of a function without variables: unreachable, end
 
 
-def with_only(module: bytes, kernels: Collection[str]) -> bytes:
-    """Return a module in which all functions but those of some kernels only stop, and without names.
+def without(module: bytes, kernels: Collection[str]) -> bytes:
+    """Return a module in which the functions of some kernels only stop, and without names.
 
     A function is named by the kernel that it is compiled with, see `tools/machine_code.py`; its number stays.
     """
     sections = [*_sections(module)]
-    kept = {number for number, name in _names(sections) if _kernel_of(name) in kernels}
+    unused = {number for number, name in _names(sections) if _kernel_of(name) in kernels}
     made = [module[:HEAD]]
     for kind, content in sections:
         if kind == CODE:
             count, at = _number(content, 0)
-            made.append(_sized(kind, _written(count) + b"".join(_bodies(content, at, count, kept))))
+            made.append(_sized(kind, _written(count) + b"".join(_bodies(content, at, count, unused))))
         elif kind != NAMES:
             made.append(_sized(kind, content))
     return b"".join(made)
 
 
-def _bodies(content: bytes, at: int, count: int, kept: set[int]) -> Iterator[bytes]:
+def _bodies(content: bytes, at: int, count: int, unused: set[int]) -> Iterator[bytes]:
     for number in range(count):
         size, at = _number(content, at)
-        body = content[at : at + size] if number in kept else STOPS
+        body = STOPS if number in unused else content[at : at + size]
         yield _written(len(body)) + body
         at += size
 

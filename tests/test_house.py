@@ -37,11 +37,18 @@ OPENING = {
 }
 RIM = (
     *("corpus/", "formats/", "tokens/", "cli/", "support/", "adapt/id_maps.py", "spec/unicode.py", "study/page.py"),
-    *("interop/lock.py", "scale/runners.py", "study/model_rows.py", "web/export.py"),
+    *(
+        "interop/evidence.py",
+        "interop/lock.py",
+        "scale/runners.py",
+        "study/model_rows.py",
+        "web/export.py",
+        "web/page.py",
+    ),
     *("kernels/entry.py", "kernels/machine_code.py", "kernels/stored.py", "engine/kept.py"),
 )
 
-MOST_FILES = 245  # with code
+MOST_FILES = 250  # with code
 MOST_LINES = {"tokenizer.py": 1200}  # the face: each method with its docstring; others have 850
 MACHINE_PATHS = [f"/{folder}/" for folder in ("work", "tmp", "root")]
 
@@ -195,6 +202,7 @@ UPWARD = {
     "Tokenizer.chat": "chat.chat",
     "Tokenizer.chats": "chat.chat",
     "Tokenizer.encode_files": "scale.job",
+    "Tokenizer.reply_format": "chat.reply_format",
     "Tokenizer.to_transformers": "interop.hf",
     "_rule": "formats.hf.pre_tokenizers formats.json_node",
     "_steps_of_rule": "formats.hf.normalizers formats.json_node",
@@ -267,7 +275,8 @@ def test_imports_point_down_but_for_those_named() -> None:
 # Modules that import each other, if types and imports inside functions count too, and why.
 CIRCLES = {
     "methods of Tokenizer, count() and their types reach rooms of the shop, which need a Tokenizer": [
-        "chat.chat chat.conversation interop.hf interop.sentencepiece interop.tiktoken interop.verify scale.job "
+        "chat.chat chat.conversation chat.reply chat.reply_format chat.reply_reading interop.hf interop.sentencepiece "
+        "interop.tiktoken interop.verify scale.job "
         "scale.runners scale.work tokenizer training.count"
     ],
     "a model's segmenter, its encoder and the engine hold each other: types, and the exact slow ways": [
@@ -350,12 +359,12 @@ def test_the_house_fits_in_a_head() -> None:
 # The most lines that a room may have. Who raises one says in the commit what was tried to stay below.
 BUDGETS = {
     "adapt": 2000,
-    "chat": 3550,
-    "cli": 3850,
+    "chat": 5000,
+    "cli": 3950,
     "corpus": 3850,
     "engine": 9300,
     "formats": 6800,
-    "interop": 3300,
+    "interop": 3400,
     "kernels": 15600,
     "models": 5300,
     "normalize": 2350,
@@ -371,7 +380,7 @@ BUDGETS = {
     "tokenizer": 1200,
     "tokens": 1600,
     "training": 1050,
-    "web": 200,
+    "web": 350,
 }
 
 
@@ -386,7 +395,7 @@ def test_rooms_keep_their_budgets() -> None:
 
 
 # The same for the tests, and for the names that they reach past the public ones.
-TEST_LINES = 52_700
+TEST_LINES = 53_600
 INSIDE_NAMES = 340
 
 
@@ -452,7 +461,7 @@ INSIDE = {
     "scale/": "its processes run the parts of counting and encoding, each on a shard",
     "study/training_steps.py": "watches the trainers",
 }
-MOST_OFFERED = 152  # names
+MOST_OFFERED = 153  # names
 
 
 def test_the_shop_uses_what_the_machine_offers() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -169,3 +170,23 @@ def test_unknown_mode_is_an_error_that_names_the_known_ones(tmp_path: Path) -> N
     assert process.returncode == 1
     known = "compiled, checked, interpreted, jit, v4-vbmi2, v4, v3, v2"
     assert f"expected SUBWORDS_KERNELS to be one of {known}, not 'fast'" in err
+
+
+@pytest.mark.parametrize(
+    ("kind", "advice"),
+    [
+        ("x86_64", "pip install .*; SUBWORDS_KERNELS=interpreted"),
+        ("riscv64", "Numba has no package for riscv64; SUBWORDS"),
+    ],
+)
+def test_without_numba_an_error_says_what_works_on_this_processor(tmp_path: Path, kind: str, advice: str) -> None:
+    program = (
+        "import sys; sys.modules['numba'] = sys.modules['llvmlite'] = None\n"
+        "import subwords.kernels.machine_code as code\n"
+        f"code.processor_kind = lambda: {kind!r}\n"
+        "import subwords; subwords.load('demo').encode('x')"
+    )
+    kept = {name: value for name, value in os.environ.items() if name != "SUBWORDS_KERNELS"}
+    environment = {**kept, "PYTHONPATH": str(SOURCE), "SUBWORDS_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
+    assert re.search(f"not installed, which compiles kernels: .*{advice}", done.stderr), done.stderr

@@ -325,7 +325,7 @@ def main() -> None:
     if options.list or options.target is None:
         table = read_table()
         print(f"| target | {' | '.join(COLUMNS)} |\n|:--|{'--:|' * len(COLUMNS)}")
-        for name in dict.fromkeys([*TARGETS, *table]):  # those of fuzz_volume.py, too
+        for name in dict.fromkeys([*TARGETS, *table]):
             print(f"| {name} | {' | '.join(f'{table.get(name, {}).get(column, 0):,}' for column in COLUMNS)} |")
     elif options.target == "campaign":
         campaign(options.targets, folder, seconds)

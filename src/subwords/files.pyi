@@ -1,4 +1,6 @@
 from subwords.interop.convert import convert as convert
+from subwords.interop.evidence import Evidence as Evidence
+from subwords.interop.evidence import evidence as evidence
 from subwords.interop.lock import check_lock as check_lock
 from subwords.interop.lock import lock as lock
 from subwords.interop.verify import verify as verify
@@ -8,3 +10,4 @@ from subwords.tokens.opening import open as open
 from subwords.tokens.token_file import TokenFile as TokenFile
 from subwords.web.export import Export as Export
 from subwords.web.export import export as export
+from subwords.web.page import export_page as export_page

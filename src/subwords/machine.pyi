@@ -68,6 +68,7 @@ from subwords.kernels.layout import SPACELESS as SPACELESS  # a bit of character
 from subwords.kernels.layout import MergeRules as MergeRules  # which symbols may merge
 from subwords.kernels.layout import SymbolWords as SymbolWords  # words as symbols, with their counts
 from subwords.kernels.machine_code import processor_kind as processor_kind  # what kernels are compiled for
+from subwords.kernels.machine_code import sources_digest as sources_digest  # of the source of every kernel
 from subwords.kernels.machine_code import web_module as web_module  # the WebAssembly module of the kernels
 from subwords.kernels.modes import NOTICES as NOTICES  # what kernels tell while they compile or load
 from subwords.kernels.named import count_ids as count_ids  # kernel: how often each id occurs

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from subwords.chat.chat import Chat, ChatBatch, ChatOptions
     from subwords.chat.conversation import Chatter
+    from subwords.chat.reply_format import ReplyFormat
     from subwords.corpus.reading import Reading
     from subwords.corpus.source import Source
     from subwords.engine.added_tokens import AddedTokens
@@ -423,7 +424,7 @@ class Tokenizer(metaclass=WithHints):
 
         if isinstance(text, list) and text and isinstance(text[0], Mapping):
             if special is not TEXT or template is not False:
-                raise InputError("special and template are those of the chat template: count messages without them")
+                raise InputError("messages have the tokenizer's chat template: leave out special and template")
             return len(self.chat(text, **options).ids)
         if options:
             raise InputError(f"{min(options)} is an option of `chat`: expected a list of messages, not texts")
@@ -852,6 +853,16 @@ class Tokenizer(metaclass=WithHints):
         given = {"tools": tools, "documents": documents, "template": template, "trusted": trusted}
         given["variables"] = variables
         return batch(chatter, conversations, given, prompt=prompt, start=start, end=end, threads=threads)
+
+    def reply_format(self, *, template: str | None = None, **variables: Any) -> ReplyFormat:
+        """Return how a chat template writes answers, as a table: what `Chat.reply` reads them by (ALGORITHMS.md, H7).
+
+        template, variables: as in `chat`. Raises InputError if it cannot be learned.
+        """
+        chatter = self._chatter
+        from subwords.chat.reply_format import learned
+
+        return learned(chatter, chatter.options(None, None, template, None, variables)).shown
 
     @cached_property
     def _chatter(self) -> Chatter:

@@ -186,6 +186,8 @@ def test_arrays_of_ids_are_those_of_whole_encodings(
     for number, (one, alone) in enumerate(zip(whole, each, strict=True)):
         assert len(one.tokens) == len(one.ids)  # read first, the tokens make all fields
         assert one == quick[number]
+        for name in names:  # also if it is the first that is read of a batch
+            assert getattr(framed(*given, **options)[number], name).tolist() == getattr(one, name).tolist(), name
         assert one.ids[one.attention_mask == 1].tolist() == alone.ids.tolist()
         assert one.overflow[:1] == () or len(one.overflow) == len(alone.overflow)
     columns = [np.array([getattr(one, name) for one in whole]) for name in names] if padding is True else []

@@ -692,7 +692,7 @@ def test_a_long_conversation() -> None:
 
 
 def test_without_a_template() -> None:
-    with pytest.raises(InputError, match="this tokenizer has no chat template: pass `template`"):
+    with pytest.raises(InputError, match="this tokenizer has no chat template: store one, "):
         subwords.load("demo").chat(said("x"))
 
 

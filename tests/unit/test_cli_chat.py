@@ -96,3 +96,24 @@ def test_tokens_of_conversations(folder: Path, tok: Tokenizer, tmp_path: Path) -
     assert found["padding"] == 50 - 2 * len(tok.encode("".join(each["content"] for each in MESSAGES)))
     wrong = run("tokens", folder, tmp_path / "a.jsonl", "--pack", 9, "-o", tmp_path / "y.npy", code=2)
     assert "--pack are for conversations: add --chat" in wrong.stderr
+
+
+def test_chat_reads_answers(folder: Path, tok: Tokenizer, tmp_path: Path) -> None:
+    answers = tmp_path / "answers.jsonl"
+    end = tok.encode("<|end|>", special="allow")
+    answers.write_bytes(lines([*tok.encode("Rays of <|end|>"), *end], "Rays.", [*tok.encode("Ra")]))
+    options = ("chat", folder, "--reply", answers)
+    said = lines(*[MESSAGES[:1]] * 3)
+    shown = run(*options, stdin=said).stdout.splitlines()
+    assert [line.strip().split("\t") for line in shown] == [
+        ["exact"],
+        ["content", "Rays of <|end|>"],
+        ["exact"],
+        ["content", "Rays."],
+        ["partial"],
+        ["content", "Ra"],
+    ]
+    made = [json.loads(line) for line in run(*options, "--json", stdin=said).stdout.splitlines()]
+    assert made[1] == {"message": {"role": "assistant", "content": "Rays."}, "status": "exact", "open": None}
+    answers.write_bytes(lines({}))
+    assert "conversation 0: expected its answer" in run(*options, stdin=said, code=1).stderr

@@ -176,11 +176,17 @@ def test_tokens_without_output_prints_the_number_of_ids(tok_path: Path, tok: Tok
     assert run("tokens", tok_path, *files).stdout == f"{expected}\n"
     assert run("tokens", tok_path, stdin=LINES[2].encode()).stdout == f"{len(tok.encode(LINES[2]))}\n"
     assert json_of("tokens", tok_path, *files)["tokens"] == expected
-    for how in ([], ["--count"], ["--json"], ["-q"]):
+    for how in ([], ["--json"], ["-q"]):
         run("tokens", tok_path, *files, "--max", expected, *how)
         found = CliRunner(**APART).invoke(main, [*map(str, ["tokens", tok_path, *files, "--max", expected - 1, *how])])
         assert (found.exit_code, str(expected) in found.stdout) == (1, True)
-        assert found.stderr == f"subwords: error: {expected} tokens are 1 more than --max {expected - 1}\n"
+        assert found.stderr == f"subwords: error: 2 files: {expected} tokens are 1 more than --max {expected - 1}\n"
+    most, sizes = expected - 1, [len(tok.encode(line)) for line in LINES[2:4]]
+    run("tokens", tok_path, *files, "--max", most, "--count")
+    found = CliRunner(**APART).invoke(main, [*map(str, ["tokens", tok_path, *files, "--max", 1, "--count"])])
+    assert found.exit_code == 1
+    assert [line.split(": ")[2] for line in found.stderr.splitlines()] == [*map(str, files)]
+    assert f"{sizes[1]} tokens are {sizes[1] - 1} more than --max 1" in found.stderr
 
 
 def test_sampling_draws_on_over_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

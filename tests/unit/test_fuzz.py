@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -9,13 +10,16 @@ from typing import Any
 import numpy as np
 import pyarrow
 import pytest
-from tools import fuzz, fuzz_volume
+from click.testing import CliRunner
+from tools import campaign, fuzz
 
 import subwords
 from inside import Kind
 from inside import kernels_stored as store
 from seeds import seed_of_run
-from subwords.machine import PieceType, model_class
+from small_data import file_of
+from subwords.cli import main
+from subwords.machine import PieceType, model_class, sources_digest
 
 MOST = 300_000  # bytes of all kept inputs
 MOST_SEEDS = 40  # of a target at a time: those of `programs`, 345, take minutes
@@ -48,35 +52,70 @@ def test_a_target_sees_a_difference(monkeypatch: pytest.MonkeyPatch) -> None:
         fuzz.TARGETS["streams"].run(data)
 
 
-@pytest.mark.parametrize("name", fuzz_volume.KINDS)
-def test_hostile_texts_have_the_ids_of_peers(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for peer in ("tiktoken", "tokenizers"):
+FILES = ["gpt2/tokenizer.json", "bert/bert-base-uncased-tokenizer.json", "t5/spiece.model", "t5/tokenizer.json"]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_campaign_compares_every_path(name: str, small_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for peer in ("sentencepiece", "tokenizers"):
         pytest.importorskip(peer)
-    monkeypatch.setattr(fuzz_volume, "FEW", 300)
-    assert next(fuzz_volume.KINDS[name](len(name))) == 300
+    monkeypatch.setattr(campaign, "FEW", 100)
+    manifest: dict[str, Any] = {"paths": {}, "different": 0, "renamed": 0, "examples": []}
+    rows = campaign.compared(file_of(small_data, name), small_data, 1)
+    for _ in range(16):
+        campaign.add(manifest, next(rows))
+    assert manifest["different"] == 0, manifest["examples"]
+    assert {"batch", "list", "array", "growing", "stream", "threads", "kept", "long"} <= {*manifest["paths"]}
+    assert manifest["paths"]["batch"]["texts"] == 1600
+    assert manifest["library"].startswith("sentencepiece" if name.endswith(".model") else "tokenizers")
 
 
-def test_hostile_texts_are_many_and_differ() -> None:
-    maker = fuzz_volume.Maker(fuzz_volume.GROUPS, 3)
+def test_texts_of_a_campaign_are_many_and_differ(small_data: Path) -> None:
+    maker = campaign.Maker(campaign.GROUPS, 3)
     texts = maker.texts(3000, 5)
     assert len(texts) == 3000
     assert len({*texts}) > 2500
     assert "" in texts and len({*"".join(texts)}) > 300
     assert maker.texts(3000, 5) != texts
-    assert fuzz_volume.Maker(fuzz_volume.GROUPS, 3).texts(3000, 5) == texts
+    assert campaign.Maker(campaign.GROUPS, 3).texts(3000, 5) == texts
+    kept, changed = (maker.windows("Rays of Light " * 90, 50, 20, changed=changed) for changed in (False, True))
+    assert len(kept) == len(changed) == 50
+    assert "".join(kept) in "Rays of Light " * 90 and "".join(changed) not in "Rays of Light " * 90
 
 
-def test_a_difference_from_peers_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("tiktoken")
-    monkeypatch.setattr(fuzz_volume, "FEW", 300)
-    batches = fuzz_volume.KINDS["gpt2"](1)
-    next(batches)
-    encode = subwords.Tokenizer.encode_batch
-    monkeypatch.setattr(
-        subwords.Tokenizer, "encode_batch", lambda self, texts, **_: encode(self, [*texts[:-1], "another"])
-    )
-    with pytest.raises(AssertionError, match=r"not .* of"):
-        next(batches)
+def test_a_campaign_names_a_difference(small_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("tokenizers")
+    monkeypatch.setattr(campaign, "FEW", 100)
+    rows = campaign.compared(file_of(small_data, FILES[0]), None, 1)
+    assert next(rows)["differ"] == []
+    encode = subwords.Tokenizer.encode
+    monkeypatch.setattr(subwords.Tokenizer, "encode", lambda self, text, **how: [*encode(self, text, **how), 7])
+    found = next(rows)["differ"]
+    assert len(found) == 100
+    assert found[0]["path"] == "list" and found[0]["ids"] == [*found[0]["not"], 7]
+
+
+def test_a_manifest_becomes_evidence(small_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("tokenizers")
+    path, record = file_of(small_data, FILES[0]), tmp_path / "evidence.json"
+    manifest = campaign.manifest_of(tmp_path, path, sources_digest())
+    counts = {"batch": {"texts": 7, "characters": 90}, "list": {"texts": 3, "characters": 10}}
+    manifest |= {"paths": counts, "library": "tokenizers 9", "family": "BPE", "date": "2026-01-02"}
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one" / "gpt2-tokenizer.json.json").write_text(json.dumps(manifest), "ascii")
+    assert campaign.manifest_of(tmp_path / "one", path, sources_digest()) == manifest
+    assert campaign.manifest_of(tmp_path / "one", path, "other kernels")["paths"] == {}
+    assert campaign.totals(tmp_path / "one")["family"] == {"BPE": 10}
+    for module in ("tools.campaign", "subwords.interop.evidence"):
+        monkeypatch.setattr(f"{module}.RECORD", record)
+    campaign.write_evidence(tmp_path / "one")
+    found = subwords.files.evidence(path)
+    assert found and (found.texts, found.characters, found.library) == (10, 100, "tokenizers 9")
+    monkeypatch.setattr("subwords.interop.evidence.sources_digest", lambda: "other kernels")
+    assert not subwords.files.evidence(path) and subwords.files.evidence(path).texts == 10
+    assert not subwords.files.evidence(Path(__file__))
+    result = CliRunner().invoke(main, ["verify", str(path), "--evidence"])
+    assert (result.exit_code, result.stdout.splitlines()[0].split()) == (1, ["covered", "no"])
 
 
 # ------------------------------------------------------------------ findings

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 import subwords
 from subwords import SubwordsError, Tokenizer
-from subwords.files import export
+from subwords.files import export, export_page
 
 CHECK = Path(__file__).parents[1] / "programs" / "web_check.mjs"
 PLACES = [parent / "shared" / "data" for parent in Path(__file__).parents]
@@ -148,9 +148,11 @@ class Handler(SimpleHTTPRequestHandler):
 
     extensions_map = {".html": "text/html", ".js": "text/javascript", ".mjs": "text/javascript"}  # noqa: RUF012
     found: Queue[str] = Queue()
+    policy = POLICY
 
     def end_headers(self) -> None:
-        self.send_header("Content-Security-Policy", POLICY)
+        if Handler.policy:
+            self.send_header("Content-Security-Policy", Handler.policy)
         super().end_headers()
 
     def do_POST(self) -> None:
@@ -182,8 +184,35 @@ def test_a_page_with_a_strict_policy_gives_the_same_ids(trained: tuple[Tokenizer
     (tmp_path / "page.html").write_text('<!doctype html><script type="module" src="web_check.mjs"></script>', "utf-8")
     texts = [*TRICKY, *SOURCE, "lower newest " * 9_000]
     write_cases(tok, tmp_path, texts, POLICIES)
+    Handler.policy = POLICY
     with chromium(tmp_path, "page.html"):
         assert Handler.found.get(timeout=60) == f"{2 * len(texts)} same"
+
+
+SHOWN = """
+const seen = () => [...document.querySelectorAll(".column")].map((one) => one.querySelectorAll(".chip").length);
+const tell = () => fetch("found", { method: "POST", body: seen().join() });
+const wait = () => (document.documentElement.dataset.ready ? tell() : setTimeout(wait, 50));
+wait();
+"""
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+def test_a_page_in_one_file_shows_tokens_and_connects_to_nothing(
+    trained: tuple[Tokenizer, Path], tmp_path: Path
+) -> None:
+    tok, _ = trained
+    given = [tok, subwords.load("demo")]
+    page = export_page(given, tmp_path / "page.html", text=SOURCE[0], names=["</script><b>", "demo"])
+    html = page.read_text("utf-8")
+    # The test asks what the page shows; its policy forbids that.
+    assert "connect-src" not in html and "default-src 'none'" in html and "</script><b>" not in html
+    (tmp_path / "asked.html").write_text(re.sub("<meta http-equiv.*", "", html) + f"<script>{SHOWN}</script>", "utf-8")
+    Handler.policy = ""
+    with chromium(tmp_path, "asked.html"):
+        assert Handler.found.get(timeout=60) == ",".join(str(len(each.encode(SOURCE[0]))) for each in given)
+    with pytest.raises(SubwordsError, match="expected 1 to 4 tokenizers, not 0"):
+        export_page([], page)
 
 
 def test_the_code_of_the_guide_runs(tmp_path: Path) -> None:

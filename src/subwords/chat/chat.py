@@ -24,6 +24,7 @@ from subwords.tokens.formats import MASKED
 
 if TYPE_CHECKING:
     from subwords import Reading
+    from subwords.chat.reply import ChatReply
     from subwords.machine import Tally
 
 AT_ONCE = 256  # conversations that are encoded together
@@ -288,13 +289,35 @@ class Chat:
 
     # ------------------------------------------------------------------ token in, token out
 
-    def answered(self, ids: Iterable[int], message: Mapping[str, Any]) -> Answered:
+    def reply(self, *, commit: Literal["certain", "earliest"] = "certain") -> ChatReply:
+        """Return a reader of the answer to this prompt: its ids become events, then a message; see `ChatReply`.
+
+        commit: "earliest" ends a text at the first tag after which the next field begins, and tells it then: for
+        templates whose tags are text, which a text may spell; such an answer is "chosen". Raises InputError for a chat
+        that does not end with a prompt, and for a template whose answers cannot be read back: then before the model has
+        run.
+        """
+        from subwords.chat.reply import ChatReply
+
+        if self._made.ends != "prompt":
+            raise InputError("expected a chat that ends with a prompt; use tok.chat(messages, prompt=True)")
+        check_choice("commit", commit, ("certain", "earliest"))
+        return ChatReply(self._made, self.ids.tolist(), earliest=commit == "earliest")
+
+    def answered(self, ids: Iterable[int] | ChatReply, message: Mapping[str, Any] | None = None) -> Answered:
         """Return the chat with the model's answer: its ids stay as they are, whatever is added.
 
-        ids: what the model wrote after this prompt, with the token that ends the turn or without it. message: the same
-        as a message, with `tool_calls` if results follow; after `resume=`, the whole message. Raises InputError for a
-        chat without a prompt and for ids that do not exist.
+        ids: what the model wrote after this prompt, with the token that ends the turn or without it; or a finished
+        `reply()`, which has the message. message: the same as a message, with `tool_calls` if results follow; after
+        `resume=`, the whole message. Raises InputError for a chat without a prompt and for ids that do not exist.
         """
+        from subwords.chat.reply import ChatReply
+
+        if isinstance(ids, ChatReply):
+            message = ids.message if message is None else message
+            ids = ids.ids
+        if message is None:
+            raise InputError("expected the answer as a message too: chat.answered(ids, message), or chat.reply()")
         if self._made.ends == "whole":
             raise InputError("expected a chat that ends with a prompt; use tok.chat(messages, prompt=True) or resume=")
         given = as_ids(ids).copy()

@@ -61,6 +61,7 @@ class Chatter:
         self.roles: dict[str, str] = {role: contents[index] for role, index in tok.roles.items() if index in contents}
         self._control: dict[str, Control] = {}
         self._faults: dict[str, str | None] = {}  # of the generation prompt, by template
+        self.formats: dict[tuple[str, str], Any] = {}  # of answers, by template and variables; see reply_format.py
 
     def options(
         self,
@@ -91,7 +92,7 @@ class Chatter:
             raise InputError(
                 f"expected a chat template named default; this tokenizer has {', '.join(names)}: pass `template`"
                 if names
-                else "this tokenizer has no chat template: pass `template`, or store one: tok.with_(chat_template=...)"
+                else "this tokenizer has no chat template: store one, tok.with_(chat_template=...), or pass `template`"
             )
         if not isinstance(template, str):
             raise InputError(f"expected template as a name or as Jinja text, not {type(template).__name__}")

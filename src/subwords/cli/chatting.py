@@ -23,9 +23,11 @@ from subwords.cli.console import (
     wants_json,
 )
 from subwords.support.errors import InputError
-from subwords.support.render import shorten_visible, uses_color
+from subwords.support.render import printable, shorten_visible, uses_color
 
 if TYPE_CHECKING:
+    from subwords import Tokenizer
+    from subwords.chat.reply import ChatReply
     from subwords.study.conversations import ChatRun, ChatToken
 
 MOST_CHARACTERS = 200  # characters of one token
@@ -40,8 +42,17 @@ OWNERS = (153, 194, 223, 225, 229, 195)
 @opt("--name NAME", "The name of a template of the tokenizer, such as tool_use.")
 @opt("--prompt", "End with the beginning of the next answer.")
 @opt("--no-mask", "Leave out the mask: for templates whose replies cannot be found.")
+@opt("--reply FILE", "What a model answered to each conversation, to read as messages.", INPUT)
 @common_options
-def chat(tokenizer: str, file: str, template: Path | None, name: str | None, prompt: bool, no_mask: bool) -> None:
+def chat(
+    tokenizer: str,
+    file: str,
+    template: Path | None,
+    name: str | None,
+    prompt: bool,
+    no_mask: bool,
+    reply: Path | None,
+) -> None:
     """Turn conversations into ids and show who wrote each of them.
 
     TOKENIZER is a file or folder that this package loads, or a name. FILE has a conversation on each line as JSON: a
@@ -52,10 +63,15 @@ def chat(tokenizer: str, file: str, template: Path | None, name: str | None, pro
     before the rows of a reply that a model is trained on; on a terminal, they are gray and underlined. --json prints an
     object for each conversation: ids, owners (the number of a message, -1 the template, -2 tools and others), mask.
 
+    The file of --reply has a line for each conversation: ids as a JSON list, or a JSON string in which control tokens
+    are spelled, with the end token or without it. The answer is shown as reasoning, content and calls, with the status
+    that says what is known; --json prints the message, the status and the call that is not finished.
+
     \b
     Example:
       subwords chat tok.json chats.jsonl
       subwords chat tok.json chats.jsonl --json
+      subwords chat tok.json chats.jsonl --reply answers.jsonl
     """
     if template is not None and name is not None:
         raise click.UsageError("--template and --name exclude each other")
@@ -64,9 +80,14 @@ def chat(tokenizer: str, file: str, template: Path | None, name: str | None, pro
     tok = load_tokenizer(tokenizer)
     source = name if template is None else template.read_text("utf-8")
     color = uses_color(sys.stdout, os.environ)
-    for number, row in enumerate(_conversations(file)):
+    answers = None if reply is None else _rows_of(str(reply))
+    for number, row in enumerate(_rows_of(file)):
         try:
-            made = shown_chat(tok, row, template=source, prompt=prompt, masked=not no_mask)
+            with_prompt = prompt or answers is not None
+            made = shown_chat(tok, row, template=source, prompt=with_prompt, masked=not no_mask and answers is None)
+            if answers is not None:
+                _print_answer(made.chat.reply(), next(answers, None), tok)
+                continue
         except InputError as error:
             raise InputError(f"conversation {number}: {error}") from None
         if made.problem is not None:
@@ -79,7 +100,29 @@ def chat(tokenizer: str, file: str, template: Path | None, name: str | None, pro
             click.echo("\n" * bool(number) + "\n".join(rows))
 
 
-def _conversations(file: str) -> Iterator[Any]:
+def _print_answer(reply: ChatReply, answer: Any, tok: Tokenizer) -> None:
+    """Print what a model wrote as a message."""
+    if not isinstance(answer, str | list):
+        raise InputError(f"expected its answer as a list of ids or as text, not {answer!r:.60}")
+    reply.feed(tok.encode(answer, special="allow") if isinstance(answer, str) else answer)
+    reply.finish(stopped=isinstance(answer, str))
+    message, open = reply.message, reply.open
+    if wants_json():
+        print_values({"message": message, "status": reply.status, "open": open and open._asdict()})
+        return
+    calls = [(each["function"]["name"], each["function"]["arguments"]) for each in message.get("tool_calls", ())]
+    given = [(name, each if isinstance(each, str) else json.dumps(each, ensure_ascii=False)) for name, each in calls]
+    rows = [(field, message.get(field, "")) for field in ("reasoning_content", "content")]
+    rows += [(f"call {number}", f"{name} {arguments}") for number, (name, arguments) in enumerate(given)]
+    rows += [] if open is None else [("not finished", f"{open.name} {open.arguments}")]
+    click.echo(reply.status)
+    for field, text in rows:
+        if text:
+            click.echo(f"  {field}\t{printable(str(text))}")
+
+
+def _rows_of(file: str) -> Iterator[Any]:
+    """Yield the JSON of each line."""
     from subwords.cli.encoding import line_batches
     from subwords.machine import open_text
 

@@ -90,7 +90,16 @@ _OTHER = opt(
 )
 
 
-@command_of("interop.verify.verify", **_COMPARED, other=taken("other", _OTHER))
+@command_of(
+    "interop.verify.verify",
+    opt(
+        "--evidence",
+        "Compare nothing: say what was compared of TOKENIZER before this release. Exit code 1: nothing, or not with "
+        "these kernels.",
+    ),
+    **_COMPARED,
+    other=taken("other", _OTHER),
+)
 def verify(call: Call) -> None:
     """Load a saved tokenizer with its own library and compare ids, up to the first difference.
 
@@ -103,10 +112,23 @@ def verify(call: Call) -> None:
     Example:
       subwords verify tokenizer/ --source "corpus/*.txt"
       subwords verify tok.tiktoken --other tok.json --source corpus.txt
+      subwords verify tokenizer.json --evidence
     """
+    if call.take("evidence"):
+        _print_evidence(call.options["tokenizer"])
+        return
     found = call.result()
     values = {name: getattr(found, name) for name in ("library", "special", "texts", "tokens")}
     print_values({"equal": bool(found), **values, **_difference(found.difference)})
+    if not found:
+        click.get_current_context().exit(1)
+
+
+def _print_evidence(path: Path) -> None:
+    from subwords.files import evidence
+
+    found = evidence(path)
+    print_values({"covered": bool(found), **(found.to_dict() if found.file else {})})
     if not found:
         click.get_current_context().exit(1)
 
@@ -151,22 +173,37 @@ def convert(call: Call) -> None:
 
 
 @click.command()
-@tokenizer_argument
-@opt("-o, --output FOLDER", "The folder; it is made if it is missing.", INPUT, default=Path("web"))
+@click.argument("tokenizers", type=TOKENIZER, metavar="TOKENIZER...", nargs=-1, required=True)
+@opt(
+    "-o, --output PATH",
+    "The folder, which is made if it is missing; with --page, the file.",
+    INPUT,
+    default=Path("web"),
+)
+@opt("--page", "Write one HTML file that shows what one to four tokenizers do with a text.")
 @common_options
-def export(tokenizer: str, output: Path) -> None:
+def export(tokenizers: tuple[str, ...], output: Path, page: bool) -> None:
     """Write TOKENIZER as an ES module with WebAssembly, for browsers, workers and node.
 
     It gives every text the ids that it has here. Tokenizers whose splitter, normalizer or decoder needs more than
-    compiled functions are refused.
+    compiled functions are refused. With --page, the file is the page of `subwords show`: it needs no server, and loads
+    nothing.
 
     \b
     Example:
       subwords export tok.json -o web/
+      subwords export gpt2.json tok.json --page -o page.html
     """
     from subwords.files import export as exported
+    from subwords.files import export_page
 
-    found = exported(load_tokenizer(tokenizer), output)
+    if page:
+        saved = export_page([load_tokenizer(each) for each in tokenizers], output, names=tokenizers)
+        print_summary({"bytes": saved.stat().st_size, "saved": str(saved)})
+        return
+    if len(tokenizers) > 1:
+        raise click.UsageError("expected one TOKENIZER: only --page takes several")
+    found = exported(load_tokenizer(tokenizers[0]), output)
     total = {"bytes": sum(found.sizes.values()), "compressed": sum(found.compressed.values())}
     print_summary({**total, "saved": str(output)})
 

@@ -60,7 +60,12 @@ SHORT_FILE = 1 << 20  # bytes
 @opt(
     "--count", "Print the number of tokens of each file, and of all; without it and -o, only that of all.", name="each"
 )
-@opt("--max N", "Exit with 1 if there are more than N tokens.", click.IntRange(min=0), "most")
+@opt(
+    "--max N",
+    "Exit with 1 if there are more than N tokens in all; with --count, in any file.",
+    click.IntRange(min=0),
+    "most",
+)
 @opt(
     "--format",
     "A NumPy file, raw little-endian ids, or a token file of a training program.  [default: by OUT's suffix]",
@@ -183,10 +188,16 @@ def _print_counts(
         print_rows([*keys, "file"], [[*(str(row[key]) for key in keys), row["file"]] for row in shown])
     else:
         click.echo(total["tokens"])
-    if most is not None and total["tokens"] > most:
+    if most is None:
+        return
+    all_of = rows if each or len(rows) == 1 else [{"file": f"{len(rows)} files", **total}]
+    long = [row for row in all_of if row["tokens"] > most]
+    for row in long:
+        more = row["tokens"] - most
         click.echo(
-            f"subwords: error: {total['tokens']} tokens are {total['tokens'] - most} more than --max {most}", err=True
+            f"subwords: error: {row['file']}: {row['tokens']} tokens are {more} more than --max {most}", err=True
         )
+    if long:
         click.get_current_context().exit(1)
 
 

@@ -362,14 +362,14 @@ class IdRows:
     def _of_ids(self) -> Rows:
         """Rows without places, for `OF_IDS`."""
         if self._fields is None:
-            *columns, bounds = self._filled(_ALL_COLUMNS)
-            ids, types, special, attention = (column.astype(kind) for column, kind in zip(columns, _KINDS, strict=True))
-            self._fields = Rows(Row(ids, *NO_ROW[1:5], types, special, attention), bounds, {}, {})
+            made = self._filled(_ALL_COLUMNS)
+            ids, types = made.ids.astype(np.uint32), made.types.astype(np.uint32)
+            special, attention = made.special.astype(np.uint8), made.attention.astype(np.uint8)
+            self._fields = Rows(Row(ids, *NO_ROW[1:5], types, special, attention), made.bounds, {}, {})
         return self._fields
 
 
 OF_IDS = ("ids", "type_ids", "special_tokens_mask", "attention_mask")
-_KINDS = (np.uint32, np.uint32, np.uint8, np.uint8)
 _ALL_COLUMNS = frozenset(COLUMNS)
 
 _NONE, _NO_TEXT = np.zeros(0, np.int32), np.zeros(0, np.uint8)

@@ -108,13 +108,25 @@ class Kernel:
                 else "this package came without machine code"
             )
             raise SubwordsError(
-                f"{why}, and {error.name} is not installed, which compiles kernels: pip install 'subwords[jit]', "
-                "or set SUBWORDS_KERNELS=interpreted, which is very slow"
+                f"{why}, and {error.name} is not installed, which compiles kernels: {_way_out()}"
             ) from error
 
     def __call__(self, *args: Any) -> int:
         """Run it."""
         return self.without_gil()(*args)
+
+
+def _way_out() -> str:
+    """Return what to do without machine code: there is no Numba for some processors, and none for musl."""
+    import sysconfig
+
+    from subwords.kernels.machine_code import processor_kind
+
+    interpreted = "SUBWORDS_KERNELS=interpreted runs them as plain Python, at about 700 characters a second"
+    kind, is_musl = processor_kind().lower(), "musl" in str(sysconfig.get_config_var("SOABI"))
+    if kind not in ("x86_64", "amd64", "aarch64", "arm64") or is_musl:
+        return f"Numba has no package for {'musl' if is_musl else kind}; {interpreted}"
+    return f"pip install 'subwords[jit]', or in a clone '.[jit]'; {interpreted}"
 
 
 # One thread at a time compiles or loads a kernel, so that each is compiled once.

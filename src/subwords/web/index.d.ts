@@ -38,6 +38,10 @@ export interface Tokenizer {
   truncate(text: string, size: number, options?: EncodeOptions): string;
   /** The text of ids; bytes that are not UTF-8 become U+FFFD. A RangeError for an id that does not exist. */
   decode(ids: ArrayLike<number>, options?: DecodeOptions): string;
+  /** The bytes that an id adds to a text, between others. */
+  tokenBytes(id: number): Uint8Array;
+  /** Whether an id is that of a special token. */
+  isSpecial(id: number): boolean;
   /** A decoder of ids that arrive one by one. */
   stream(options?: DecodeOptions): DecodeStream;
 }

@@ -7,6 +7,7 @@
 const NEED_OUT = 1, NEED_SLOTS = 2, NEED_ARENA = 3, NEED_SCRATCH = 4, UNKNOWN = 8;
 const NEED_TEXT = 16, NEED_PLACES = 17, RUN_ROOM = 18, MEMORY = 19, MERGES = 20, SPANS = 21;
 const DATA = 16, SIZE = 32; // of an array: where the address of its data is, and that of its size
+const ITEMS = 24, HIDDEN = 4; // of a tuple: where its items are; of an id: the flag of special tokens
 const PAGE = 1 << 16, SPARE = 192; // bytes after a text that kernels may read
 const utf8 = new TextEncoder();
 
@@ -109,6 +110,19 @@ export class Tokenizer {
   decode(ids, options) {
     const stream = this.stream(options);
     return stream.step(ids) + stream.finish();
+  }
+
+  /** The bytes that an id adds to a text, between others. */
+  tokenBytes(id) {
+    const [data, offsets, , , flags] = this.#columns();
+    if (!(id in flags)) throw new RangeError(`expected an id from 0 to ${this.#facts.vocabulary - 1}, not ${id}`);
+    const [begin, stop] = new Uint32Array(this.#memory.buffer, offsets, flags.length + 1).subarray(id, id + 2);
+    return new Uint8Array(this.#memory.buffer, data + begin, stop - begin).slice();
+  }
+
+  /** Whether an id is that of a special token. */
+  isSpecial(id) {
+    return (this.#columns()[4][id] & HIDDEN) !== 0;
   }
 
   /** A decoder of ids that arrive one by one. */
@@ -268,6 +282,13 @@ export class Tokenizer {
   }
 
   // ------------------------------------------------------------------ ids to text
+
+  /** Where the columns of `WebTokens` are, and the last one, flags. */
+  #columns() {
+    const places = Array.from({ length: 5 }, (_, k) => this.#get(this.#facts.at.tokens + ITEMS + 8 * k));
+    const [flags] = places.splice(4);
+    return [...places.map((array) => this.#data(array)), new Uint8Array(this.#memory.buffer, this.#data(flags), this.#size(flags))];
+  }
 
   /** The text of ids after a state, which changes; `run`: the bytes that waited; returns the text and those. */
   #decoded(state, run, ids, final, reader) {

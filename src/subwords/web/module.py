@@ -8,7 +8,7 @@ NAMES, CODE, HEAD = 0, 10, 8  # numbers of sections; bytes before the first one
 STOPS = bytes((0, 0, 0x0B))  # the body of a function without variables: unreachable, end
 
 
-def without(module: bytes, kernels: Collection[str]) -> bytes:
+def without_kernels(module: bytes, kernels: Collection[str]) -> bytes:
     """Return a module in which the functions of some kernels only stop, and without names.
 
     A function is named by the kernel that it is compiled with, see `tools/machine_code.py`; its number stays.

@@ -144,7 +144,11 @@ def _cell(row: Row) -> str:
 
 
 def _reason(row: Row) -> str:
-    return str(row["verified"] if row["status"] == "ok" else row["status"])
+    """What the engine got wrong, or its own message, as code: it may have signs of Markdown."""
+    if row["status"] == "ok":
+        return str(row["verified"])
+    message = str(row["status"]).replace("`", "'")
+    return f"`{message}`"
 
 
 def _counts(row: Row) -> dict[str, int]:

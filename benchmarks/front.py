@@ -32,7 +32,7 @@ ROWS = (
         "GPT-2, english",
         "append",
         "µs",
-        "the next turn of a chat of 100,000 characters",
+        "the next turn of a chat, beside encoding all again",
     ),
     Figure(
         "60 MB of new English to ids, GPT-2",

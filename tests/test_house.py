@@ -375,7 +375,7 @@ BUDGETS = {
     "scale": 950,
     "spec": 3300,
     "split": 3450,
-    "study": 7400,
+    "study": 7450,
     "support": 2550,
     "tokenizer": 1200,
     "tokens": 1600,

@@ -69,6 +69,13 @@ def test_the_page_shows_what_the_command_shows(tmp_path: Path) -> None:
         assert [word[:1] == "[" and word[-1:] == "]" for word in words] == [bool(one[2]) for one in shown["tokens"]]
 
 
+def test_an_answer_is_read_as_a_message() -> None:
+    found = asked(FOUR, USUAL, prompt=True, answer="Rays of <b>.<|end|>")["reply"]
+    assert found == {"status": "The answer is exact", "rows": [("content", "Rays of <b>.")]}
+    assert asked(FOUR, USUAL, answer="Rays.")["reply"]["status"].startswith("expected a chat that ends with a prompt")
+    assert asked(FOUR, USUAL, prompt=True)["reply"] is None
+
+
 def test_typed_control_tokens_are_text_and_told() -> None:
     found = asked(FOUR)
     assert found["typed"] == sum(places(found, 3)) == len(TOK.encode("</s>"))

@@ -150,6 +150,12 @@ def test_malformed_answers_lose_nothing() -> None:
     assert reply.open == ("weather", "{city: 1}")
 
 
+def test_an_object_that_is_no_call_is_open() -> None:
+    reply, _ = read(of_model(f"<|call|>\n{SWAPPED}\n<|tool|><|end|>".replace("weather", "a b")), QWEN)
+    assert (reply.status, reply.message) == ("partial", answer("\n<|tool|>"))
+    assert reply.open == ("", SWAPPED.replace("weather", "a b"))
+
+
 @pytest.mark.parametrize("ending", [["<|end|>"], []])
 def test_the_end_token_may_be_taken_off(ending: list[str]) -> None:
     ids = ids_of("light", *ending)
@@ -276,6 +282,19 @@ def test_reasoning_that_the_template_leaves_out(prompt: str, written: str) -> No
     assert "</think> ends it" in str(found)
 
 
+def test_reasoning_that_is_left_out_by_a_tag_that_is_text() -> None:  # H7
+    shown = "{{ m.content if m.tool_calls else m.content.split('</why>')[-1] }}"
+    template = calling(CALLED).replace(THINKS, shown)
+    written = [
+        "<why>\nhm\n</why>\n\nYes.",
+        "<|call|>",
+        '{"name": "weather", "arguments": {"city": "Oslo"}}',
+        "<|tool|>",
+    ]
+    reply, _ = read(ids_of(*written, "<|end|>"), template)
+    assert (reply.status, reply.message) == ("repaired", CALL | {"content": "Yes.", "reasoning_content": "hm"})
+
+
 BARE = (
     "{% macro value(v) %}{% if v is string %}<s>{{ v }}<s>{% elif v is mapping %}{{ '{' }}{% for k, w in v.items() %}"
     "{{ k }}:{{ value(w) }}{{ ',' if not loop.last }}{% endfor %}{{ '}' }}{% elif v is sequence %}[{% for w in v %}"
@@ -283,14 +302,18 @@ BARE = (
 )
 
 
+VALUES = BARE + calling(
+    "<|call|>{{ c.function.name }}{% for k, v in c.function.arguments.items() %},{{ k }}:{{ value(v) }}"
+    "{% endfor %}<|tool|>"
+)
+
+
 def test_values_with_texts_between_control_tokens() -> None:  # as Gemma 4 writes them
-    called = "<|call|>{{ c.function.name }}{% for k, v in c.function.arguments.items() %},{{ k }}:{{ value(v) }}"
-    template = BARE + calling(called + "{% endfor %}<|tool|>")
     message = answer("", "", call(city='"O" \\', days=[{"a": "b,c:", 'é"': None}, True, 1.5]))
-    ids = written(template, message)
-    reply, events = read(ids, template)
+    ids = written(VALUES, message)
+    reply, events = read(ids, VALUES)
     assert (reply.status, reply.message) == ("exact", message)
-    assert events == read(ids, template, [*range(len(ids))])[1]
+    assert events == read(ids, VALUES, [*range(len(ids))])[1]
     assert events[-1] == ("value", 0, '[{"a":"b,c:","é\\"":null},true,1.5]')
 
 
@@ -386,39 +409,52 @@ def test_replies_are_read_back_however_they_come(
     assert again.ids.tolist() == whole
 
 
-@settings(max_examples=80, deadline=None)
+WRITTEN = {
+    "json": TEMPLATES["json"],
+    "qwen": QWEN,
+    "each": TEMPLATES["each"],
+    "tags": calling(TAGS),
+    "cut": CUT + "{% endif %}",
+    "cut prompt": CUT + "<think>\n{% endif %}",
+    "bare": VALUES,
+}
+TOKENS = ["<|call|>", "<|tool|>", "<think>", "</think>", "<|end|>", "<s>", "<|user|>"]
+TEXTS_BETWEEN = [
+    '{"name": "',
+    '", "arguments": ',
+    '{"city":"Oslo"}',
+    SWAPPED,
+    "{}",
+    "}",
+    "\n",
+    " ",
+    "a",
+    "weather",
+    ",",
+]
+TAGS_BETWEEN = ["<call=", "<arg=", ">", "</arg>", "</call>", "city:", "[1,", "]"]
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+@settings(max_examples=60, deadline=None)
 @given(
-    st.lists(
-        st.sampled_from(
-            [
-                "<|call|>",
-                "<|tool|>",
-                "<think>",
-                "</think>",
-                "<|end|>",
-                '{"name": "',
-                '", "arguments": ',
-                "{}",
-                "}",
-                "\n",
-                "a",
-            ]
-        ),
-        max_size=12,
-    ),
+    st.lists(st.sampled_from(TOKENS + TEXTS_BETWEEN + TAGS_BETWEEN), max_size=14),
     st.lists(st.integers(0, 30), max_size=3),
+    st.booleans(),
 )
-def test_whatever_a_model_writes_is_read_the_same_in_all_pieces(parts: list[str], cuts: list[int]) -> None:  # H7
-    ids = ids_of(*parts) if parts else []
-    reply, events = read(ids, TEMPLATES["json"], [cut for cut in cuts if cut < len(ids)])
-    other, others = read(ids, TEMPLATES["json"], [*range(len(ids))])
+def test_whatever_a_model_writes_is_read_the_same_in_all_pieces(
+    name: str, parts: list[str], cuts: list[int], stopped: bool
+) -> None:  # H7
+    ids, template = ids_of(*parts) if parts else [], WRITTEN[name]
+    reply, events = read(ids, template, [cut for cut in cuts if cut < len(ids)], stopped=stopped)
+    other, others = read(ids, template, [*range(len(ids))], stopped=stopped)
     assert (reply.message, reply.status, reply.open, events) == (other.message, other.status, other.open, others)
-    content = "".join(text for kind, _, text in events if kind == "content")
-    assert content == reply.message["content"]
-    names = [text for kind, _, text in events if kind == "name"]
-    assert names[: len(reply.message.get("tool_calls", ()))] == [
-        each["function"]["name"] for each in reply.message.get("tool_calls", ())
-    ]
+    for kind, field in (("content", "content"), ("reasoning", "reasoning_content")):
+        assert "".join(text for kind_, _, text in events if kind_ == kind) == reply.message.get(field, "")
+    told, names = [text for kind, _, text in events if kind == "name"], [*names_of(reply.message)]
+    assert told[: len(names)] == names and len(told) - len(names) <= (reply.open is not None)
+    if reply.status == "exact":
+        assert TOK.chat([*QUESTION, reply.message], tools=[WEATHER], template=template, prompt=False)
 
 
 @pytest.mark.parametrize("name", MODELS)

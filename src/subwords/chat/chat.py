@@ -24,7 +24,7 @@ from subwords.tokens.formats import MASKED
 
 if TYPE_CHECKING:
     from subwords import Reading
-    from subwords.chat.reply import ChatReply
+    from subwords.chat.reply import ChatReply, Opening
     from subwords.machine import Tally
 
 AT_ONCE = 256  # conversations that are encoded together
@@ -302,7 +302,13 @@ class Chat:
         if self._made.ends != "prompt":
             raise InputError("expected a chat that ends with a prompt; use tok.chat(messages, prompt=True)")
         check_choice("commit", commit, ("certain", "earliest"))
-        return ChatReply(self._made, self.ids.tolist(), earliest=commit == "earliest")
+        return ChatReply(self._opening, self.ids.tolist(), earliest=commit == "earliest")
+
+    @cached_property
+    def _opening(self) -> Opening:
+        from subwords.chat.reply import opening_of
+
+        return opening_of(self._made)
 
     def answered(self, ids: Iterable[int] | ChatReply, message: Mapping[str, Any] | None = None) -> Answered:
         """Return the chat with the model's answer: its ids stay as they are, whatever is added.

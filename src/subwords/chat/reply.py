@@ -9,6 +9,7 @@ from contextlib import suppress
 from itertools import product
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from subwords import Tokenizer
 from subwords.chat.conversation import Conversation
 from subwords.chat.reply_format import (
     ARGUMENTS,
@@ -23,6 +24,7 @@ from subwords.chat.reply_format import (
     STRING,
     VALUE,
     WHOLE,
+    Edges,
     Learned,
     Turns,
     call_of,
@@ -86,6 +88,21 @@ class _Message(NamedTuple):
     unsure: bool
 
 
+class Opening(NamedTuple):
+    """How an answer to a chat begins, found once: the units of the prompt that the grammar reads first.
+
+    skip: how many units of a turn an answer does not have.
+    """
+
+    tok: Tokenizer
+    tools: dict[str, dict[str, Any]]
+    learned: Learned
+    turns: Turns
+    grammar: Grammar
+    prompt: str
+    skip: int
+
+
 class ChatReply:
     r"""Reads the ids of an answer; made by `Chat.reply`. Events are never taken back (ALGORITHMS.md, H7).
 
@@ -106,12 +123,11 @@ class ChatReply:
     ({'role': 'assistant', 'content': 'Rays'}, 'exact')
     """
 
-    def __init__(self, made: Conversation, prompt: Sequence[int], *, earliest: bool = False) -> None:
-        self._learned = found = learned(made.chatter, made.options)
-        self._tok, self._tools = made.chatter.tok, _properties(made.options.tools)
-        self._turns = Turns(made.chatter, made.options, made.messages, found.alphabet, as_parts=found.as_parts)
-        self._reader, self._skip = _begun(found, self._turns, earliest=earliest)
-        self._whole = WHOLE | {VALUE} if found.quote else WHOLE
+    def __init__(self, opening: Any, prompt: Sequence[int], *, earliest: bool = False) -> None:
+        found: Opening = opening
+        self._tok, self._tools, self._learned, self._turns, grammar, begun, self._skip = found
+        self._reader = Reader(grammar, begun, earliest=earliest)
+        self._whole = WHOLE | {VALUE} if self._learned.quote else WHOLE
         self._is_strict = True  # as long as nothing but the strict grammar was tried
         self._first = len(self._reader.units)  # of the answer
         self._before = [*prompt[-DECODED_BEFORE:]]
@@ -229,6 +245,8 @@ class ChatReply:
                 made.append(one)
         if not made:
             return None
+        if self._learned.cut is not None:  # content that spells the tag is what the template never shows
+            made = [each for each in made if "reasoning_content" in each.message] or made
         proved = {json.dumps(each.message): each for each in reversed(made) if strict and self._renders(each)}
         found = [each for each in made if each in proved.values()]
         begun = (reader.called <= {one.start for one in each.fields if one.kind == NAME} for each in made)
@@ -331,8 +349,8 @@ class ChatReply:
         found = [each for one in known[self._told :] for each in self._event(one.kind, one.start, one.stop)]
         if open:
             name = next((one for one in open if one.kind == NAME), None)
-            inside = "" if name is None else spell(self._arguments_of(open))
-            self.open = OpenCall("" if name is None else spell(reader.text(name.start, name.stop)), inside)
+            named = "" if name is None else spell(reader.text(name.start, name.stop))
+            self.open = OpenCall(named, spell(self._arguments_of(open)))
         size = len(reader.units)
         size -= rest < size and reader.units[-1] in reader.grammar.ends
         if text := spell(reader.text(rest, size)):
@@ -409,8 +427,17 @@ def _properties(tools: Iterable[Any] | None) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _begun(known: Learned, turns: Turns, *, earliest: bool) -> tuple[Reader, int]:
-    """Return a reader that read the generation prompt, and how many units of a turn the answer does not have then.
+def opening_of(made: Conversation) -> Opening:
+    """Return how an answer to a chat begins; InputError if no answer of its template can be read after its prompt."""
+    found = learned(made.chatter, made.options)
+    turns = Turns(made.chatter, made.options, made.messages, found.alphabet, as_parts=found.as_parts)
+    edges, prompt, skip = _begun(found, turns)
+    grammar = Grammar(edges, found.quote)
+    return Opening(made.chatter.tok, _properties(made.options.tools), found, turns, grammar, prompt, skip)
+
+
+def _begun(known: Learned, turns: Turns) -> tuple[Edges, str, int]:
+    """Return a grammar of answers, the prompt that it reads first, and how many units of a turn the answer lacks then.
 
     The prompt may be what no turn begins with: an empty pair of thinking tags, then what follows is a turn without
     reasoning; or the tag that begins reasoning which the template leaves out. No field begins within a prompt: a tag
@@ -418,21 +445,24 @@ def _begun(known: Learned, turns: Turns, *, earliest: bool) -> tuple[Reader, int
     """
     prompt, begins = turns.prompt, known.edges.get(START, ())
     short = [*_short_answers(turns)]
-    reader = Reader(Grammar(known.edges, known.quote), prompt, earliest=earliest)
-    if reader.threads and any(each.startswith(prompt) for each in short):
-        return reader, 0
+    if any(each.startswith(prompt) for each in short) and Reader(Grammar(known.edges, known.quote), prompt).threads:
+        return known.edges, prompt, 0
     if known.cut is not None and (opened := prompt.rstrip()).endswith(known.cut[1]):
         before = opened.removesuffix(known.cut[1])
-        edges = [(text, REASONING) for text in ("\n", "")] if any(each.startswith(before) for each in short) else []
-        if edges:
-            return Reader(Grammar({**known.edges, START: edges}, known.quote), earliest=earliest), 0
+        if any(each.startswith(before) for each in short):
+            return {**known.edges, START: [(text, REASONING) for text in ("\n", "")]}, "", 0
     base = next((text for text, kind in begins if kind == CONTENT), None)
     shown = "".join(text for pairs in known.edges.values() for text, _ in pairs)
     last = next((each for each in reversed(prompt) if is_control(each)), "")
     tags = all(tag in shown for tag in _TAG.findall(prompt))
     if base is not None and last in shown and tags and any(each == f"{base}x{each[len(base) + 1 :]}" for each in short):
-        edges = [(text[len(base) :], kind) for text, kind in begins if kind != REASONING and text.startswith(base)]
-        return Reader(Grammar({**known.edges, START: edges}, known.quote), earliest=earliest), len(base)
+        start = base.rstrip()
+        edges = [  # other whitespace than before content may come before a call
+            (text.removeprefix(base) if text.startswith(base) else text.removeprefix(start).lstrip(), kind)
+            for text, kind in begins
+            if kind != REASONING and text.startswith(start)
+        ]
+        return {**known.edges, START: edges}, "", len(base)
     raise InputError(
         f"no grammar of answers: the generation prompt, {known.alphabet.text(prompt)!r:.80}, is not how a turn of this "
         "template begins; read the ids of the answer yourself: tok.decode(ids), chat.answered(ids, message)"

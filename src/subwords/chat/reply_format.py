@@ -371,8 +371,8 @@ class _Collected:
         for start, stop, kind in [*holes, (len(units), len(units), END)]:
             self.edges[last].add((units[at:start], kind))
             at, last = stop, kind
-            if kind == VALUE and is_control(units[start + 1]):
-                self.quote = units[start + 1]
+            if kind == VALUE and is_control(second := units[start + 1 : start + 2]):
+                self.quote = second
 
     def grammar(self) -> tuple[Edges, bool]:
         """Return the edges, the longest text first, and whether strings look as other values do."""

@@ -165,7 +165,12 @@ def call_of_object(text: str, keys: Sequence[str]) -> tuple[str, str, str | None
         return None
     name, given, index = (value.get(key) for key in (*keys, "")[:3])
     found = arguments_of(json.dumps(given))
-    if found is None or not isinstance(name, str):
+    if (
+        found is None
+        or not isinstance(name, str)
+        or not 0 < len(name) <= _MOST_NAME
+        or not all(map(_IN_NAMES.match, name))
+    ):
         return None
     return name, found[0], index if isinstance(index, str) else None
 

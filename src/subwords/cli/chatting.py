@@ -26,9 +26,7 @@ from subwords.support.errors import InputError
 from subwords.support.render import printable, shorten_visible, uses_color
 
 if TYPE_CHECKING:
-    from subwords import Tokenizer
-    from subwords.chat.reply import ChatReply
-    from subwords.study.conversations import ChatRun, ChatToken
+    from subwords.study.conversations import ChatRun, ChatToken, ShownChat
 
 MOST_CHARACTERS = 200  # characters of one token
 CONTROL, REPLY = "\x1b[38;5;16;48;5;253m", "\x1b[4m"
@@ -86,7 +84,7 @@ def chat(
             with_prompt = prompt or answers is not None
             made = shown_chat(tok, row, template=source, prompt=with_prompt, masked=not no_mask and answers is None)
             if answers is not None:
-                _print_answer(made.chat.reply(), next(answers, None), tok)
+                _print_answer(made, next(answers, None))
                 continue
         except InputError as error:
             raise InputError(f"conversation {number}: {error}") from None
@@ -100,25 +98,17 @@ def chat(
             click.echo("\n" * bool(number) + "\n".join(rows))
 
 
-def _print_answer(reply: ChatReply, answer: Any, tok: Tokenizer) -> None:
+def _print_answer(made: ShownChat, answer: Any) -> None:
     """Print what a model wrote as a message."""
+    from subwords.study.conversations import shown_reply
+
     if not isinstance(answer, str | list):
         raise InputError(f"expected its answer as a list of ids or as text, not {answer!r:.60}")
-    reply.feed(tok.encode(answer, special="allow") if isinstance(answer, str) else answer)
-    reply.finish(stopped=isinstance(answer, str))
-    message, open = reply.message, reply.open
+    reply, rows = shown_reply(made, answer)
     if wants_json():
-        print_values({"message": message, "status": reply.status, "open": open and open._asdict()})
-        return
-    calls = [(each["function"]["name"], each["function"]["arguments"]) for each in message.get("tool_calls", ())]
-    given = [(name, each if isinstance(each, str) else json.dumps(each, ensure_ascii=False)) for name, each in calls]
-    rows = [(field, message.get(field, "")) for field in ("reasoning_content", "content")]
-    rows += [(f"call {number}", f"{name} {arguments}") for number, (name, arguments) in enumerate(given)]
-    rows += [] if open is None else [("not finished", f"{open.name} {open.arguments}")]
-    click.echo(reply.status)
-    for field, text in rows:
-        if text:
-            click.echo(f"  {field}\t{printable(str(text))}")
+        print_values({"message": reply.message, "status": reply.status, "open": reply.open and reply.open._asdict()})
+    else:
+        click.echo("\n".join([str(reply.status), *(f"  {field}\t{printable(text)}" for field, text in rows)]))
 
 
 def _rows_of(file: str) -> Iterator[Any]:

@@ -24,6 +24,7 @@ from subwords.support.memory import limit_process
 
 if TYPE_CHECKING:
     from subwords.chat.chat import Chat
+    from subwords.chat.reply import ChatReply
 
 TEMPLATE, OTHERS = "template", "tools and variables"
 _KEYS = ("messages", "tools", "documents")
@@ -92,6 +93,24 @@ def shown_chat(tok: Tokenizer, row: Any, *, template: str | None, prompt: bool, 
         return ShownChat(tok, chat, roles, [False] * len(chat), str(error))
 
 
+def shown_reply(made: ShownChat, answer: str | list[int]) -> tuple[ChatReply, list[tuple[str, str]]]:
+    """Return what a model answered to a conversation with a prompt, and its message as rows: a field and its text.
+
+    answer: ids, or text in which control tokens are spelled, with the end token or without it.
+    """
+    reply, is_text = made.chat.reply(), isinstance(answer, str)
+    reply.feed(made.tok.encode(answer, special="allow") if isinstance(answer, str) else answer)
+    reply.finish(stopped=is_text)
+    message, open = reply.message, reply.open
+    rows = [(field, str(message.get(field, ""))) for field in ("reasoning_content", "content")]
+    for number, call in enumerate(message.get("tool_calls", ())):
+        name, given = call["function"]["name"], call["function"]["arguments"]
+        given = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+        rows.append((f"call {number}", f"{name} {given}"))
+    rows += [] if open is None else [("not finished", f"{open.name} {open.arguments}")]
+    return reply, [row for row in rows if row[1]]
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # What the page asks: a conversation and perhaps another template than the tokenizer's.
 
@@ -113,10 +132,11 @@ def example(tok: Tokenizer) -> str:
 def answer(tok: Tokenizer, request: Mapping[str, Any]) -> dict[str, object]:
     """Return a conversation and the changes that another template makes; "error" and "line" if there is none.
 
-    conversation: JSON. template: Jinja, or None for the tokenizer's. prompt: whether it ends with a prompt.
+    conversation: JSON. template: Jinja, or None for the tokenizer's. prompt: whether it ends with a prompt. answer:
+    what a model wrote after it, or "".
     """
-    conversation, template = (request.get(name) for name in ("conversation", "template"))
-    for name, value in (("conversation", conversation), ("template", template or "")):
+    conversation, template, written = (request.get(name) for name in ("conversation", "template", "answer"))
+    for name, value in (("conversation", conversation), ("template", template or ""), ("answer", written or "")):
         if not isinstance(value, str) or len(value) > MOST_CHARACTERS:
             came = f"{len(value):,} characters" if isinstance(value, str) else type(value).__name__
             raise InputError(f'expected "{name}" as a string of at most {MOST_CHARACTERS:,} characters, not {came}')
@@ -129,7 +149,7 @@ def answer(tok: Tokenizer, request: Mapping[str, Any]) -> dict[str, object]:
         return {"error": f"expected the conversation as JSON: {error or type(error).__name__}", "line": None}
     try:
         made = shown_chat(tok, row, template=template, prompt=prompt)
-        found = _drawn(made)
+        found = {**_drawn(made), "reply": _read(made, written) if written else None}
     except InputError as error:
         own_source = tok.chat_template if template is None else None
         return {"error": str(error), "line": getattr(error, "line", None), "template": own_source}
@@ -168,6 +188,15 @@ def _drawn(made: ShownChat) -> dict[str, object]:
         "text": chat.text[:MOST_CHARACTERS],
         "text_left_out": max(0, len(chat.text) - MOST_CHARACTERS),
     }
+
+
+def _read(made: ShownChat, written: str) -> dict[str, object]:
+    """Return an answer in the shape that the page draws: its status, or why it cannot be read, and its rows."""
+    try:
+        reply, rows = shown_reply(made, written)
+    except InputError as error:
+        return {"status": str(error), "rows": []}
+    return {"status": f"The answer is {reply.status}", "rows": rows}
 
 
 def _changes(own: ShownChat, made: ShownChat) -> dict[str, object]:

@@ -28,6 +28,7 @@ export function listenToChat(state, viewOf, namesOf) {
   });
   const later = () => { clearTimeout(pause); pause = setTimeout(renderChat, PAUSE); };
   byId("conversation").addEventListener("input", later);
+  byId("answer").addEventListener("input", later);
   byId("template").addEventListener("input", () => { byId("chat-own").disabled = false; later(); });
   byId("chat-prompt").addEventListener("change", renderChat);
   byId("chat-of").addEventListener("change", renderChat);
@@ -44,7 +45,7 @@ export async function renderChat() {
   const edited = isEdited();
   const request = {
     tokenizer: Number(byId("chat-of").value), conversation: byId("conversation").value,
-    template: edited ? byId("template").value : null, prompt: byId("chat-prompt").checked,
+    template: edited ? byId("template").value : null, prompt: byId("chat-prompt").checked, answer: byId("answer").value,
   };
   try {
     show(await ask("/api/chat", request), edited);
@@ -72,7 +73,7 @@ function show(found, edited) {
   if (found.error !== null) { complain(found.error, found.line); return; }
   byId("chat-error").hidden = true;
   byId("template").removeAttribute("aria-invalid");
-  byId("chat-result").replaceChildren(counts(found), legend(found), rows(found), ...left(found), ...changes(found), text(found));
+  byId("chat-result").replaceChildren(counts(found), legend(found), rows(found), ...left(found), ...reply(found), ...changes(found), text(found));
 }
 
 // ------------------------------------------------------------------ tokens by owner
@@ -123,6 +124,14 @@ function rows(found) {
 
 function left(found) {
   return found.left_out ? [element("p", { class: "notice" }, `${number(found.left_out)} of ${number(found.tokens)} tokens are not shown.`)] : [];
+}
+
+// What a model answered, read as a message.
+function reply(found) {
+  if (!found.reply) return [];
+  return [element("h3", {}, found.reply.status), element("table", { class: "conversation", id: "reply" }, element("tbody", {},
+    ...found.reply.rows.map(([field, text]) => element("tr", {},
+      element("th", { scope: "row" }, field), element("td", {}, visible(text).replaceAll("␣", " "))))))];
 }
 
 // ------------------------------------------------------------------ the text, and the difference of ids

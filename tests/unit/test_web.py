@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 import subwords
 from subwords import SubwordsError, Tokenizer
 from subwords.files import export, export_page
+from subwords.machine import json_of
 
 CHECK = Path(__file__).parents[1] / "programs" / "web_check.mjs"
 PLACES = [parent / "shared" / "data" for parent in Path(__file__).parents]
@@ -223,6 +224,17 @@ def test_the_code_of_the_guide_runs(tmp_path: Path) -> None:
         (tmp_path / f"{number}.mjs").write_text(block, "utf-8")
         subprocess.run([str(NODE), str(tmp_path / f"{number}.mjs")], check=True)
     assert blocks
+
+
+def test_trimmed_spans_are_refused(tmp_path: Path) -> None:
+    demo = json.loads(json_of(subwords.load("demo").spec))
+    demo["post_processor"] = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
+    (tmp_path / "trims.json").write_text(json.dumps(demo), "utf-8")
+    export(subwords.load(tmp_path / "trims.json"), tmp_path)
+    program = 'import { load } from "./index.js"; (await load()).encodeWithSpans(" a");'
+    (tmp_path / "program.mjs").write_text(program, "utf-8")
+    found = subprocess.run([str(NODE), str(tmp_path / "program.mjs")], capture_output=True, text=True, check=False)
+    assert "spans are not available: this tokenizer removes whitespace from them" in found.stderr
 
 
 PROGRAM = """

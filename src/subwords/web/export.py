@@ -60,7 +60,8 @@ def exported(tok: Tokenizer) -> Exported:
     """Return what is in the files of a tokenizer; SubwordsError for what has no kernels."""
     image = web_image(engine_of(tok), tok.spec)
     around = tok.template.around if tok.template else ((), ())
-    facts = json.dumps({**image.facts, "around": around}, sort_keys=True, separators=(",", ":")).encode()
+    more = {"around": around, "trims": bool(tok.template and tok.template.trims)}
+    facts = json.dumps({**image.facts, **more}, sort_keys=True, separators=(",", ":")).encode()
     content = gzip.compress(len(facts).to_bytes(4, "little") + facts + image.content, 9, mtime=0)
     return Exported(content, image.unused, image.facts["vocabulary"])
 

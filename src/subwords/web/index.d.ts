@@ -31,7 +31,7 @@ export interface Tokenizer {
   count(text: string, options?: EncodeOptions): number;
   /**
    * The ids of a text, and for each where it begins and ends in the text, in UTF-16 units: two numbers an id. Ids that
-   * share a character all have it. An Error for a text that a normalizer changes.
+   * share a character all have it. An Error for a text that a normalizer changes, and where spans are trimmed.
    */
   encodeWithSpans(text: string, options?: { special?: Special }): { ids: Uint32Array; spans: Uint32Array };
   /** The beginning of a text, as long as it has at most `size` ids; no character is cut. */

@@ -79,6 +79,7 @@ export class Tokenizer {
 
   /** The ids of a text, and where each begins and ends in it. */
   encodeWithSpans(text, { special = "text" } = {}) {
+    if (this.#facts.trims) throw new Error("spans are not available: this tokenizer removes whitespace from them");
     const count = this.#encoded([text], special), { out, tokens, spans } = this.#facts.at;
     if (count > (this.#sizes[SPANS] ?? 0)) this.#grow(SPANS, 2 * count);
     const args = [out, count, tokens, this.#input[0], this.#get(this.#data(this.#facts.at.lengths)), spans];

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import pairwise, product
@@ -285,14 +285,16 @@ def _probes(tag: str) -> Iterator[_Probe]:
             yield _Probe(f"Q{tag}reasonZ" if reasoning else "", f"Q{tag}contentZ" if content else "", calls)
 
 
-def _tools(tag: str) -> list[dict[str, Any]]:
-    """Return the tools that the probes call."""
-    keys = {f"q{tag}{kind}{n}y": value for n in range(3) for kind, value in _values(tag, n).items()}
-    entries = {key: {"type": _TYPES[type(value)], "description": "d"} for key, value in keys.items()}
-    schema = {"type": "object", "properties": entries, "required": []}
-    names = [f"q{tag}fn{place}x" for place in range(3)]
+def _tools(probes: Iterable[_Probe]) -> list[dict[str, Any]]:
+    """Return the tools that probes call, with no more than the arguments that they give: each costs time to render."""
+    given: dict[str, dict[str, Any]] = {}
+    for name, arguments in (call for probe in probes for call in probe.calls):
+        entries = {key: {"type": _TYPES[type(value)], "description": "d"} for key, value in arguments.items()}
+        given.setdefault(name, {}).update(entries)
+    schemas = ((name, {"type": "object", "properties": each, "required": []}) for name, each in given.items())
     return [
-        {"type": "function", "function": {"name": name, "description": "d", "parameters": schema}} for name in names
+        {"type": "function", "function": {"name": name, "description": "d", "parameters": schema}}
+        for name, schema in schemas
     ]
 
 
@@ -343,7 +345,7 @@ class _Collected:
         """Render all probes after a question; as the last message or, past, before another question."""
         history = partial(_history, chatter, alphabet=alphabet, as_parts=self.as_parts)
         plain = history(options, messages=[_QUESTION])
-        tools = options._replace(tools=listed(_tools(tag), "tools"))
+        tools = options._replace(tools=listed(_tools(_probes(tag)), "tools"))
         called = history(tools, messages=[_QUESTION])
         result = [_Probe("", "", [(f"q{tag}fn0x", {f"q{tag}s0y": "v"})]).message(as_text=self.as_text)]
         result += [{"role": "tool", "tool_call_id": _id(0), "name": f"q{tag}fn0x", "content": "v"}]

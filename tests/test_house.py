@@ -37,11 +37,18 @@ OPENING = {
 }
 RIM = (
     *("corpus/", "formats/", "tokens/", "cli/", "support/", "adapt/id_maps.py", "spec/unicode.py", "study/page.py"),
-    *("interop/evidence.py", "interop/lock.py", "scale/runners.py", "study/model_rows.py", "web/export.py"),
+    *(
+        "interop/evidence.py",
+        "interop/lock.py",
+        "scale/runners.py",
+        "study/model_rows.py",
+        "web/export.py",
+        "web/page.py",
+    ),
     *("kernels/entry.py", "kernels/machine_code.py", "kernels/stored.py", "engine/kept.py"),
 )
 
-MOST_FILES = 248  # with code
+MOST_FILES = 250  # with code
 MOST_LINES = {"tokenizer.py": 1200}  # the face: each method with its docstring; others have 850
 MACHINE_PATHS = [f"/{folder}/" for folder in ("work", "tmp", "root")]
 
@@ -355,10 +362,10 @@ BUDGETS = {
     "chat": 5000,
     "cli": 3950,
     "corpus": 3850,
-    "engine": 9200,
+    "engine": 9300,
     "formats": 6800,
     "interop": 3400,
-    "kernels": 15350,
+    "kernels": 15600,
     "models": 5300,
     "normalize": 2350,
     "prompts": 350,
@@ -373,7 +380,7 @@ BUDGETS = {
     "tokenizer": 1200,
     "tokens": 1600,
     "training": 1050,
-    "web": 200,
+    "web": 350,
 }
 
 
@@ -388,7 +395,7 @@ def test_rooms_keep_their_budgets() -> None:
 
 
 # The same for the tests, and for the names that they reach past the public ones.
-TEST_LINES = 53_600
+TEST_LINES = 53_700
 INSIDE_NAMES = 340
 
 

@@ -24,7 +24,8 @@ PUBLIC = {
 IN_SPACES = {
     "adapt": ("Adapted", "IdMap", "extend", "id_map", "merge", "prune", "replace"),
     "files": (
-        *("Export", "Manifest", "TokenFile", "check", "check_lock", "convert", "export", "lock", "open", "verify"),
+        *("Evidence", "Export", "Manifest", "TokenFile", "check", "check_lock", "convert", "evidence"),
+        *("export", "export_page", "lock", "open", "verify"),
     ),
     "research": ("LanguageCost", "Parity", "train_parity"),
     "sampling": ("distribution", "encode_with", "segmentations"),

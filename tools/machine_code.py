@@ -230,13 +230,16 @@ def _without_unused(text: str) -> str:
 
 
 def _link(target: Target, objects: list[Path], file: Path) -> None:
-    """Link objects, all of one folder, to one shared library, or module, without debugging information."""
+    """Link objects, all of one folder, to one shared library, or module, without debugging information.
+
+    A module keeps the names of functions: an export leaves out those of kernels that it does not need.
+    """
     command = [sys.executable, "-m", "ziglang", "cc", "-target", target.linker, "-shared", "-s", "-O2"]
     if target.suffix == "wasm":
         from subwords.kernels.web import CALLED
 
         exported = ["__heap_base", "subwords_kernels", *(kernel.symbol for kernel in CALLED)]
-        command = [sys.executable, "-m", "ziglang", "wasm-ld", "--no-entry", "-O2", "--strip-all", "--gc-sections"]
+        command = [sys.executable, "-m", "ziglang", "wasm-ld", "--no-entry", "-O2", "--strip-debug", "--gc-sections"]
         command += ["--import-memory", "-z", f"stack-size={WEB_STACK}", "--stack-first"]
         command += [f"--export={name}" for name in exported]
     # Names without folders: a library for macOS has its own in it.

@@ -24,6 +24,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 STATIC = Path(__file__).with_name("site_static")
 TITLE = "subwords"
+PLAYGROUND = "playground.html"
 # Pages of 0.2: where their content is now.
 MOVED = {
     "auditing": "studying#audit",
@@ -83,10 +84,13 @@ def main(arguments: list[str] | None = None) -> int:
         source = Path(folder) / "source"
         copy_documents(source)
         write_reference(source)
-        write_first_page(source)
+        page = write_playground(Path(folder) / PLAYGROUND)
+        write_first_page(source, playground=page)
         shutil.rmtree(output, ignore_errors=True)
         shutil.copytree(STATIC, source / STATIC.name)
         status = _built(source, output, given.repository)
+        if page:
+            shutil.copy(Path(folder) / PLAYGROUND, output / PLAYGROUND)
     write_moved(output)
     return status
 
@@ -214,8 +218,25 @@ def _at_root(text: str) -> str:
     return re.sub(r"\]\((?=[\w-]+\.md)", "](docs/", text)
 
 
-def write_first_page(source: Path) -> None:
-    """Write the first page with the lists of all pages."""
+def write_playground(path: Path) -> bool:
+    """Write a page that shows three tokenizers without a server, if this installation can export them."""
+    import subwords
+
+    opticks = ROOT / "examples" / "opticks.txt"
+    trained = [
+        subwords.train(opticks, vocab_size=4096, algorithm=name, special_tokens=[special])
+        for name, special in (("wordpiece", "[UNK]"), ("unigram", "<unk>"))
+    ]
+    try:
+        subwords.files.export_page([subwords.load("demo"), *trained], path, names=["BPE", "WordPiece", "Unigram"])
+    except subwords.SubwordsError as error:
+        print(f"no playground: {error}")
+        return False
+    return True
+
+
+def write_first_page(source: Path, *, playground: bool) -> None:
+    """Write the first page with the lists of all pages, and a link to the playground if there is one."""
     guide = re.findall(r"\]\(([\w-]+)\.md\)", (ROOT / "docs" / "README.md").read_text(encoding="utf-8"))
     lists = {
         "Guide": ["docs/README", *dict.fromkeys(f"docs/{name}" for name in guide)],
@@ -231,6 +252,8 @@ def write_first_page(source: Path) -> None:
     trees = [head.format(title, "\n".join(names)) for title, names in lists.items()]
     readme = source / "README.md"
     landing = first_page(readme.read_text("utf-8"), (source / "docs" / "README.md").read_text("utf-8"))
+    if playground:
+        landing = landing.replace("\n[Guide](", f'\n<a href="{PLAYGROUND}">Playground</a> · [Guide](', 1)
     (source / "index.md").write_text(landing + "\n" + "\n\n".join(trees) + "\n", "utf-8")
     readme.unlink()
 

@@ -10,3 +10,4 @@ from subwords.tokens.opening import open as open
 from subwords.tokens.token_file import TokenFile as TokenFile
 from subwords.web.export import Export as Export
 from subwords.web.export import export as export
+from subwords.web.page import export_page as export_page

@@ -35,6 +35,7 @@ GOOD = {
     "chat": "{tok} {chats} --template {jinja} --no-mask",
     "inspect": "{tok} --source {text}",
     "convert": "{tok} {out}.tiktoken",
+    "export": "{tok} -o {out}",
     "verify": "{tok} --source {text}",
     "diff": "{tok} {other} --source {text} --fail-on never",
     "lock": "{tok} -o {out}.lock",
@@ -123,7 +124,11 @@ def test_help_has_an_example_and_json() -> None:
 
 
 @pytest.mark.parametrize("command", [name for name in GOOD if name not in SERVES])
-def test_good_calls_succeed_and_every_command_is_quiet(command: str, files: dict[str, Path], tmp_path: Path) -> None:
+def test_good_calls_succeed_and_every_command_is_quiet(
+    command: str, files: dict[str, Path], tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    if command == "export":
+        request.getfixturevalue("wasm")
     result = call([*filled(command, files, tmp_path / "out"), "-q"])
     assert (result.exit_code, result.stderr) == (0, ""), result.output
 
@@ -242,7 +247,11 @@ def started(arguments: list[str], **streams: object) -> subprocess.Popen[bytes]:
 @posix
 @pytest.mark.rotating(6, always=("encode",))
 @pytest.mark.parametrize("command", [name for name in GOOD if name not in SERVES])
-def test_a_reader_that_goes_away_gets_no_traceback(command: str, files: dict[str, Path], tmp_path: Path) -> None:
+def test_a_reader_that_goes_away_gets_no_traceback(
+    command: str, files: dict[str, Path], tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    if command == "export":
+        request.getfixturevalue("wasm")
     there, here = os.pipe()
     os.close(there)
     with started(filled(command, files, tmp_path / "out"), stdout=here) as process:

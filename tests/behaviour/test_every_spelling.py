@@ -31,6 +31,8 @@ WITH_TOKENIZER: dict[str, Call] = {
     "compare": lambda t: subwords.study.compare([t, OTHER], TEXTS, names=["a", "b"], progress=False),
     "compare, second": lambda t: subwords.study.compare([OTHER, t], TEXTS, names=["a", "b"], progress=False),
     "convert": lambda t: subwords.files.convert(t, "converted.json"),
+    "export": lambda t: subwords.files.export(t, "exported").to_dict(),
+    "export_page": lambda t: subwords.files.export_page([t], "page.html").name,
     "distribution": lambda t: subwords.sampling.distribution(t, "low", method="uniform"),
     "encode_with": lambda t: subwords.sampling.encode_with(t, "lower", method="fewest"),
     "evaluate": lambda t: subwords.study.evaluate(t, TEXTS, progress=False),
@@ -160,7 +162,9 @@ def test_every_public_function_is_tried() -> None:
 
 
 @pytest.mark.parametrize("name", WITH_TOKENIZER)
-def test_tokenizers(name: str) -> None:
+def test_tokenizers(name: str, request: pytest.FixtureRequest) -> None:
+    if name.startswith("export"):
+        request.getfixturevalue("wasm")
     call = WITH_TOKENIZER[name]
     expected = outcome(call, TOK)
     assert "Error" not in expected

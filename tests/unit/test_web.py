@@ -7,7 +7,13 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from itertools import accumulate
 from pathlib import Path
+from queue import Queue
+from threading import Thread
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -15,7 +21,8 @@ from hypothesis import strategies as st
 
 import subwords
 from subwords import SubwordsError, Tokenizer
-from subwords.files import export
+from subwords.files import export, export_page
+from subwords.machine import json_of
 
 CHECK = Path(__file__).parents[1] / "programs" / "web_check.mjs"
 PLACES = [parent / "shared" / "data" for parent in Path(__file__).parents]
@@ -43,16 +50,28 @@ POLICIES = ("text", "allow")
 
 def different(tok: Tokenizer, folder: Path, texts: list[str], policies: tuple[str, ...] = POLICIES) -> list[str]:
     """What node finds to differ from Python for an exported tokenizer."""
+    cases = write_cases(tok, folder, texts, policies)
+    command = [str(NODE), str(CHECK), str(folder), str(cases)]
+    found = subprocess.run(command, capture_output=True, encoding="utf-8", check=True).stdout.splitlines()
+    assert found[0].endswith(" same")
+    return found[1:]
+
+
+def write_cases(tok: Tokenizer, folder: Path, texts: list[str], policies: tuple[str, ...]) -> Path:
     cases = folder / "cases.jsonl"
     with cases.open("w", encoding="utf-8") as file:
         for text in texts:
             for policy in policies:
                 ids = tok.encode(text, special=policy)
-                file.write(json.dumps([text, policy, ids, tok.decode(ids)]) + "\n")
-    command = [str(NODE), str(CHECK), str(folder), str(cases)]
-    found = subprocess.run(command, capture_output=True, encoding="utf-8", check=True).stdout.splitlines()
-    assert found[0].endswith(" same")
-    return found[1:]
+                spans = units(text, tok(text, special=policy).spans.ravel().tolist()) if tok.lossless else None
+                file.write(json.dumps([text, policy, ids, tok.decode(ids), spans]) + "\n")
+    return cases
+
+
+def units(text: str, characters: list[int]) -> list[int]:
+    """Places in characters as places in UTF-16 units."""
+    before = [0, *accumulate(1 + (char > "\uffff") for char in text)]
+    return [before[place] for place in characters]
 
 
 def texts_of(file: Path) -> Iterator[str]:
@@ -119,6 +138,84 @@ def test_what_has_no_kernels_is_refused_by_name(tmp_path: Path) -> None:
     assert not (tmp_path / "web").exists()
 
 
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+POLICY = (
+    "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; connect-src 'self'; require-trusted-types-for 'script'"
+)
+
+
+class Handler(SimpleHTTPRequestHandler):
+    """Serves a folder under a strict policy, and takes one answer."""
+
+    extensions_map = {".html": "text/html", ".js": "text/javascript", ".mjs": "text/javascript"}  # noqa: RUF012
+    found: Queue[str] = Queue()
+    policy = POLICY
+
+    def end_headers(self) -> None:
+        if Handler.policy:
+            self.send_header("Content-Security-Policy", Handler.policy)
+        super().end_headers()
+
+    def do_POST(self) -> None:
+        Handler.found.put(self.rfile.read(int(self.headers["Content-Length"])).decode())
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None: ...
+
+
+@contextmanager
+def chromium(folder: Path, page: str) -> Iterator[None]:
+    """Chromium with a page of a folder."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(folder))) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        options = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder / 'profile'}"]
+        address = f"http://127.0.0.1:{server.server_port}/{page}"
+        with subprocess.Popen([str(CHROMIUM), *options, address], stderr=subprocess.DEVNULL) as browser:
+            yield
+            browser.terminate()
+        server.shutdown()
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+def test_a_page_with_a_strict_policy_gives_the_same_ids(trained: tuple[Tokenizer, Path], tmp_path: Path) -> None:
+    tok, folder = trained
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    shutil.copy(CHECK, tmp_path)
+    (tmp_path / "page.html").write_text('<!doctype html><script type="module" src="web_check.mjs"></script>', "utf-8")
+    texts = [*TRICKY, *SOURCE, "lower newest " * 9_000]
+    write_cases(tok, tmp_path, texts, POLICIES)
+    Handler.policy = POLICY
+    with chromium(tmp_path, "page.html"):
+        assert Handler.found.get(timeout=60) == f"{2 * len(texts)} same"
+
+
+SHOWN = """
+const seen = () => [...document.querySelectorAll(".column")].map((one) => one.querySelectorAll(".chip").length);
+const tell = () => fetch("found", { method: "POST", body: seen().join() });
+const wait = () => (document.documentElement.dataset.ready ? tell() : setTimeout(wait, 50));
+wait();
+"""
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+def test_a_page_in_one_file_shows_tokens_and_connects_to_nothing(
+    trained: tuple[Tokenizer, Path], tmp_path: Path
+) -> None:
+    tok, _ = trained
+    given = [tok, subwords.load("demo")]
+    page = export_page(given, tmp_path / "page.html", text=SOURCE[0], names=["</script><b>", "demo"])
+    html = page.read_text("utf-8")
+    # The test asks what the page shows; its policy forbids that.
+    assert "connect-src" not in html and "default-src 'none'" in html and "</script><b>" not in html
+    (tmp_path / "asked.html").write_text(re.sub("<meta http-equiv.*", "", html) + f"<script>{SHOWN}</script>", "utf-8")
+    Handler.policy = ""
+    with chromium(tmp_path, "asked.html"):
+        assert Handler.found.get(timeout=60) == ",".join(str(len(each.encode(SOURCE[0]))) for each in given)
+    with pytest.raises(SubwordsError, match="expected 1 to 4 tokenizers, not 0"):
+        export_page([], page)
+
+
 def test_the_code_of_the_guide_runs(tmp_path: Path) -> None:
     guide = (Path(__file__).parents[2] / "docs" / "web.md").read_text("utf-8")
     blocks = re.findall(r"^```js\n(.*?)^```$", guide, re.MULTILINE | re.DOTALL)
@@ -127,6 +224,17 @@ def test_the_code_of_the_guide_runs(tmp_path: Path) -> None:
         (tmp_path / f"{number}.mjs").write_text(block, "utf-8")
         subprocess.run([str(NODE), str(tmp_path / f"{number}.mjs")], check=True)
     assert blocks
+
+
+def test_trimmed_spans_are_refused(tmp_path: Path) -> None:
+    demo = json.loads(json_of(subwords.load("demo").spec))
+    demo["post_processor"] = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
+    (tmp_path / "trims.json").write_text(json.dumps(demo), "utf-8")
+    export(subwords.load(tmp_path / "trims.json"), tmp_path)
+    program = 'import { load } from "./index.js"; (await load()).encodeWithSpans(" a");'
+    (tmp_path / "program.mjs").write_text(program, "utf-8")
+    found = subprocess.run([str(NODE), str(tmp_path / "program.mjs")], capture_output=True, text=True, check=False)
+    assert "spans are not available: this tokenizer removes whitespace from them" in found.stderr
 
 
 PROGRAM = """

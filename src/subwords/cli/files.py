@@ -173,22 +173,37 @@ def convert(call: Call) -> None:
 
 
 @click.command()
-@tokenizer_argument
-@opt("-o, --output FOLDER", "The folder; it is made if it is missing.", INPUT, default=Path("web"))
+@click.argument("tokenizers", type=TOKENIZER, metavar="TOKENIZER...", nargs=-1, required=True)
+@opt(
+    "-o, --output PATH",
+    "The folder, which is made if it is missing; with --page, the file.",
+    INPUT,
+    default=Path("web"),
+)
+@opt("--page", "Write one HTML file that shows what one to four tokenizers do with a text.")
 @common_options
-def export(tokenizer: str, output: Path) -> None:
+def export(tokenizers: tuple[str, ...], output: Path, page: bool) -> None:
     """Write TOKENIZER as an ES module with WebAssembly, for browsers, workers and node.
 
     It gives every text the ids that it has here. Tokenizers whose splitter, normalizer or decoder needs more than
-    compiled functions are refused.
+    compiled functions are refused. With --page, the file is the page of `subwords show`: it needs no server, and loads
+    nothing.
 
     \b
     Example:
       subwords export tok.json -o web/
+      subwords export gpt2.json tok.json --page -o page.html
     """
     from subwords.files import export as exported
+    from subwords.files import export_page
 
-    found = exported(load_tokenizer(tokenizer), output)
+    if page:
+        saved = export_page([load_tokenizer(each) for each in tokenizers], output, names=tokenizers)
+        print_summary({"bytes": saved.stat().st_size, "saved": str(saved)})
+        return
+    if len(tokenizers) > 1:
+        raise click.UsageError("expected one TOKENIZER: only --page takes several")
+    found = exported(load_tokenizer(tokenizers[0]), output)
     total = {"bytes": sum(found.sizes.values()), "compressed": sum(found.compressed.values())}
     print_summary({**total, "saved": str(output)})
 

@@ -7,6 +7,7 @@ in the image; `rooms` says what JavaScript provides for each, at first and when 
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from subwords.engine.fast_path import new_plan
 from subwords.engine.kept import KERNEL, WORDS, Image, arrays_in
 from subwords.kernels import layout
 from subwords.kernels.entry import WEB_HEADS
-from subwords.kernels.layout import Items, TextPlaces
+from subwords.kernels.layout import GroupedPairs, Items, TextPlaces
 from subwords.kernels.plan_layout import (
     FIELDS,
     MOST_STAGES,
@@ -33,18 +34,22 @@ from subwords.kernels.web import (
     AT_END,
     AT_START,
     BREAK,
+    BYTES,
+    COLUMNS,
+    DECODING,
     EACH_BYTE,
     GOES_ON,
     HIDDEN,
     JOB_NUMBER,
+    MERGED_SETTING,
     NAMED,
     NEED_PLACES,
     NEED_TEXT,
     NO_MODE,
     OF_READER,
     SINGLE_BYTE,
-    STREAM,
     WebJob,
+    WebMerges,
     WebTokens,
 )
 from subwords.spec.decoder import Strip
@@ -54,11 +59,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from subwords.engine.added_tokens import AddedTokenFinder
     from subwords.engine.decode.joined import Joined
+    from subwords.models.segmenter import Segmenter
     from subwords.spec.tokenizer import TokenizerSpec
     from subwords.split.routes import SplitCall
 
 BASE = 1 << 16  # where an image begins: the stack and the data of the module are before it
-RUN_ROOM, MEMORY = 18, 19  # kinds of rooms, beside NEED_...: what waits when ids are decoded, and all of the memory
+# Kinds of rooms, beside NEED_...: what waits when ids are decoded, all of the memory, what making tables takes, spans.
+RUN_ROOM, MEMORY, MERGES, SPANS = 18, 19, 20, 21
 FIRST_ROOM = {
     layout.NEED_OUT: 1 << 14,
     layout.NEED_ARENA: 1 << 16,
@@ -78,7 +85,7 @@ _OF_JOB |= {"places": JOB_NUMBER.room}
 _COUNTERS = {"slotsUsed": layout.COUNTER.slots_used, "idsUsed": layout.COUNTER.ids_used}
 _COUNTERS |= {"bytesUsed": layout.COUNTER.bytes_used, "unknownAt": layout.COUNTER.unknown_at}
 _COUNTERS |= {"wanted": layout.COUNTER.needed}
-_OF_STREAM = {"skips": STREAM.skips, "waiting": STREAM.run, "read": STREAM.read}
+_OF_DECODING = {"skips": DECODING.skips, "waiting": DECODING.run, "read": DECODING.read}
 
 
 class WebImage(NamedTuple):
@@ -86,11 +93,12 @@ class WebImage(NamedTuple):
 
     Of `facts`, `at`: addresses of arrays by name. words: an array, and the place of a number in it. rooms: by kind, the
     arrays that grow together: address, bytes of an element, elements for any size, and for each unit of the size.
-    sizes: the first ones. slots: of the table of words, at first and at most.
+    sizes: the first ones. slots: of the table of words, at first and at most. unused: kernels that it does not need.
     """
 
     content: bytes
     facts: dict[str, Any]
+    unused: frozenset[str]
 
 
 class _Growing:
@@ -126,9 +134,11 @@ def web_image(engine: Engine, spec: TokenizerSpec) -> WebImage:
     job.numbers[JOB_NUMBER.has_general] = wider is not None
     decoder = _decoder(growing, engine, IdDecoder(spec, engine.added).joined)
 
-    tables = first, decoder.tokens, decoder.stream, job.finders
+    merges, made = _merges_of(growing, segmenter, decoder)
+
+    tables = first, decoder.tokens, decoder.stream, job.finders, merges
     stages = tuple(stage.tables for stage in (*plan.stages, *general.stages))
-    shared = arrays_in((engine.encoder.plan(other), other.workspace, tables, stages))
+    shared = arrays_in((engine.encoder.plan(other), other.workspace, tables, stages)) - arrays_in(made)
     later = [array for arrays in growing.arrays.values() for array, _, _ in arrays]
     own = state.seeds, state.counters, job.pairs
     image = Image(shared, own, later, WEB_HEADS["subwords_tuple_head"])
@@ -136,7 +146,7 @@ def web_image(engine: Engine, spec: TokenizerSpec) -> WebImage:
     if wider is not None:
         _add_plan(image, general, wider, state)
     image.add(job.numbers, {JOB_NUMBER.cut: (KERNEL, NAMED.index("cut_tokens"))})
-    return _placed(image, growing, state, first, job, decoder, policies)
+    return _placed(image, growing, state, first, job, decoder, merges, policies)
 
 
 def _placed(
@@ -146,15 +156,17 @@ def _placed(
     first: NDArray[np.uint64],
     job: Any,
     decoder: _Decoder,
+    merges: tuple[Any, ...],
     policies: dict[str, Any],
 ) -> WebImage:
     """Return an image that has all plans, with what JavaScript needs to know of it."""
     named = {"job": job, "first": first, "out": state.out, "slots": state.slots, "seeds": state.seeds}
     named |= {"spare": np.zeros(0, np.uint64), "offsets": job.offsets, "upto": job.upto, **decoder._asdict()}
     named |= dict(zip(("begins", "lengths"), job.given, strict=False))
+    named |= dict(zip(("merges", "grouped", "model"), merges, strict=False))
     at = {name: BASE + image.add(thing) for name, thing in named.items()}
     numbers = [(job.plan.fields, _FIELDS), (job.general.fields, _GENERAL), (job.numbers, _OF_JOB)]
-    numbers += [(state.counters, _COUNTERS), (decoder.stream, _OF_STREAM)]
+    numbers += [(state.counters, _COUNTERS), (decoder.stream, _OF_DECODING)]
     words = {name: [BASE + image.add(array), place] for array, places in numbers for name, place in places.items()}
     fixed = [BASE + image.add(each) for each in arrays_list(state.scratch) if len(each) and (each == -1).all()]
     rooms = {
@@ -173,12 +185,14 @@ def _placed(
         "minusOnes": fixed,
         "sizes": FIRST_ROOM,
         "vocabulary": len(decoder.tokens.flags),
+        "merges": len(merges[0].coded) // (COLUMNS * BYTES) if merges else 0,
         "seeds": 0 if len(first) else layout.SEEDS,
-        "streamSize": STREAM.width,
+        "streamSize": DECODING.width,
         "slots": [max(FIRST_WORDS, len(state.slots) // layout.SLOT.width), max(MOST_SLOTS, 4 * len(first))],
         "mostArena": max(MOST_ARENA, 8 * len(state.segmenter.model.vocab.data)),
     }
-    return WebImage(content, facts)
+    used = {NAMED[content[place - BASE]] for place in kernels}
+    return WebImage(content, facts, frozenset(NAMED) - used)
 
 
 def arrays_list(things: Any) -> list[NDArray[Any]]:
@@ -319,6 +333,51 @@ def _job(growing: _Growing, engine: Engine, plan: CallPlan, general: CallPlan) -
     return job, {"finders": ranges, "refused": refused}
 
 
+def _merges_of(growing: _Growing, segmenter: Segmenter, decoder: _Decoder) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Return the merges of a perfect table, for `web_build`, and what it makes of them; () for other models."""
+    merges = segmenter.known_merges
+    if merges is None:
+        return (), ()
+    model, tokens = segmenter.arrays, decoder.tokens
+    literals = _literal_ids(merges, model.alphabet, tokens)
+    sizes = np.diff(tokens.offsets)
+    kept = np.zeros(len(sizes), np.bool_)
+    kept[literals] = True
+    spans = np.array_equal(model.spans, sizes[: len(model.spans)])
+    settings = np.zeros(MERGED_SETTING.width, np.int64)
+    settings[[MERGED_SETTING.gaps, MERGED_SETTING.spans]] = len(model.results) > len(merges), spans
+    numbers = np.stack([*merges[:, :2].T, np.diff(merges[:, 2], prepend=0) % (1 << 8 * BYTES)]).astype("<u4")
+    coded = numbers.view(np.uint8).reshape(COLUMNS, len(merges), 4)[:, :, :BYTES].transpose(0, 2, 1)
+    found = WebMerges(
+        coded.ravel(),
+        tokens.data[np.repeat(kept, sizes)],
+        literals.astype(np.uint32),
+        sizes[literals].astype(np.uint32),
+        settings,
+        *(growing.new(MERGES, np.int64, *of) for of in [()] * 4 + [(len(sizes), 0)]),
+    )
+    groups = [growing.new(MERGES, np.int64, len(model.pilots) + 1, 0) for _ in range(2)]
+    grouped = GroupedPairs(*(growing.new(MERGES, np.uint64) for _ in range(2)), *groups)
+    made = model.pairs, model.pilots, model.results, model.first_ranks, tokens.data, tokens.offsets
+    return (found, grouped, model), (*made, model.spans) if spans else made
+
+
+def _literal_ids(merges: NDArray[np.int64], alphabet: NDArray[np.int32], tokens: WebTokens) -> NDArray[np.int64]:
+    """Return the ids whose bytes are neither a byte of the alphabet nor those of a merge of earlier ones."""
+    data, ends = tokens.data.tobytes(), tokens.offsets.tolist()
+    texts = [data[begin:end] for begin, end in pairwise(ends)]
+    known = np.ones(len(texts), np.bool_)  # before the merges
+    known[merges[:, 2]] = False
+    known[alphabet] = True
+    literal = np.ones(len(texts), np.bool_)
+    literal[alphabet] = [texts[index] != bytes([byte]) for byte, index in enumerate(alphabet.tolist())]
+    there = known.tolist()
+    for left, right, result in merges.tolist():
+        if there[left] and there[right] and not there[result] and texts[left] + texts[right] == texts[result]:
+            there[result], literal[result] = True, False
+    return np.flatnonzero(literal)
+
+
 def _cannot_cut(engine: Engine, finder: AddedTokenFinder) -> str:
     """Why texts cannot be cut at tokens; empty if they can, or if there are none."""
     if finder.normalized and engine.normalizer is not None:
@@ -343,13 +402,14 @@ def _pairs(engine: Engine) -> NDArray[np.uint8]:
 
 
 class _Decoder(NamedTuple):
-    """What `web_decode` works on."""
+    """What `web_decode` and `web_spans` work on."""
 
     tokens: Any
     stream: NDArray[np.int64]  # the state of a text that begins
     run: NDArray[np.uint8]
     text: NDArray[np.uint8]
     ids: NDArray[np.uint32]
+    spans: NDArray[np.uint32]
 
 
 def _decoder(growing: _Growing, engine: Engine, joined: Joined | None) -> _Decoder:
@@ -370,18 +430,22 @@ def _decoder(growing: _Growing, engine: Engine, joined: Joined | None) -> _Decod
     stream = _first_state(joined, strip, max(1, *np.diff(offsets).tolist(), *map(len, edges)))
     run, ids = growing.new(RUN_ROOM, np.uint8), growing.new(RUN_ROOM, np.uint32)
     # Text for the bytes that wait, three for each, and for the longest ids.
-    text = growing.new(RUN_ROOM, np.uint8, (1 << 12) + 2 * int(stream[STREAM.longest]), 4)
-    return _Decoder(tokens, stream, run, text, ids)
+    text = growing.new(RUN_ROOM, np.uint8, (1 << 12) + 2 * int(stream[DECODING.longest]), 4)
+    return _Decoder(tokens, stream, run, text, ids, growing.new(SPANS, np.uint32, 0, 2))
 
 
 def _first_state(joined: Joined, strip: Strip | None, longest: int) -> NDArray[np.int64]:
     """Return the state of a text that begins; longest: bytes of an id."""
-    state = np.zeros(STREAM.width, np.int64)
-    state[STREAM.edge] = 0 if joined.edge is None else AT_END if joined.at_end else AT_START
-    state[STREAM.mode] = {None: NO_MODE, "replace": OF_READER}.get(joined.errors, EACH_BYTE)
-    state[STREAM.last], state[STREAM.longest] = -1, longest
+    state = np.zeros(DECODING.width, np.int64)
+    state[DECODING.edge] = 0 if joined.edge is None else AT_END if joined.at_end else AT_START
+    state[DECODING.mode] = {None: NO_MODE, "replace": OF_READER}.get(joined.errors, EACH_BYTE)
+    state[DECODING.last], state[DECODING.longest] = -1, longest
     if strip is not None:
-        state[STREAM.content], state[STREAM.left], state[STREAM.stop] = ord(strip.content), strip.start, strip.stop
+        state[DECODING.content], state[DECODING.left], state[DECODING.stop] = (
+            ord(strip.content),
+            strip.start,
+            strip.stop,
+        )
     return state
 
 

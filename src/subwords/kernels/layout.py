@@ -183,6 +183,15 @@ class BPEModel(NamedTuple):
     forms: I32s  # with marks, an id of `alphabet` is a row here: FORMS ids by place in the word, see first_symbols
 
 
+class GroupedPairs(NamedTuple):
+    """Room to make a perfect table: an element for each pair in the first two, for each group and one in the others."""
+
+    spreads: U64s
+    entries: U64s
+    starts: I64s
+    order: I64s
+
+
 class BPEScratch(NamedTuple):
     """Room for one word."""
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from subwords.kernels import layout
+from subwords.kernels.bpe.pairs import fill_perfect, grouped
 from subwords.kernels.entry import DATA, SIZES, Kernel, entry_kernel
 from subwords.kernels.fastpath import (
     begin_again,
@@ -20,8 +21,8 @@ from subwords.kernels.fastpath import (
     get,
     set_field,
 )
-from subwords.kernels.jit import I64, Int, declare, helper, inlined, pointer
-from subwords.kernels.layout import I64s, U8s, U32s
+from subwords.kernels.jit import I64, U64, Int, declare, helper, inlined, pointer
+from subwords.kernels.layout import BPEModel, GroupedPairs, I64s, U8s, U32s
 from subwords.kernels.objects import byte_at, call_at, data_of, item, load_at, store_at
 from subwords.kernels.plan_layout import FIELDS, PLAN, SPARE_BYTES, TEXT_ARRAY
 from subwords.kernels.text.utf8 import copy_range, decode_at
@@ -250,7 +251,7 @@ NEED_RUN, NO_TOKEN = 1, 2  # why there is no text: the run has no room; an id is
 # edge: AT_START, AT_END or 0. mode: see above. skips: whether HIDDEN ids are left out. content: an ASCII character of
 # which up to `left` are removed at the start, and up to `stop` at the end. longest: bytes of an id. last: the id that
 # may be the last one, or -1. run: bytes in `run`. held: characters that may be at the end. read: ids that were read.
-STREAM = layout.row("edge mode skips content left stop longest last run held read width")
+DECODING = layout.row("edge mode skips content left stop longest last run held read width")
 
 
 class WebTokens(NamedTuple):
@@ -307,60 +308,60 @@ def may_begin(run, i, n):
 @helper
 def strip_text(out, j, state):
     """Remove characters at the start, and let those wait that may be at the end: (where the text begins, its end)."""
-    i, held = I64(0), I64(state[STREAM.held])
-    while i < j and state[STREAM.left] > 0 and I64(out[i]) == state[STREAM.content]:
-        state[STREAM.left] -= 1
+    i, held = I64(0), I64(state[DECODING.held])
+    while i < j and state[DECODING.left] > 0 and I64(out[i]) == state[DECODING.content]:
+        state[DECODING.left] -= 1
         i += 1
     if i < j:
-        state[STREAM.left] = 0
-    if state[STREAM.stop] > 0:
+        state[DECODING.left] = 0
+    if state[DECODING.stop] > 0:
         held = 0
-        while i < j and I64(out[j - 1]) == state[STREAM.content]:
+        while i < j and I64(out[j - 1]) == state[DECODING.content]:
             j -= 1
             held += 1
-        state[STREAM.held] = held
+        state[DECODING.held] = held
     return i, j
 
 
 @inlined
 def has_room(state, j, room):
     """Whether there is room for the text of bytes that wait and of two ids after j bytes."""
-    return j + 3 * state[STREAM.run] + 2 * state[STREAM.longest] + layout.LANES <= room
+    return j + 3 * state[DECODING.run] + 2 * state[DECODING.longest] + layout.LANES <= room
 
 
 @helper
 def token_to_write(flags, state, index, is_last):
     """Return the id that is written when one is read: it, the one that waited, or -1."""
     if is_last:
-        state[STREAM.last] = -1
+        state[DECODING.last] = -1
         return index
-    if I64(flags[index]) & HIDDEN != 0 and state[STREAM.skips] != 0:
+    if I64(flags[index]) & HIDDEN != 0 and state[DECODING.skips] != 0:
         return I64(-1)
-    if state[STREAM.edge] == AT_END:
+    if state[DECODING.edge] == AT_END:
         if I64(flags[index]) & GOES_ON != 0:
             return I64(-1)
-        index, state[STREAM.last] = I64(state[STREAM.last]), index
+        index, state[DECODING.last] = I64(state[DECODING.last]), index
     return index
 
 
 @helper
 def write_token(tokens, index, is_last, state, run, out, j):
     """Write the text of an id, or let its bytes wait in the run: where the text ends."""
-    each, flag = state[STREAM.mode] == EACH_BYTE, I64(tokens.flags[index])
-    if is_last or state[STREAM.edge] == AT_START:
+    each, flag = state[DECODING.mode] == EACH_BYTE, I64(tokens.flags[index])
+    if is_last or state[DECODING.edge] == AT_START:
         begin, stop = I64(tokens.edge_offsets[index]), I64(tokens.edge_offsets[index + 1])
         source = tokens.edge_data
-        if flag & GOES_ON == 0 and state[STREAM.edge] == AT_START:
-            state[STREAM.edge] = 0
+        if flag & GOES_ON == 0 and state[DECODING.edge] == AT_START:
+            state[DECODING.edge] = 0
     else:
         begin, stop, source = I64(tokens.offsets[index]), I64(tokens.offsets[index + 1]), tokens.data
     waits = each or flag & SINGLE_BYTE != 0
     if waits:
         for k in range(begin, stop):
-            run[state[STREAM.run] + k - begin] = source[k]
-        state[STREAM.run] += stop - begin
-    if state[STREAM.run] > 0 and (flag & BREAK != 0 or (not waits and stop > begin)):
-        j, state[STREAM.run] = end_run(run, state[STREAM.run], out, j, each, False)
+            run[state[DECODING.run] + k - begin] = source[k]
+        state[DECODING.run] += stop - begin
+    if state[DECODING.run] > 0 and (flag & BREAK != 0 or (not waits and stop > begin)):
+        j, state[DECODING.run] = end_run(run, state[DECODING.run], out, j, each, False)
     if not waits:
         copy_range(out, j, source, begin, stop, stop)
         j += stop - begin
@@ -370,13 +371,13 @@ def write_token(tokens, index, is_last, state, run, out, j):
 @helper
 def end_text(state, run, out, j, ends):
     """Write what waited, if no ids follow, and strip the text: where it begins << 32 | where it ends."""
-    if ends or state[STREAM.mode] == EACH_BYTE:
-        each = state[STREAM.mode] == EACH_BYTE
-        j, state[STREAM.run] = end_run(run, state[STREAM.run], out, j, each, not ends)
+    if ends or state[DECODING.mode] == EACH_BYTE:
+        each = state[DECODING.mode] == EACH_BYTE
+        j, state[DECODING.run] = end_run(run, state[DECODING.run], out, j, each, not ends)
     first, j = strip_text(out, j, state)
-    if ends and state[STREAM.held] > state[STREAM.stop]:
-        for _ in range(state[STREAM.held] - state[STREAM.stop]):
-            out[j] = state[STREAM.content]
+    if ends and state[DECODING.held] > state[DECODING.stop]:
+        for _ in range(state[DECODING.held] - state[DECODING.stop]):
+            out[j] = state[DECODING.content]
             j += 1
     return first << I64(32) | j
 
@@ -394,30 +395,190 @@ def web_decode(ids: U32s, n: Int, tokens: WebTokens, state: I64s, run: U8s, out:
         edge_offsets=pointer(tokens.edge_offsets),
         flags=pointer(tokens.flags),
     )
-    i, j, each, ends = I64(0), I64(s[STREAM.held]), s[STREAM.mode] == EACH_BYTE, final != 0
+    i, j, each, ends = I64(0), I64(s[DECODING.held]), s[DECODING.mode] == EACH_BYTE, final != 0
     if not has_room(s, j, len(out)):
         return I64(-NEED_RUN)
     for k in range(j):
-        q[k] = s[STREAM.content]
-    while i < n or (ends and s[STREAM.last] >= 0):
-        index, is_last = (I64(p[i]), False) if i < n else (I64(s[STREAM.last]), True)
+        q[k] = s[DECODING.content]
+    while i < n or (ends and s[DECODING.last] >= 0):
+        index, is_last = (I64(p[i]), False) if i < n else (I64(s[DECODING.last]), True)
         if index >= len(tokens.flags):
             return I64(-NO_TOKEN)
-        full = s[STREAM.run] + s[STREAM.longest] > len(run)
+        full = s[DECODING.run] + s[DECODING.longest] > len(run)
         if not has_room(s, j, len(out)) or (full and not each):
             ends = False
             break
         if full:
-            j, s[STREAM.run] = end_run(r, s[STREAM.run], q, j, True, True)
+            j, s[DECODING.run] = end_run(r, s[DECODING.run], q, j, True, True)
         i += I64(not is_last)
         index = token_to_write(table.flags, s, index, is_last)
         if index >= 0:
             j = write_token(table, index, is_last, s, r, q, j)
-    s[STREAM.read] = i
+    s[DECODING.read] = i
     return end_text(s, r, q, j, ends)
 
 
-CALLED = [declare(web_encode), declare(web_decode), entry_kernel("rehash")]
+def web_spans(ids: U32s, n: Int, tokens: WebTokens, text: Int, size: Int, spans: U32s) -> Int:
+    """Write where each id begins and ends in a text, in UTF-16 units: 1, or 0 if ids do not have the bytes of the text.
+
+    Ids that share a character all have it.
+    """
+    p, data, offsets, out = pointer(ids), pointer(tokens.data), pointer(tokens.offsets), pointer(spans)
+    at, units, width = I64(0), I64(0), I64(0)
+    for k in range(n):
+        begin, stop = I64(offsets[p[k]]), I64(offsets[p[k] + 1])
+        if at + stop - begin > size:
+            return I64(0)
+        inside = stop > begin and byte_at(text + at) >> 6 == 2
+        out[2 * k] = units - width if inside else units
+        for j in range(begin, stop):
+            byte = byte_at(text + at)
+            if byte != I64(data[j]):
+                return I64(0)
+            if byte >> 6 != 2:
+                width = I64(2) if byte >= 0xF0 else I64(1)
+                units += width
+            at += 1
+        out[2 * k + 1] = units
+    return I64(at == size)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Tables of merges, and the bytes of ids, when a tokenizer is loaded: merges are all that has to travel.
+
+COLUMNS, BYTES = 3, 3  # of the numbers of a merge
+# What is known of an id: 1 + the byte of the alphabet that it is, or 0; where its bytes are from.
+OF_BYTE, LITERAL, MERGED = (1 << 9) - 1, 1 << 9, 1 << 10
+
+
+class WebMerges(NamedTuple):
+    """The merges of a perfect table, and the bytes of ids that are neither of the alphabet nor of merges."""
+
+    coded: U8s  # left ids, right ids, and by how much the results grow; of each the lowest byte of all first
+    literals: U8s
+    literal_ids: U32s
+    literal_sizes: U32s
+    settings: I64s  # MERGED_SETTING
+    # Room for a number of each merge.
+    lefts: I64s
+    rights: I64s
+    ranks: I64s
+    results: I64s
+    made: I64s  # and of each id
+
+
+# gaps: whether a rank is the difference of results. spans: whether the model covers the bytes that ids are decoded to.
+MERGED_SETTING = layout.row("gaps spans width")
+
+
+@inlined
+def coded_number(coded, column, count, k):
+    """A number of a merge."""
+    at = BYTES * column * count + k
+    return I64(coded[at]) | I64(coded[at + count]) << I64(8) | I64(coded[at + 2 * count]) << I64(16)
+
+
+@helper
+def decode_merges(merges, count, model_results):
+    """Read the numbers of merges, and write the table of results."""
+    result = I64(0)
+    for k in range(count):
+        merges.lefts[k] = coded_number(merges.coded, 0, count, k)
+        merges.rights[k] = coded_number(merges.coded, 1, count, k)
+        result = (result + coded_number(merges.coded, 2, count, k)) & I64((1 << 8 * BYTES) - 1)
+        merges.results[k] = result
+        merges.ranks[k] = result - merges.results[0] if merges.settings[MERGED_SETTING.gaps] != 0 else k
+        model_results[merges.ranks[k]] = result
+    return I64(0)
+
+
+@helper
+def measure_tokens(merges, count, literals, alphabet, offsets, ids):
+    """Write where the bytes of each id begin, and what is known of it."""
+    for k in range(literals):
+        merges.made[merges.literal_ids[k]] = LITERAL
+        offsets[merges.literal_ids[k] + 1] = merges.literal_sizes[k]
+    for byte in range(256):
+        if merges.made[alphabet[byte]] == 0:
+            offsets[alphabet[byte] + 1] = 1
+        merges.made[alphabet[byte]] |= byte + 1
+    for k in range(count):
+        result = merges.results[k]
+        if merges.made[result] == 0:
+            merges.made[result] = MERGED
+            offsets[result + 1] = offsets[merges.lefts[k] + 1] + offsets[merges.rights[k] + 1]
+    for index in range(ids):
+        offsets[index + 1] += offsets[index]
+    return I64(0)
+
+
+@helper
+def spell_tokens(merges, count, literals, alphabet, offsets, data):
+    """Write the bytes of each id."""
+    at = I64(0)
+    for k in range(literals):
+        to, size = I64(offsets[merges.literal_ids[k]]), I64(merges.literal_sizes[k])
+        for j in range(size):
+            data[to + j] = merges.literals[at + j]
+        at += size
+    for byte in range(256):
+        if merges.made[alphabet[byte]] & LITERAL == 0:
+            data[offsets[alphabet[byte]]] = byte
+    for k in range(count):
+        if merges.made[merges.results[k]] == MERGED:
+            to = I64(offsets[merges.results[k]])
+            for part in (I64(merges.lefts[k]), I64(merges.rights[k])):
+                for j in range(I64(offsets[part]), I64(offsets[part + 1])):
+                    data[to] = data[j]
+                    to += 1
+    return I64(0)
+
+
+@helper
+def rank_bytes(merges, count, first_ranks):
+    """Write the rank of each two bytes that merge."""
+    for k in range(1 << 16):
+        first_ranks[k] = layout.NO_RANK
+    for k in range(count):
+        left, right = merges.made[merges.lefts[k]] & OF_BYTE, merges.made[merges.rights[k]] & OF_BYTE
+        if left != 0 and right != 0:
+            first_ranks[(left - 1) << 8 | right - 1] = merges.ranks[k]
+    return I64(0)
+
+
+def web_build(merges: WebMerges, scratch: GroupedPairs, model: BPEModel, tokens: WebTokens, seed: Int) -> Int:
+    """Make the tables of a model, and the bytes of ids, which are empty in the image; 0."""
+    m = WebMerges(
+        coded=pointer(merges.coded),
+        literals=pointer(merges.literals),
+        literal_ids=pointer(merges.literal_ids),
+        literal_sizes=pointer(merges.literal_sizes),
+        settings=pointer(merges.settings),
+        lefts=pointer(merges.lefts),
+        rights=pointer(merges.rights),
+        ranks=pointer(merges.ranks),
+        results=pointer(merges.results),
+        made=pointer(merges.made),
+    )
+    count, literals = len(merges.coded) // (COLUMNS * BYTES), len(merges.literal_ids)
+    alphabet, offsets, spans = pointer(model.alphabet), pointer(tokens.offsets), pointer(model.spans)
+    decode_merges(m, count, pointer(model.results))
+    measure_tokens(m, count, literals, alphabet, offsets, len(tokens.flags))
+    spell_tokens(m, count, literals, alphabet, offsets, pointer(tokens.data))
+    if m.settings[MERGED_SETTING.spans] != 0:
+        for index in range(len(model.spans)):
+            spans[index] = offsets[index + 1] - offsets[index]
+    if len(model.first_ranks) > 1:
+        rank_bytes(m, count, pointer(model.first_ranks))
+    pilots, pairs, mask, t = pointer(model.pilots), pointer(model.pairs), U64(len(model.pairs) - 1), grouped(scratch)
+    tried, groups = U64(seed), len(model.pilots)
+    while fill_perfect(m.lefts, m.rights, m.ranks, count, tried, pilots, groups, pairs, mask, t) == 0:
+        tried += U64(1)
+    pointer(model.settings)[layout.MODEL.seed] = I64(tried)
+    return I64(0)
+
+
+CALLED = [*map(declare, (web_encode, web_decode, web_spans, web_build)), entry_kernel("rehash")]
 
 
 def every_web_kernel() -> list[Kernel]:

@@ -248,6 +248,7 @@ class Segmenter(ABC):
     goes_on = False  # whether tokens, of any bytes, stay apart in a word where each two are the ids of their text
     whole_words: TokenWords | None = None
     unk_id: int | None = None  # the id of unknown symbols
+    known_merges: NDArray[np.int64] | None = None  # (n, 3), if the kernel finds them in a perfect table
     shows_unknown = False  # whether an unknown token is shown as its text, as SentencePiece does
     id_sizes: IdSizes | None = None  # for `kernels/text/locate.py`; None if ids are not in the order of their bytes
 

@@ -8,11 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
+from typing import NamedTuple
 
-from subwords import __version__
+from subwords import Tokenizer, __version__
 from subwords.machine import TokenizerLike, engine_of, tokenizer_of, web_image, web_module
 from subwords.support.files import atomic_write, place_of
 from subwords.support.report import Report, Table
+from subwords.web.module import without_kernels
 
 HERE = Path(__file__).parent
 README = """# A tokenizer for JavaScript
@@ -46,6 +48,24 @@ class Export(Report):
         return [Table(("file", "bytes", "compressed"), rows, "Files of an exported tokenizer", "tab:export")]
 
 
+class Exported(NamedTuple):
+    """tokenizer.bin, kernels that the tokenizer does not need, and how many ids it has."""
+
+    image: bytes
+    unused: frozenset[str]
+    vocabulary: int
+
+
+def exported(tok: Tokenizer) -> Exported:
+    """Return what is in the files of a tokenizer; SubwordsError for what has no kernels."""
+    image = web_image(engine_of(tok), tok.spec)
+    around = tok.template.around if tok.template else ((), ())
+    more = {"around": around, "trims": bool(tok.template and tok.template.trims)}
+    facts = json.dumps({**image.facts, **more}, sort_keys=True, separators=(",", ":")).encode()
+    content = gzip.compress(len(facts).to_bytes(4, "little") + facts + image.content, 9, mtime=0)
+    return Exported(content, image.unused, image.facts["vocabulary"])
+
+
 def export(tokenizer: TokenizerLike, folder: str | PathLike[str]) -> Export:
     """Write a tokenizer as an ES module with WebAssembly, which gives the same ids: for browsers, workers and node.
 
@@ -58,16 +78,13 @@ def export(tokenizer: TokenizerLike, folder: str | PathLike[str]) -> Export:
     ...     "index.js" in export("demo", folder).sizes
     True
     """
-    tok = tokenizer_of(tokenizer)
-    image = web_image(engine_of(tok), tok.spec)
-    around = tok.template.around if tok.template else ((), ())
-    facts = json.dumps({**image.facts, "around": around}, sort_keys=True, separators=(",", ":")).encode()
+    made = exported(tokenizer_of(tokenizer))
     names = {"name": "tokenizer", "version": __version__, "license": "SEE LICENSE IN LICENSE", "type": "module"}
     package = {**names, "private": True, "sideEffects": False, "exports": "./index.js", "types": "./index.d.ts"}
-    about = README.format(vocabulary=image.facts["vocabulary"], version=__version__)
+    about = README.format(vocabulary=made.vocabulary, version=__version__)
     files = {
-        "subwords.wasm": web_module(),
-        "tokenizer.bin": gzip.compress(len(facts).to_bytes(4, "little") + facts + image.content, 9, mtime=0),
+        "subwords.wasm": without_kernels(web_module(), made.unused),
+        "tokenizer.bin": made.image,
         **{name: (HERE / name).read_bytes() for name in ("index.js", "index.d.ts", "LICENSE")},
         "package.json": (json.dumps(package, indent=2) + "\n").encode(),
         "README.md": about.encode(),

@@ -29,8 +29,19 @@ export interface Tokenizer {
   encodeBatch(texts: readonly string[], options?: EncodeOptions): Uint32Array[];
   /** How many ids a text has. */
   count(text: string, options?: EncodeOptions): number;
+  /**
+   * The ids of a text, and for each where it begins and ends in the text, in UTF-16 units: two numbers an id. Ids that
+   * share a character all have it. An Error for a text that a normalizer changes, and where spans are trimmed.
+   */
+  encodeWithSpans(text: string, options?: { special?: Special }): { ids: Uint32Array; spans: Uint32Array };
+  /** The beginning of a text, as long as it has at most `size` ids; no character is cut. */
+  truncate(text: string, size: number, options?: EncodeOptions): string;
   /** The text of ids; bytes that are not UTF-8 become U+FFFD. A RangeError for an id that does not exist. */
   decode(ids: ArrayLike<number>, options?: DecodeOptions): string;
+  /** The bytes that an id adds to a text, between others. */
+  tokenBytes(id: number): Uint8Array;
+  /** Whether an id is that of a special token. */
+  isSpecial(id: number): boolean;
   /** A decoder of ids that arrive one by one. */
   stream(options?: DecodeOptions): DecodeStream;
 }

@@ -3,10 +3,11 @@
 // The work is done by kernels in subwords.wasm on the memory image in tokenizer.bin. This file writes texts into that
 // memory, provides room where a kernel stops for want of it, and reads results. The image is compressed by gzip.
 
-// Why a kernel stops: `layout.NEED_...` and `NEED_...` of kernels/web.py; the last two are rooms without such a status.
+// Why a kernel stops: `layout.NEED_...` and `NEED_...` of kernels/web.py; the last four are rooms without such a status.
 const NEED_OUT = 1, NEED_SLOTS = 2, NEED_ARENA = 3, NEED_SCRATCH = 4, UNKNOWN = 8;
-const NEED_TEXT = 16, NEED_PLACES = 17, RUN_ROOM = 18, MEMORY = 19;
+const NEED_TEXT = 16, NEED_PLACES = 17, RUN_ROOM = 18, MEMORY = 19, MERGES = 20, SPANS = 21;
 const DATA = 16, SIZE = 32; // of an array: where the address of its data is, and that of its size
+const ITEMS = 24, HIDDEN = 4; // of a tuple: where its items are; of an id: the flag of special tokens
 const PAGE = 1 << 16, SPARE = 192; // bytes after a text that kernels may read
 const utf8 = new TextEncoder();
 
@@ -34,6 +35,7 @@ export class Tokenizer {
     for (const [kind, size] of Object.entries(facts.sizes)) this.#grow(Number(kind), size);
     this.#used = ["slotsUsed", "idsUsed", "bytesUsed"].map((name) => [name, this.#word(name)]);
     this.#fill(facts.slots[0]);
+    if (facts.merges) this.#build(facts.merges);
     this.#stream = new BigInt64Array(memory.buffer, this.#data(facts.at.stream), facts.streamSize).slice();
   }
 
@@ -75,10 +77,53 @@ export class Tokenizer {
     return before.length + this.#encoded([text], special) + after.length;
   }
 
+  /** The ids of a text, and where each begins and ends in it. */
+  encodeWithSpans(text, { special = "text" } = {}) {
+    if (this.#facts.trims) throw new Error("spans are not available: this tokenizer removes whitespace from them");
+    const count = this.#encoded([text], special), { out, tokens, spans } = this.#facts.at;
+    if (count > (this.#sizes[SPANS] ?? 0)) this.#grow(SPANS, 2 * count);
+    const args = [out, count, tokens, this.#input[0], this.#get(this.#data(this.#facts.at.lengths)), spans];
+    if (!this.#exports.subwords_web_spans(...args.map(BigInt)))
+      throw new Error("spans are not available: the ids of this text do not have its bytes, which a normalizer changed");
+    const [ids, ranges] = [[out, count], [spans, 2 * count]].map(([at, size]) =>
+      new Uint32Array(this.#memory.buffer, this.#data(at), size).slice(),
+    );
+    return { ids, spans: ranges };
+  }
+
+  /** The beginning of a text, as long as it has at most `size` ids. */
+  truncate(text, size, options) {
+    if (!Number.isInteger(size) || size < 0) throw new RangeError(`expected size to be an integer from 0 on, not ${size}`);
+    const fits = (stop) => this.count(text.slice(0, stop), options) <= size;
+    if (fits(text.length)) return text;
+    let [most, over] = [0, text.length]; // characters: a place that fits, and one that does not
+    for (let guess = 4 * size; over - most > 1; guess = (most + over) >> 1) {
+      let stop = Math.max(most + 1, Math.min(guess, over - 1));
+      if (inPair(text, stop)) stop += stop + 1 < over ? 1 : -1;
+      if (stop <= most) break;
+      if (fits(stop)) most = stop;
+      else over = stop;
+    }
+    return text.slice(0, most);
+  }
+
   /** The text of ids. Bytes that are not UTF-8 become U+FFFD. */
   decode(ids, options) {
     const stream = this.stream(options);
     return stream.step(ids) + stream.finish();
+  }
+
+  /** The bytes that an id adds to a text, between others. */
+  tokenBytes(id) {
+    const [data, offsets, , , flags] = this.#columns();
+    if (!(id in flags)) throw new RangeError(`expected an id from 0 to ${this.#facts.vocabulary - 1}, not ${id}`);
+    const [begin, stop] = new Uint32Array(this.#memory.buffer, offsets, flags.length + 1).subarray(id, id + 2);
+    return new Uint8Array(this.#memory.buffer, data + begin, stop - begin).slice();
+  }
+
+  /** Whether an id is that of a special token. */
+  isSpecial(id) {
+    return (this.#columns()[4][id] & HIDDEN) !== 0;
   }
 
   /** A decoder of ids that arrive one by one. */
@@ -143,6 +188,16 @@ export class Tokenizer {
     new Uint8Array(this.#memory.buffer, this.#data(slots), 8 * this.#size(slots)).fill(0);
     this.#exports.subwords_rehash(BigInt(first), BigInt(slots), BigInt(seeds));
     for (const [name, value] of this.#used) this.#set(this.#words[name], value);
+  }
+
+  /** Make the tables of merges, and give back the memory that this took. */
+  #build(count) {
+    const { merges, grouped, model, tokens } = this.#facts.at, end = this.#end;
+    this.#grow(MERGES, count);
+    const [seed] = crypto.getRandomValues(new BigUint64Array(1));
+    this.#exports.subwords_web_build(...[merges, grouped, model, tokens].map(BigInt), seed >> 2n);
+    new Uint8Array(this.#memory.buffer, end).fill(0);
+    this.#end = end;
   }
 
   /** Double the table of words. */
@@ -229,6 +284,13 @@ export class Tokenizer {
 
   // ------------------------------------------------------------------ ids to text
 
+  /** Where the columns of `WebTokens` are, and the last one, flags. */
+  #columns() {
+    const places = Array.from({ length: 5 }, (_, k) => this.#get(this.#facts.at.tokens + ITEMS + 8 * k));
+    const [flags] = places.splice(4);
+    return [...places.map((array) => this.#data(array)), new Uint8Array(this.#memory.buffer, this.#data(flags), this.#size(flags))];
+  }
+
   /** The text of ids after a state, which changes; `run`: the bytes that waited; returns the text and those. */
   #decoded(state, run, ids, final, reader) {
     const at = this.#facts.at, [skips, waiting, read] = ["skips", "waiting", "read"].map((name) => this.#facts.words[name][1]);
@@ -284,6 +346,8 @@ class DecodeStream {
   }
 }
 
+/** Whether a place is within a character. */
+const inPair = (text, place) => text.codePointAt(place - 1) > 0xffff;
 const isWellFormed = (text) => text.isWellFormed?.() ?? !/\p{Surrogate}/u.test(text);
 
 async function read(url) {

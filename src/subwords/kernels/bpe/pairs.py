@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from subwords.kernels import layout
 from subwords.kernels.jit import HALF, I64, LOW, ONE, U64, ZERO, Int, helper, inlined, kernel, mix, pointer
-from subwords.kernels.layout import I64s, U32s, U64s
+from subwords.kernels.layout import GroupedPairs, I64s, U32s, U64s
 
 NONE = U64(layout.NO_PAIR)
 ID_SHIFT, RANK_SHIFT = U64(layout.ID_BITS), U64(layout.RANK_BITS)
@@ -134,13 +134,35 @@ def fill_pairs(lefts: I64s, rights: I64s, ranks: I64s, seed: Int, table: U64s, b
     return 0
 
 
-@kernel
-def spread_pairs(lefts: I64s, rights: I64s, seed: Int, spreads: U64s) -> Int:
-    """Write the hash of every pair."""
-    left, right, out = pointer(lefts), pointer(rights), pointer(spreads)
-    for k in range(len(lefts)):
-        out[k] = spread_pair(U64(seed), left[k], right[k])
-    return 0
+@helper
+def group_pairs(left, right, rank, count, seed, groups, t):
+    """Write hashes and entries of pairs by group, and the numbers of groups that have any, the largest first: how many.
+
+    The pairs of group g are starts[g] to starts[g + 1] - 1, in order.
+    """
+    shift, size = U64(64), I64(groups)
+    while size > 1:
+        shift, size = shift - ONE, size >> 1
+    for g in range(groups + 1):
+        t.starts[g] = 0
+    for k in range(count):
+        t.starts[I64(spread_pair(seed, left[k], right[k]) >> shift) + 1] += 1
+    largest, found = I64(0), I64(0)
+    for g in range(groups):
+        largest = max(largest, I64(t.starts[g + 1]))
+        t.starts[g + 1] += t.starts[g]
+        t.order[g] = t.starts[g]
+    for k in range(count):
+        spread = spread_pair(seed, left[k], right[k])
+        at = I64(t.order[I64(spread >> shift)])
+        t.order[I64(spread >> shift)] = at + 1
+        t.spreads[at], t.entries[at] = spread, pair_key(left[k], right[k]) << RANK_SHIFT | U64(rank[k])
+    for size in range(largest, 0, -1):
+        for g in range(groups):
+            if t.starts[g + 1] - t.starts[g] == size:
+                t.order[found] = g
+                found += 1
+    return found
 
 
 @helper
@@ -157,25 +179,38 @@ def try_pilot(pilot, spread, entry, first, last, pairs, mask):
     return False
 
 
-@kernel
-def place_in_groups(spreads: U64s, entries: U64s, starts: I64s, order: I64s, pilots: U32s, table: U64s) -> Int:
-    """Fill an empty perfect table: 1, or 0 if some pairs have no free places. See `known_rank`.
-
-    Group g is the pairs starts[g] to starts[g + 1] - 1, whose pilot is pilots[g]. order: of the groups, largest first.
-    """
-    spread, entry, start, groups = pointer(spreads), pointer(entries), pointer(starts), pointer(order)
-    pilot_of, pairs, mask = pointer(pilots), pointer(table), U64(len(table) - 1)
-    for n in range(len(order)):
-        group = groups[n]
-        first, last, pilot = start[group], start[group + 1], 0
-        while pilot >> PILOT_BITS == 0 and not try_pilot(U64(pilot), spread, entry, first, last, pairs, mask):
+@helper
+def fill_perfect(left, right, rank, count, seed, pilot_of, groups, pairs, mask, t):
+    """Make a perfect table of distinct pairs: 1, or 0 if some have no free places with this seed. See `known_rank`."""
+    for k in range(I64(mask) + 1):
+        pairs[k] = NONE
+    for n in range(group_pairs(left, right, rank, count, seed, groups, t)):
+        group = t.order[n]
+        first, last, pilot = I64(t.starts[group]), I64(t.starts[group + 1]), I64(0)
+        while pilot >> PILOT_BITS == 0 and not try_pilot(U64(pilot), t.spreads, t.entries, first, last, pairs, mask):
             pilot += 1
         if pilot >> PILOT_BITS != 0:
-            return 0
+            return I64(0)
         for k in range(first, last):
-            pilot |= I64(ONE << member_bit(spread[k]))
+            pilot |= I64(ONE << member_bit(t.spreads[k]))
         pilot_of[group] = pilot
-    return 1
+    return I64(1)
+
+
+@inlined
+def grouped(t):
+    """The pointers of what grouping takes."""
+    return GroupedPairs(pointer(t.spreads), pointer(t.entries), pointer(t.starts), pointer(t.order))
+
+
+@kernel
+def make_perfect(
+    lefts: I64s, rights: I64s, ranks: I64s, seed: Int, pilots: U32s, table: U64s, scratch: GroupedPairs
+) -> Int:
+    """Make a perfect table of distinct pairs: 1, or 0 if some have no free places with this seed."""
+    left, right, rank, mask = pointer(lefts), pointer(rights), pointer(ranks), U64(len(table) - 1)
+    count, groups, pairs = len(lefts), len(pilots), pointer(table)
+    return fill_perfect(left, right, rank, count, U64(seed), pointer(pilots), groups, pairs, mask, grouped(scratch))
 
 
 # ---------------------------------------------------------------------------------------------------------------------

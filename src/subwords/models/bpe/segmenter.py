@@ -199,14 +199,21 @@ class BPESegmenter(Segmenter):
             links = links_of(self.model, merges[:, 2])
         return open_tables(merges, ranks, links, self._new_seed())
 
-    def _perfect_tables(self) -> tuple[MergeTables, NDArray[np.int64]]:
-        """Return the tables, and the ranks of all pairs of bytes."""
-        merges, ranks = self._merges
-        kept = without_repeats(merges)
-        merges, ranks = merges[kept], ranks[kept]
+    @property
+    def known_merges(self) -> NDArray[np.int64] | None:  # type: ignore[override]
+        """The merges of a perfect table, in order of rank."""
+        if not self._settings[layout.BPE.complete]:
+            return None
+        merges, _ = self._merges
+        merges = merges[without_repeats(merges)]
         if len(distinct(merges[:, 2])) < len(merges):
             merges = merges[(self.last_parts()[merges[:, 2]] == merges[:, :2]).all(1)]
-        tables = perfect_tables(merges, self._new_seed)
+        return merges
+
+    def _perfect_tables(self) -> tuple[MergeTables, NDArray[np.int64]]:
+        """Return the tables, and the ranks of all pairs of bytes."""
+        assert self.known_merges is not None
+        tables = perfect_tables(self.known_merges, self._new_seed)
         return tables, pairs_of_bytes(tables, self.model.alphabet)
 
     def last_parts(self) -> NDArray[np.int64]:

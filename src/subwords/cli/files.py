@@ -413,7 +413,7 @@ def warmup(tokenizers: tuple[str, ...]) -> None:
 
     started = time.perf_counter()
     cache = cache_state() if tokenizers else ""
-    warm(*tokenizers)
+    warm(*tokenizers, progress=False if is_quiet() else None)
     print_values({"seconds": round(time.perf_counter() - started, 3), **({"cache": cache_state()} if cache else {})})
 
 

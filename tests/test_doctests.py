@@ -21,7 +21,7 @@ def test_examples_run(
 ) -> None:
     if name == "subwords.polars":
         pytest.importorskip("polars")
-    if name == "subwords.web.export":
+    if name.startswith("subwords.web."):
         request.getfixturevalue("wasm")
     monkeypatch.chdir(tmp_path)
     failed, _ = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS)

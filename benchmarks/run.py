@@ -30,6 +30,7 @@ def run(definition: Definition, inputs: Inputs, launcher: Launcher, *, rounds: i
         if definition.task == "coverage":
             measured = [coverage_case(definition, case, inputs, launcher, prepared) for case in cases]
         elif node:
+            prepared |= {f"{name} in Python": launcher.prepare(name) for name in ("subwords", *definition.oracle)}
             count = rounds or definition.rounds
             measured = [web_case(definition, case, inputs, launcher, prepared, rounds=count) for case in cases]
         else:

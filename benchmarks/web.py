@@ -10,7 +10,7 @@ from statistics import median
 from typing import Any
 
 from benchmarks.definition import Case, Definition
-from benchmarks.engines.protocol import other_text, strings_of
+from benchmarks.engines.protocol import ASCII_WORDS, other_text, strings_of
 from benchmarks.inputs import Inputs
 from benchmarks.process import Launcher, log
 
@@ -43,7 +43,7 @@ def web_case(
         if rows[-1]["status"] == "ok":
             log(f"{definition.name}: {case.name}, ids of {use.name}")
             answer = launcher.run(use.name, {**jobs, "task": "ids"}, timeout=definition.timeout)
-            rows[-1] |= _judged(answer, Path(jobs["output"]), wanted, oracle, [*job["texts"]])
+            rows[-1] |= _judged(answer, Path(jobs["output"]), wanted, oracle, [*job["texts"]][:-1])
     for number in range(rounds):
         for row in rows:
             if row["status"] == "ok" and number < (row["rounds"] or rounds):
@@ -51,8 +51,7 @@ def web_case(
                 answer = launcher.run(row["name"], {**row["job"], "task": "times"}, timeout=definition.timeout)
                 row["status"] = _status(answer)
                 if row["status"] == "ok":
-                    sizes = {name: Path(path).stat().st_size for name, path in job["texts"].items()}
-                    row["runs"].append({"seconds": {}, "counts": {**_costs(answer, sizes), **row["counts"]}})
+                    row["runs"].append({"seconds": {}, "counts": {**_costs(answer, job["texts"]), **row["counts"]}})
     for row in rows:
         row["runs"] = row["runs"] if row["status"] == "ok" else []
     return {"name": case.name, "parameters": case.parameters, "engines": rows}
@@ -71,25 +70,28 @@ def export(tokenizer: Path, folder: Path) -> str:
 
 def _job(parameters: Result, case: Case, inputs: Inputs, folder: Path) -> Result:
     """What every job says: the tokenizer, the texts and lines to time, and the strings whose ids are compared."""
-    texts = {name: inputs.file(corpus, case.bytes) for name, corpus in parameters["texts"].items()}
-    # Lines of a part of the text that is not timed as a whole.
-    after = inputs.file(parameters["texts"]["english"]).read_bytes().decode()[-LINES * LINE * 2 :]
-    lines = strings_of(after, min(LINES, len(after) // LINE // 2), LINE)
-    whole = [path.read_bytes().decode() for path in texts.values()]
+    files = {name: inputs.file(corpus, case.bytes) for name, corpus in parameters["texts"].items()}
+    whole = [path.read_bytes().decode() for path in files.values()]
     chunks = _chunks([inputs.file(name, case.bytes) for name in case.corpus.split("+")], parameters["chunks"])
-    made = {"lines": lines, "strings": [*whole, *chunks]}
+    after = inputs.file(parameters["texts"]["english"]).read_bytes().decode()[-2 * LINES * LINE :]
+    other = other_text()
+    made = {
+        "lines": strings_of(after, min(LINES, len(after) // (2 * LINE)), LINE),
+        "strings": [*whole, *chunks],
+        "other": [other, other[: 13 * ASCII_WORDS]],
+    }
+    paths = {name: folder / f"{name}.json" for name in made}
     for name, strings in made.items():
-        (folder / f"{name}.json").write_text(json.dumps(strings), "utf-8")
-    (folder / "other.txt").write_text(other_text(), "utf-8")
+        paths[name].write_text(json.dumps(strings), "utf-8")
     return {
         "threads": 1,
         "enough": parameters["enough"],
         "vocabulary": parameters["tokenizer"],
         "tokenizer": str(inputs.tokenizer(parameters["tokenizer"])),
-        "texts": {name: str(path) for name, path in texts.items()},
-        "other": str(folder / "other.txt"),
+        "texts": {name: str(path) for name, path in {**files, "lines": paths["lines"]}.items()},
+        "strings": str(paths["strings"]),
+        "other": str(paths["other"]),
         "output": str(folder / "wanted.json"),
-        **{name: str(folder / f"{name}.json") for name in made},
     }
 
 
@@ -122,15 +124,15 @@ def _judged(answer: Result, output: Path, wanted: list[str], oracle: str, texts:
     if not all(same):
         others = ", ".join([f"{chunks - exact:,} of {chunks:,} chunks", *differ[:MOST_TOLD]])
         verified = f"other ids than {oracle}: {others}"
-    counts = {"exact": exact, "chunks": chunks} | ({"kb": answer["bytes"] / 1e3} if answer["bytes"] else {})
+    counts = {"exact": exact} | ({"kb": answer["bytes"] / 1e3} if answer["bytes"] else {})
     return {"status": "ok", "verified": verified, "compare": all(same), "counts": counts}
 
 
-def _costs(answer: Result, sizes: dict[str, int]) -> dict[str, float]:
+def _costs(answer: Result, texts: dict[str, str]) -> dict[str, float]:
     """Seconds a byte of each text and seconds of all lines: the first pass, and the median of later ones."""
     found = {"ready": answer["ready"]}
     for name, (first, *again) in answer["passes"].items():
-        size = sizes.get(name, 1)
+        size = 1 if name == "lines" else Path(texts[name]).stat().st_size
         found |= {name: first / size, f"{name}_again": median(again) / size}
     return found
 

@@ -145,9 +145,11 @@ def web_table(record: Record) -> str:
                 _cell(row, lambda row, name=name, scale=scale: _median(seconds("web", name, scale)(row)))  # type: ignore[misc]
                 for name, scale in (("lines", 1e3), ("ready", 1e3), ("kb", 1.0), ("exact", 1.0))
             )
-            rows.append([f"{row['name']}, {case['name']}", *cells, lines, ready, size, exact])
-    columns = ["English, MB/s", "code", "Chinese", "10,000 lines, ms", "ready, ms", "page loads, KB", "exact chunks"]
-    return _with_problems(table(["", *columns], rows), [record])
+            name = f"{row['name']}, {case['name']}" if place else row["name"]
+            rows.append([name, *cells, lines, ready, size, exact])
+    columns = ["English, MB/s", "code", "Chinese", "10,000 lines, ms", "ready, ms", "page loads, KB"]
+    exact_of = f"exact of {record['parameters']['chunks']:,}"
+    return _with_problems(table([record["cases"][0]["name"], *columns, exact_of], rows), [record])
 
 
 def _passes_cell(row: Row, peers: Sequence[Row], name: str) -> str:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from benchmarks.engines.growing import Again
 
 __all__ = [
+    "ASCII_WORDS",
     "Engine",
     "NoSuchCallError",
     "RefusedError",

@@ -14,7 +14,7 @@ const modules = `${folder}/node_modules`;
 const imported = (module) => import(pathToFileURL(require.resolve(module)));
 
 // Of each peer, in the way its documentation names for speed and size: `load` gives a function from a text to its ids,
-// special tokens read as text; `page` what a page imports, and the files that it fetches besides.
+// and texts spell no special token; `page` is what a page imports, and the files that it fetches besides.
 const peers = {
   subwords: {
     load: async () => {

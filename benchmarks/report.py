@@ -162,7 +162,8 @@ def _requests(result: Result) -> str:
 
 def _web(result: Result) -> str:
     """Rates and times of first and of later passes; only libraries with all ids are peers."""
-    columns: dict[str, Column] = {}
+    cold = seconds("web", "cold")
+    columns: dict[str, Column] = {"english, cold, MB/s": _rate(cold), "cold, times": versus(cold)}
     for name in ("english", "code", "zh"):
         for passes, title in (("", ""), ("_again", " again")):
             cost = seconds("web", name + passes)

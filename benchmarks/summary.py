@@ -40,7 +40,7 @@ SHOWN = {
     "coverage": tuple(f"{result}_{kind}" for kind in ("real", "hard") for result in ("match", "differ", "refused")),
     "web": (
         *(f"{text}{passes}" for text in ("english", "code", "zh", "lines") for passes in ("", "_again")),
-        *("ready", "kb", "exact"),
+        *("cold", "ready", "kb", "exact"),
     ),
     "requests": (*map(str, SIZES), *(f"{size} {kind}" for kind in ("wall", "encode") for size in SIZES)),
 }

@@ -135,7 +135,7 @@ def starts_table(record: Record) -> str:
 
 
 def web_table(record: Record) -> str:
-    """Return a row for each library of JavaScript: "first / later passes"; of later cases only the first engine."""
+    """Return a row for each library of JavaScript: "fresh / remembered"; of later cases only the first engine."""
     rows = []
     for place, case in enumerate(record["cases"]):
         peers = peers_of(record, case)
@@ -153,7 +153,7 @@ def web_table(record: Record) -> str:
 
 
 def _passes_cell(row: Row, peers: Sequence[Row], name: str) -> str:
-    """MB/s of the first and of later passes, and of the first engine how many times that of the fastest other."""
+    """MB/s of fresh and of remembered text, and of the first engine how many times that of the fastest other."""
     costs = [seconds("web", name + passes) for passes in ("", "_again")]
     shown = _cell(row, lambda row: " / ".join(_median(rate(cost(row))) for cost in costs))
     ratios = [versus(cost)(row, peers) for cost in costs] if row["status"] == "ok" and row not in peers else []

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from benchmarks.engines.growing import Again
 
 __all__ = [
-    "ASCII_WORDS",
     "Engine",
     "NoSuchCallError",
     "RefusedError",

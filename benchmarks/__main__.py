@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         write_pages()
         return 0
     definitions = _chosen(read_folder(FOLDER / "definitions" / ("smoke" if options.smoke else "")), options.only)
-    launcher = Launcher(dict(options.python))
+    launcher = Launcher(dict(options.python), node=options.node.absolute())
     results = []
     with tempfile.TemporaryDirectory(prefix="subwords-benchmarks-") as work:
         inputs = Inputs(options.data, Path(work), launcher)
@@ -57,6 +57,9 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--rounds", type=_positive, metavar="N", help="rounds, instead of what the definitions say")
     command.add_argument(
         "--python", action="append", type=_python, default=[], metavar="ENGINE=PATH", help="an engine's Python"
+    )
+    command.add_argument(
+        "--node", type=Path, default=ROOT, metavar="FOLDER", help="where node_modules has the libraries of JavaScript"
     )
     command.add_argument(
         "--data", type=Path, default=ROOT.parent / "shared" / "data", help="folder of the development data"
@@ -103,7 +106,8 @@ def _command(name: str, options: argparse.Namespace) -> str:
     """The command that repeats one table; where its Pythons are is left to the reader."""
     rounds = ["--rounds", str(options.rounds)] if options.rounds else []
     pythons = [part for engine, _ in options.python for part in ("--python", f"{engine}=PYTHON")]
-    return shlex.join(["python", "-m", "benchmarks", "run", "--only", name, *rounds, *pythons, "--record"])
+    node = ["--node", "NODE"] if options.node != ROOT else []
+    return shlex.join(["python", "-m", "benchmarks", "run", "--only", name, *rounds, *pythons, *node, "--record"])
 
 
 def _failures(results: list[Result]) -> bool:

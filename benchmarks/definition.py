@@ -21,6 +21,7 @@ TASKS = (
     "chat",
     "requests",
     "coverage",
+    "web",
 )
 ENGINES = (
     "subwords",
@@ -45,6 +46,11 @@ ENGINES = (
     "toktok-rs",
     "kitoken",
     "tokie",
+    "hypertok",
+    "gpt-tokenizer",
+    "js-tiktoken",
+    "ai-tokenizer",
+    "@huggingface/tokenizers",
 )
 FASTEST = "fastest"  # as a peer: the fastest of the others, for each case and each column anew
 

@@ -19,7 +19,15 @@ from benchmarks.report import engine_label, notes, peers_of, per_byte, rate, rep
 from benchmarks.requests import lengths_table, options_table, requests_table
 from benchmarks.summary import SHOWN
 from benchmarks.tables import number, spread, table
-from benchmarks.wide import brief_table, calls_table, encode_table, memory_table, starts_table, startup_table
+from benchmarks.wide import (
+    brief_table,
+    calls_table,
+    encode_table,
+    memory_table,
+    starts_table,
+    startup_table,
+    web_table,
+)
 
 __all__ = ["PAGE", "PICTURES", "README", "RECORDS", "RESULTS", "TABLES", "TEMPLATE", "measured", "pages", "write_pages"]
 
@@ -229,6 +237,7 @@ TABLES: dict[str, tuple[Callable[[dict[str, Record]], str], tuple[str, ...]]] = 
     "requests_lengths": (lambda records: lengths_table(records["requests_lengths"]), ("requests_lengths",)),
     "requests_options": (lambda records: options_table(records["requests_options"]), ("requests_options",)),
     "coverage": (lambda records: coverage_table(records["coverage"]), ("coverage",)),
+    "web": (lambda records: web_table(records["web"]), ("web",)),
     "provenance": (_provenance, ()),
 }
 

@@ -25,17 +25,21 @@ def log(message: str) -> None:
 
 
 class Launcher:
-    """Starts engines, each under its own Python where one is given, the present one otherwise."""
+    """Starts engines, each under its own Python where one is given, the present one otherwise.
 
-    def __init__(self, pythons: Mapping[str, str] | None = None) -> None:
+    A job with "node" is for a library of JavaScript in the folder `node`.
+    """
+
+    def __init__(self, pythons: Mapping[str, str] | None = None, *, node: Path | None = None) -> None:
         self.pythons = dict(pythons or {})
-        self._prepared: dict[str, dict[str, Any]] = {}
+        self.node = node or ROOT
+        self._prepared: dict[tuple[str, bool], dict[str, Any]] = {}
 
-    def prepare(self, engine: str) -> dict[str, Any]:
+    def prepare(self, engine: str, *, node: bool = False) -> dict[str, Any]:
         """Return the engine's versions, or that it is not installed; what it keeps on disk is there afterwards."""
-        if engine not in self._prepared:
-            self._prepared[engine] = self.run(engine, {"task": "prepare"}, timeout=600)
-        return self._prepared[engine]
+        if (engine, node) not in self._prepared:
+            self._prepared[engine, node] = self.run(engine, {"task": "prepare", "node": node}, timeout=600)
+        return self._prepared[engine, node]
 
     def run(self, engine: str, job: Mapping[str, Any], *, timeout: float) -> dict[str, Any]:
         """Return the engine's answer; an engine that crashes, stays silent or takes too long answers by a status.
@@ -46,6 +50,8 @@ class Launcher:
         with tempfile.TemporaryDirectory(prefix="subwords-cache-") as empty:
             environment = _environment(job, empty)
             command = [self.pythons.get(engine, sys.executable), "-m", f"benchmarks.engines.{engine.replace('-', '_')}"]
+            if job.get("node"):
+                command = ["node", "benchmarks/engines/web_peers.mjs", engine, str(self.node)]
             if job["task"] in ("encode", "calls"):
                 code = f"from benchmarks.engines.protocol import touch; touch({TOUCHED})"
                 subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
@@ -58,7 +64,7 @@ class Launcher:
             except subprocess.TimeoutExpired:
                 return {"status": "no answer", "message": f"no answer in {timeout:g} s"}
             except OSError as error:
-                return {"status": "not installed", "message": f"no such Python: {error.strerror}"}
+                return {"status": "not installed", "message": f"{command[0]}: {error.strerror}"}
             seconds = time.perf_counter() - begin
         answer = _last_answer(done.stdout)
         if answer is None:

@@ -160,6 +160,19 @@ def _requests(result: Result) -> str:
     return _table(result, {name: _shown(seconds("requests", name)) for name in names}, verified="ids or counts")
 
 
+def _web(result: Result) -> str:
+    """Rates and times of first and of later passes; only libraries with all ids are peers."""
+    cold = seconds("web", "cold")
+    columns: dict[str, Column] = {"english, cold, MB/s": _rate(cold), "cold, times": versus(cold)}
+    for name in ("english", "code", "zh"):
+        for passes, title in (("", ""), ("_again", " again")):
+            cost = seconds("web", name + passes)
+            columns |= {f"{name}{title}, MB/s": _rate(cost), f"{name}{title}, times": versus(cost)}
+    for name, title in (("lines", "10,000 lines"), ("lines_again", "lines again"), ("ready", "ready")):
+        columns[f"{title}, ms"] = _shown(seconds("web", name, 1e3))
+    return _table(result, {**columns, "page loads, KB": _shown(seconds("web", "kb"))}, verified="ids")
+
+
 def _shown(function: Times) -> Column:
     return lambda row, peers: spread(function(row))
 
@@ -183,6 +196,7 @@ _TASKS = {
     "chat": chat_report,
     "requests": _requests,
     "coverage": coverage_report,
+    "web": _web,
 }
 
 

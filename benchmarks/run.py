@@ -13,6 +13,7 @@ from benchmarks.engines.chats import END
 from benchmarks.inputs import Inputs, MissingDataError
 from benchmarks.process import Launcher, log
 from benchmarks.verify import difference, model_digest, round_trips, same_pairs, vocabulary_problem
+from benchmarks.web import web_case
 
 __all__ = ["run"]
 
@@ -24,9 +25,14 @@ def run(definition: Definition, inputs: Inputs, launcher: Launcher, *, rounds: i
     result: Result = {"name": definition.name, "title": definition.title}
     try:
         cases = inputs.cases(definition)
-        prepared = {use.name: launcher.prepare(use.name) for use in definition.engines}
+        node = definition.task == "web"
+        prepared = {use.name: launcher.prepare(use.name, node=node) for use in definition.engines}
         if definition.task == "coverage":
             measured = [coverage_case(definition, case, inputs, launcher, prepared) for case in cases]
+        elif node:
+            prepared |= {f"{name} in Python": launcher.prepare(name) for name in ("subwords", *definition.oracle)}
+            count = rounds or definition.rounds
+            measured = [web_case(definition, case, inputs, launcher, prepared, rounds=count) for case in cases]
         else:
             runs = (_CaseRun(definition, case, prepared, inputs, launcher) for case in cases)
             measured = [one.result(rounds or definition.rounds) for one in runs]

@@ -20,7 +20,7 @@ HARD = ("letter", "no_cuts", "marks", "half_special")  # texts of the totals of 
 TOTALS = tuple(f"{text}_{reading}_{size}" for reading in ("end", "each") for text in HARD for size in (8_192, 16_384))
 SIZES = (300, 1_000, 4_000, 10_000, 32_000, 100_000, 200_000, 1_000_000, 3_000_000)  # bytes of requests
 # What the tables of a task show: times in seconds, memory in MB, of adversarial files the costs of `_costs`, of texts
-# that grow those of `_growth`, of requests seconds a GB, and counts.
+# that grow those of `_growth`, of requests seconds a GB, of JavaScript seconds a byte of texts, and counts.
 SHOWN = {
     "train": ("import", "call", "process", "peak_mb"),
     "encode": ("load", "fresh", "warm", "new_mb", "after_mb", "peak_mb"),
@@ -38,6 +38,10 @@ SHOWN = {
         *("wrong", "checked_wrong", "encoded_again", *TOTALS),
     ),
     "coverage": tuple(f"{result}_{kind}" for kind in ("real", "hard") for result in ("match", "differ", "refused")),
+    "web": (
+        *(f"{text}{passes}" for text in ("english", "code", "zh", "lines") for passes in ("", "_again")),
+        *("cold", "ready", "kb", "exact"),
+    ),
     "requests": (*map(str, SIZES), *(f"{size} {kind}" for kind in ("wall", "encode") for size in SIZES)),
 }
 DIGITS = 8  # significant ones; a table shows three
@@ -74,7 +78,7 @@ def _row(row: Row, task: str, threads: int) -> Row:
     kept = {key: row[key] for key in ("name", "bytes", "verified", *USUAL) if key in row}
     if row["runs"]:
         kept["n"] = len(row["runs"])
-        kinds = {"adversarial": _costs, "growing": _growth, "limits": _counts, "coverage": _counts}
+        kinds = {"adversarial": _costs, "growing": _growth, "limits": _counts, "coverage": _counts, "web": _counts}
         values = kinds.get(task, _times)(row)
         kept["values"] = [_shown(values.get(name, [])) for name in SHOWN[task]]
         busy = max((run["processor_seconds"] / _timed(run) for run in row["runs"] if _timed(run) > 0.01), default=0.0)

@@ -10,7 +10,7 @@ from benchmarks.stats import Summary
 from benchmarks.summary import SHOWN
 from benchmarks.tables import number, spread, table
 
-__all__ = ["brief_table", "calls_table", "encode_table", "memory_table", "starts_table", "startup_table"]
+__all__ = ["brief_table", "calls_table", "encode_table", "memory_table", "starts_table", "startup_table", "web_table"]
 
 Record = dict[str, Any]
 Row = dict[str, Any]
@@ -132,6 +132,32 @@ def starts_table(record: Record) -> str:
             cells.append(f"{shown[1]}, {peers[0]['name']}" if peers else "")
     titles = ["until the first ids, s", "first", "times the peer", "the peer", "later", "times the peer"]
     return _with_problems(table(titles, [[name, *cells] for name, cells in rows.items()]), [record])
+
+
+def web_table(record: Record) -> str:
+    """Return a row for each library of JavaScript: "fresh / remembered"; of later cases only the first engine."""
+    rows = []
+    for place, case in enumerate(record["cases"]):
+        peers = peers_of(record, case)
+        for row in case["engines"][: 1 if place else None]:
+            cells = [_passes_cell(row, peers, name) for name in ("english", "code", "zh")]
+            lines, ready, size, exact = (
+                _cell(row, lambda row, name=name, scale=scale: _median(seconds("web", name, scale)(row)))  # type: ignore[misc]
+                for name, scale in (("lines", 1e3), ("ready", 1e3), ("kb", 1.0), ("exact", 1.0))
+            )
+            name = f"{row['name']}, {case['name']}" if place else row["name"]
+            rows.append([name, *cells, lines, ready, size, exact])
+    columns = ["English, MB/s", "code", "Chinese", "10,000 lines, ms", "ready, ms", "page loads, KB"]
+    exact_of = f"exact of {record['parameters']['chunks']:,}"
+    return table([record["cases"][0]["name"], *columns, exact_of], rows)
+
+
+def _passes_cell(row: Row, peers: Sequence[Row], name: str) -> str:
+    """MB/s of fresh and of remembered text, and of the first engine how many times that of the fastest other."""
+    costs = [seconds("web", name + passes) for passes in ("", "_again")]
+    shown = _cell(row, lambda row: " / ".join(_median(rate(cost(row))) for cost in costs))
+    ratios = [versus(cost)(row, peers) for cost in costs] if row["status"] == "ok" and row not in peers else []
+    return f"{shown} ({' / '.join(ratios)})" if "–" not in ratios and ratios else shown
 
 
 def _names(records: Sequence[Record]) -> list[str]:

@@ -374,6 +374,15 @@ def _coverage(engine: Engine, job: Answer) -> Answer:
     return {"seconds": {}}
 
 
+def _ids(engine: Engine, job: Answer) -> Answer:
+    """Write a digest of the ids of each string of a file."""
+    tokenizer = engine.load(job["tokenizer"])
+    strings = json.loads(Path(job["strings"]).read_bytes())
+    found = [digest_and_save(engine.encode(tokenizer, text.encode()), None)["digest"] for text in strings]
+    Path(job["output"]).write_text(json.dumps(found), "utf-8")
+    return {"seconds": {}}
+
+
 def _split(engine: Engine, job: Answer) -> Answer:
     data = Path(job["file"]).read_bytes()
     rule = job["rules"][job["rule"]]
@@ -417,4 +426,5 @@ _TASKS: dict[str, Callable[[Engine, Answer], Answer]] = {
     "limits": _limits,
     "requests": _requests,
     "coverage": _coverage,
+    "ids": _ids,
 }

@@ -5,6 +5,8 @@
 
 A manifest for each file says what ran: digests of the file and of the kernels, versions, texts and characters on each
 path, differences. A campaign can be stopped and started again; it goes on with other texts, drawn by the next seed.
+`--ray` gives turns to the machines of a Ray cluster, which see the same folders. With node, the exported tokenizer is a
+path, too.
 Texts are windows of corpora and of hard files, mutations of such windows, and runs of characters of many alphabets.
 """
 
@@ -13,14 +15,18 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from hashlib import sha256
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -28,13 +34,15 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "src")]
+OURS = os.pathsep.join(sys.path[:2])  # for processes of its own
 
 import subwords  # noqa: E402
 from subwords.interop.evidence import RECORD  # noqa: E402
 from subwords.interop.verify import Original, open_original  # noqa: E402
 from subwords.machine import sources_digest  # noqa: E402
 
-Encode = Callable[[Sequence[str]], Sequence[Sequence[int]]]
+Rows = tuple[Any, Any]  # the ids of texts one after the other, and where each text's begin and the last one's end
+Encode = Callable[[Sequence[str]], Rows]
 FEW = 4096  # texts of a batch
 LONG = 1 << 18  # characters of the text that threads share
 MOST_SEEN = 0x323B0  # code points from here on are rare: they differ between versions of Unicode
@@ -128,17 +136,25 @@ def batches(data: Path | None, seed: int) -> Iterator[tuple[str, list[str]]]:
 # ------------------------------------------------------------------ paths
 
 
+def rows_of(texts: Sequence[Any]) -> Rows:
+    """Return the ids of texts as two arrays."""
+    offsets = np.zeros(len(texts) + 1, np.int64)
+    np.cumsum([*map(len, texts)], out=offsets[1:])
+    return np.fromiter(chain.from_iterable(texts), np.int64, int(offsets[-1])), offsets
+
+
 def paths_of(path: Path, tok: subwords.Tokenizer, original: Original) -> dict[str, Encode]:
-    """Return every way to the ids of texts; the first two are asked of every batch, the others take turns."""
+    """Return every way to the ids of texts."""
     special = original.special
     kept = subwords.load(path)  # its tables are on disk now, or are made again
 
-    def parts(texts: Sequence[str]) -> list[list[int]]:
-        return tok.encode_batch([[subwords.Text(text)] for text in texts]).to_lists()
+    def whole(tok: subwords.Tokenizer, texts: Sequence[Any], **options: Any) -> Rows:
+        batch = tok.encode_batch(texts, **options)
+        return batch.ids, batch.offsets
 
-    def grown(text: str) -> list[int]:
+    def grown(text: str) -> Any:
         half = len(text) // 2
-        return tok.growing(text[:half], special=special).append(text[half:]).ids.tolist()
+        return tok.growing(text[:half], special=special).append(text[half:]).ids
 
     def streamed(text: str) -> list[int]:
         stream, data = tok.encode_stream(special=special), text.encode()
@@ -146,17 +162,66 @@ def paths_of(path: Path, tok: subwords.Tokenizer, original: Original) -> dict[st
         return [index for part in found for index in part.tolist()]
 
     found: dict[str, Encode] = {
-        "batch": lambda texts: tok.encode_batch(texts, special=special, threads=1).to_lists(),
-        "list": lambda texts: [tok.encode(text, special=special) for text in texts],
-        "array": lambda texts: [tok.encode_to_numpy(text, special=special).tolist() for text in texts],
-        "object": lambda texts: [tok(text, special=special, template=False).ids for text in texts],
-        "threads": lambda texts: tok.encode_batch(texts, special=special, threads=2).to_lists(),
-        "bytes": lambda texts: tok.encode_batch([text.encode() for text in texts], special=special).to_lists(),
-        "kept": lambda texts: kept.encode_batch(texts, special=special, threads=1).to_lists(),
-        "growing": lambda texts: [*map(grown, texts)],
-        "stream": lambda texts: [*map(streamed, texts)],
+        "batch": lambda texts: whole(tok, texts, special=special, threads=1),
+        "list": lambda texts: rows_of([tok.encode(text, special=special) for text in texts]),
+        "array": lambda texts: rows_of([tok.encode_to_numpy(text, special=special) for text in texts]),
+        "object": lambda texts: rows_of([tok(text, special=special, template=False).ids for text in texts]),
+        "threads": lambda texts: whole(tok, texts, special=special, threads=2),
+        "bytes": lambda texts: whole(tok, [text.encode() for text in texts], special=special),
+        "kept": lambda texts: whole(kept, texts, special=special, threads=1),
+        "growing": lambda texts: rows_of([*map(grown, texts)]),
+        "stream": lambda texts: rows_of([*map(streamed, texts)]),
     }
-    return found | ({"parts": parts} if special == "text" else {})
+    if special == "text":
+        found["parts"] = lambda texts: whole(tok, [[subwords.Text(text)] for text in texts])
+    return found
+
+
+IN_NODE = """
+import { createInterface } from "node:readline";
+const { load } = await import(process.argv[1]);
+const tok = await load();
+for await (const line of createInterface({ input: process.stdin })) {
+  const { texts, special } = JSON.parse(line);
+  try {
+    const rows = tok.encodeBatch(texts, { special });
+    console.log(JSON.stringify([rows.flatMap((ids) => [...ids]), rows.map((ids) => ids.length)]));
+  } catch (error) {
+    console.log(JSON.stringify(String(error)));
+  }
+}
+"""
+
+
+@contextmanager
+def in_node(node: str | None, tok: subwords.Tokenizer, special: str) -> Iterator[Encode | str]:
+    """Give the exported tokenizer in node, or why there is none."""
+    if node is None:
+        yield "there is no node"
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            subwords.files.export(tok, folder)
+        except subwords.SubwordsError as error:
+            yield str(error)
+            return
+        command = [node, "--input-type=module", "--eval", IN_NODE, (Path(folder) / "index.js").as_uri()]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+
+            def encode(texts: Sequence[str]) -> Rows:
+                assert process.stdin is not None and process.stdout is not None
+                print(json.dumps({"texts": texts, "special": special}), file=process.stdin, flush=True)
+                found = json.loads(process.stdout.readline())
+                if isinstance(found, str):
+                    raise subwords.InputError(found)
+                return np.array(found[0], np.int64), np.cumsum([0, *found[1]])
+
+            try:
+                encode(["a"])
+            except subwords.InputError as error:  # CLIP: special tokens cannot be read
+                yield str(error)
+            else:
+                yield encode
 
 
 def owner_of(path: Path, tok: subwords.Tokenizer) -> tuple[Original, Encode, dict[int, int]]:
@@ -166,7 +231,7 @@ def owner_of(path: Path, tok: subwords.Tokenizer) -> tuple[Original, Encode, dic
     """
     original = open_original(path, tok, threads=1)
     if not original.template:
-        return original, lambda texts: original.encode([*texts]), {}
+        return original, lambda texts: rows_of(original.encode([*texts])), {}
     import tokenizers
 
     if path.suffix == ".txt":
@@ -177,49 +242,47 @@ def owner_of(path: Path, tok: subwords.Tokenizer) -> tuple[Original, Encode, dic
         peer.no_truncation()
     known = {peer.token_to_id(token.content): token.id for token in tok.spec.added_tokens}
     renamed = {index: other for index, other in known.items() if index != other}
-    return (
-        original,
-        lambda texts: [one.ids for one in peer.encode_batch([*texts], add_special_tokens=False)],
-        renamed,
-    )
+    fast = getattr(peer, "encode_batch_fast", None) or peer._tokenizer.encode_batch_fast  # without spans
+    return original, lambda texts: rows_of([one.ids for one in fast([*texts], add_special_tokens=False)]), renamed
 
 
-def compared(path: Path, data: Path | None, seed: int) -> Iterator[dict[str, Any]]:
+def compared(path: Path, data: Path | None, seed: int, node: str | None = None) -> Iterator[dict[str, Any]]:
     """Compare batch after batch; yield the texts, characters and differences of each."""
     tok = subwords.load(path).with_(padding=None, truncation=None)
     original, encode, renamed = owner_of(path, tok)
     paths = paths_of(path, tok, original)
-    names = [*paths]
     about = {"library": original.library, "family": type(tok.model).__name__}
-    for turn, (kind, texts) in enumerate(batches(data, seed), 1):
-        asked: dict[str, Encode] = {name: paths[name] for name in [*names[:2], names[2 + turn % (len(names) - 2)]]}
-        wanted = [[*map(int, ids)] for ids in encode(texts)]
-        anew = sum(not renamed.keys().isdisjoint(ids) for ids in wanted) if renamed else 0
-        found, size = [], sum(map(len, texts))
-        for name, ours in asked.items():
-            found += differences(name, kind, texts, ours(texts), wanted, renamed)
-        whole = "".join(texts)[:LONG]
-        if turn % 8 == 0:
-            ids = tok.encode_to_numpy(whole, special=original.special, threads=2)
-            found += differences("long", kind, [whole], [ids.tolist()], encode([whole]), renamed)
-        row = {"paths": [*asked], "texts": len(texts), "characters": size, "renamed": anew, "differ": found}
-        yield {**about, **row, "long": 0 if turn % 8 else len(whole)}
+    with in_node(node, tok, original.special) as web:
+        about |= {"not on web": web} if isinstance(web, str) else {}
+        paths |= {} if isinstance(web, str) else {"web": web}
+        for turn, (kind, texts) in enumerate(batches(data, seed), 1):
+            wanted, found = encode(texts), []
+            anew = np.isin(wanted[0], [*renamed])
+            for name, ours in paths.items():
+                found += differences(name, kind, texts, ours(texts), wanted, renamed)
+            row = {**about, "paths": [*paths], "texts": len(texts), "characters": sum(map(len, texts)), "long": 0}
+            if turn % 8 == 0:
+                whole = "".join(texts)[:LONG]
+                ids = tok.encode_to_numpy(whole, special=original.special, threads=2)
+                found += differences("long", kind, [whole], rows_of([ids]), encode([whole]), renamed)
+                row["long"] = len(whole)
+            yield row | {"renamed": int(np.count_nonzero(anew)), "differ": found}
 
 
 def differences(
-    path: str,
-    kind: str,
-    texts: Sequence[str],
-    rows: Sequence[Sequence[int]],
-    wanted: Sequence[Sequence[int]],
-    renamed: dict[int, int],
+    path: str, kind: str, texts: Sequence[str], rows: Rows, wanted: Rows, renamed: dict[int, int]
 ) -> list[dict[str, Any]]:
     """Return the texts whose ids are not those of the owner."""
+    theirs, at = wanted
+    for index, other in renamed.items():
+        theirs = np.where(wanted[0] == index, other, theirs)
+    if np.array_equal(rows[1], at) and np.array_equal(rows[0], theirs):
+        return []
     found = []
-    for text, got, ids in zip(texts, rows, wanted, strict=True):
-        own, theirs = [*map(int, got)], [renamed.get(int(index), int(index)) for index in ids]
-        if own != theirs:
-            found.append({"path": path, "kind": kind, "text": text, "ids": own, "not": theirs})
+    for text, (begin, stop), (first, last) in zip(texts, pairwise(rows[1]), pairwise(at), strict=True):
+        own, other = rows[0][begin:stop].tolist(), theirs[first:last].tolist()
+        if own != other:
+            found.append({"path": path, "kind": kind, "text": text, "ids": own, "not": other})
     return found
 
 
@@ -256,7 +319,7 @@ def add(manifest: dict[str, Any], row: dict[str, Any]) -> None:
     manifest["different"] += len(row["differ"])
     manifest["renamed"] += row["renamed"]
     manifest["examples"] = [*manifest["examples"], *row["differ"]][:MOST_EXAMPLES]
-    manifest |= {name: row[name] for name in ("library", "family")}
+    manifest |= {name: row[name] for name in ("library", "family", "not on web") if name in row}
 
 
 def run_file(path: Path, data: Path | None, folder: Path, seconds: float) -> dict[str, Any]:
@@ -266,7 +329,7 @@ def run_file(path: Path, data: Path | None, folder: Path, seconds: float) -> dic
     command = [sys.executable, "-m", "tools.campaign", str(path), "--seed", str(manifest["seed"])]
     command += ["--seconds", str(seconds), *(["--data", str(data)] if data else [])]
     began = time.monotonic()
-    settings = {**os.environ, "TOKENIZERS_PARALLELISM": "false", "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
+    settings = {**os.environ, "TOKENIZERS_PARALLELISM": "false", "PYTHONPATH": OURS}
     checked = manifest["seed"] % 10 == 0  # a tenth of the turns; kernels that check every index are slower
     settings |= {"SUBWORDS_KERNELS": "checked"} if checked else {}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=settings, cwd=ROOT) as process:
@@ -298,15 +361,15 @@ def files_of(folder: Path) -> list[Path]:
 
 
 def totals(folder: Path) -> dict[str, Counter[str]]:
-    """Return the texts of all manifests by family and by path."""
-    found = {"family": Counter[str](), "path": Counter[str](), "all": Counter[str]()}
+    """Return how many texts all manifests have by family and path, and by path alone ("all")."""
+    found = dict[str, Counter[str]]()
     for place in sorted(folder.glob("*.json")):
         manifest = json.loads(place.read_bytes())
-        for name, counts in manifest["paths"].items():
-            found["family"][manifest["family"]] += counts["texts"]
-            found["path"][name] += counts["texts"]
-            found["all"] += {"texts": counts["texts"], "characters": counts["characters"]}
-        found["all"]["different"] += manifest["different"]
+        for family in (manifest["family"], "all"):
+            sums = found.setdefault(family, Counter())
+            for name, counts in manifest["paths"].items():
+                sums += {name: counts["texts"], "texts": counts["texts"], "characters": counts["characters"]}
+            sums["different"] += manifest["different"]
     return found
 
 
@@ -315,9 +378,11 @@ def write_evidence(folder: Path) -> None:
     rows = []
     for place in sorted(folder.glob("*.json")):
         manifest = json.loads(place.read_bytes())
-        sums = {name: sum(one[name] for one in manifest["paths"].values()) for name in ("texts", "characters")}
-        kept = {name: manifest[name] for name in ("file", "sha256", "kernels", "library", "date", "different")}
-        rows.append(kept | sums | {"paths": [*manifest["paths"]]})
+        counts = {name: one["texts"] for name, one in manifest["paths"].items()}
+        characters = sum(one["characters"] for one in manifest["paths"].values())
+        names = ("file", "sha256", "family", "kernels", "library", "date", "different")
+        sums = {"texts": sum(counts.values()), "characters": characters, "paths": counts}
+        rows.append({name: manifest[name] for name in names} | sums)
     RECORD.write_text("[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n", "ascii")
 
 
@@ -328,6 +393,9 @@ def main() -> None:
     parser.add_argument("--data", type=Path, help="the folder with corpora and adversarial; without it, alphabets only")
     parser.add_argument("--hours", type=float, default=0.1, help="of the whole campaign")
     parser.add_argument("--jobs", type=int, default=1, help="files at once")
+    parser.add_argument(
+        "--ray", metavar="ADDRESS", help='turns run on a Ray cluster instead; "local": one on this machine'
+    )
     parser.add_argument("--out", type=Path, default=ROOT / "campaign", help="the folder of manifests")
     parser.add_argument("--turn", type=float, default=60, help="seconds for one file, before the next has its turn")
     parser.add_argument("--evidence", type=Path, metavar="FOLDER", help="write the package's record from manifests")
@@ -338,7 +406,7 @@ def main() -> None:
         write_evidence(options.evidence)
     elif options.seed is not None:
         began = 0.0
-        for row in compared(options.place, options.data, options.seed):
+        for row in compared(options.place, options.data, options.seed, shutil.which("node")):
             began = began or time.monotonic()  # after loading and compiling
             print(json.dumps(row), flush=True)
             if time.monotonic() - began > options.seconds:
@@ -348,23 +416,36 @@ def main() -> None:
 
 
 def _campaign(options: argparse.Namespace) -> None:
-    from concurrent.futures import ThreadPoolExecutor
+    place, data, out = (path and path.resolve() for path in (options.place, options.data, options.out))
+    out.mkdir(parents=True, exist_ok=True)
+    files, ends, seconds = files_of(place), time.time() + 3600 * options.hours, options.turn
 
-    options.out.mkdir(parents=True, exist_ok=True)
-    files = files_of(options.place)
-    ends = time.monotonic() + 3600 * options.hours
+    def turn(path: Path) -> str:
+        if time.time() >= ends:
+            return ""
+        found = run_file(path, data, out, seconds)
+        texts = sum(one["texts"] for one in found["paths"].values())
+        return f"{found['file']}: {texts:,} texts, {found['different']} differ"
 
-    def turn(path: Path) -> None:
-        if time.monotonic() < ends:
-            found = run_file(path, options.data, options.out, options.turn)
-            texts = sum(one["texts"] for one in found["paths"].values())
-            print(f"{found['file']}: {texts:,} texts, {found['different']} differ", flush=True)
-
-    with ThreadPoolExecutor(options.jobs) as pool:
-        while time.monotonic() < ends:
-            [*pool.map(turn, files)]
-    for name, counts in totals(options.out).items():
+    with _round(options.jobs, options.ray) as each:
+        while time.time() < ends:
+            for line in filter(None, each(turn, files)):
+                print(line, flush=True)
+    for name, counts in totals(out).items():
         print(name, dict(counts))
+
+
+@contextmanager
+def _round(jobs: int, address: str | None) -> Iterator[Callable[[Callable[[Path], str], list[Path]], Iterable[str]]]:
+    """Give what runs a turn for each file: threads that wait for processes, or the tasks of a Ray cluster."""
+    if address is None:
+        with ThreadPoolExecutor(jobs) as pool:
+            yield pool.map
+        return
+    import ray
+
+    with ray.init(address=address, log_to_driver=False, runtime_env={"env_vars": {"PYTHONPATH": OURS}}):
+        yield lambda turn, files: ray.get([ray.remote(num_cpus=1)(turn).remote(path) for path in files])
 
 
 if __name__ == "__main__":

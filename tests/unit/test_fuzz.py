@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+from collections import Counter
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -70,6 +72,16 @@ def test_a_campaign_compares_every_path(name: str, small_data: Path, monkeypatch
     assert manifest["library"].startswith("sentencepiece" if name.endswith(".model") else "tokenizers")
 
 
+@pytest.mark.usefixtures("wasm")
+def test_a_campaign_compares_in_node(small_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("tokenizers")
+    if (node := shutil.which("node")) is None:
+        pytest.skip("needs node")
+    monkeypatch.setattr(campaign, "FEW", 100)
+    row = next(campaign.compared(file_of(small_data, FILES[0]), None, 1, node))
+    assert "web" in row["paths"] and not row["differ"]
+
+
 def test_texts_of_a_campaign_are_many_and_differ(small_data: Path) -> None:
     maker = campaign.Maker(campaign.GROUPS, 3)
     texts = maker.texts(3000, 5)
@@ -105,7 +117,7 @@ def test_a_manifest_becomes_evidence(small_data: Path, tmp_path: Path, monkeypat
     (tmp_path / "one" / "gpt2-tokenizer.json.json").write_text(json.dumps(manifest), "ascii")
     assert campaign.manifest_of(tmp_path / "one", path, sources_digest()) == manifest
     assert campaign.manifest_of(tmp_path / "one", path, "other kernels")["paths"] == {}
-    assert campaign.totals(tmp_path / "one")["family"] == {"BPE": 10}
+    assert campaign.totals(tmp_path / "one")["BPE"] == Counter(batch=7, list=3, texts=10, characters=100)
     for module in ("tools.campaign", "subwords.interop.evidence"):
         monkeypatch.setattr(f"{module}.RECORD", record)
     campaign.write_evidence(tmp_path / "one")

@@ -11,4 +11,4 @@ from __future__ import annotations
 from subwords.support.lazy import attach
 
 __getattr__, __dir__, __all__ = attach(__name__, __file__)
-__version__ = "0.2.0"
+__version__ = "0.3.0"

@@ -1,7 +1,7 @@
 """Compare the ids of tokenizer files with those of their own libraries, on texts by the million, on every path to ids.
 
     python -m tools.campaign ../shared/data/tokenizers --data ../shared/data --hours 8 --jobs 2 --out campaign
-    python -m tools.campaign --evidence campaign      # what `subwords verify --evidence` reads, made from the manifests
+    python -m tools.campaign --evidence campaign      # the record of the package, and the table of COMPATIBILITY
 
 A manifest for each file says what ran: digests of the file and of the kernels, versions, texts and characters on each
 path, differences. A campaign can be stopped and started again; it goes on with other texts, drawn by the next seed.
@@ -47,6 +47,7 @@ FEW = 4096  # texts of a batch
 LONG = 1 << 18  # characters of the text that threads share
 MOST_SEEN = 0x323B0  # code points from here on are rare: they differ between versions of Unicode
 MOST_EXAMPLES = 5  # differences that a manifest holds
+BEGIN, END = "<!-- campaign: made by `python -m tools.campaign --evidence FOLDER` -->", "<!-- /campaign -->"
 SUFFIXES = (".json", ".model", ".v1", ".v3", ".spm", ".tiktoken", ".txt")
 
 GROUPS: tuple[Sequence[str], ...] = (
@@ -384,6 +385,24 @@ def write_evidence(folder: Path) -> None:
         sums = {"texts": sum(counts.values()), "characters": characters, "paths": counts}
         rows.append({name: manifest[name] for name in names} | sums)
     RECORD.write_text("[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n", "ascii")
+    page = ROOT / "COMPATIBILITY.md"
+    before, _, after = page.read_text("utf-8").partition(BEGIN)
+    page.write_text(before + BEGIN + table_of(rows) + after[after.index(END) :], "utf-8")
+
+
+def table_of(rows: list[dict[str, Any]]) -> str:
+    """Return the Markdown table of a record: what was compared of each family, on all paths and on the rarest."""
+    found = ["| family | files | texts | characters | the rarest path | different |", "|---|--:|--:|--:|---|--:|"]
+    for family in (*sorted({row["family"] for row in rows}), "all"):
+        own = [row for row in rows if family in (row["family"], "all")]
+        paths = Counter[str]()
+        for row in own:
+            paths.update({name: texts for name, texts in row["paths"].items() if name != "long"})
+        rarest = min(paths, key=paths.__getitem__)
+        sums = {name: sum(row[name] for row in own) for name in ("texts", "characters", "different")}
+        cells = f"{len(own)} | {sums['texts']:,} | {sums['characters']:,} | {rarest}: {paths[rarest]:,}"
+        found.append(f"| {family} | {cells} | {sums['different']} |")
+    return "\n" + "\n".join(found) + "\n"
 
 
 def main() -> None:
@@ -398,7 +417,7 @@ def main() -> None:
     )
     parser.add_argument("--out", type=Path, default=ROOT / "campaign", help="the folder of manifests")
     parser.add_argument("--turn", type=float, default=60, help="seconds for one file, before the next has its turn")
-    parser.add_argument("--evidence", type=Path, metavar="FOLDER", help="write the package's record from manifests")
+    parser.add_argument("--evidence", type=Path, metavar="FOLDER", help="write the record of the package and its table")
     parser.add_argument("--seed", type=int, help="one file, in this process; prints a line of JSON for each batch")
     parser.add_argument("--seconds", type=float, default=60)
     options = parser.parse_args()

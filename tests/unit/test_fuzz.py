@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -120,7 +121,11 @@ def test_a_manifest_becomes_evidence(small_data: Path, tmp_path: Path, monkeypat
     assert campaign.totals(tmp_path / "one")["BPE"] == Counter(batch=7, list=3, texts=10, characters=100)
     for module in ("tools.campaign", "subwords.interop.evidence"):
         monkeypatch.setattr(f"{module}.RECORD", record)
+    monkeypatch.setattr(campaign, "ROOT", tmp_path)
+    page = tmp_path / "COMPATIBILITY.md"
+    page.write_text(f"before\n{campaign.BEGIN}\nold\n{campaign.END}\nafter\n")
     campaign.write_evidence(tmp_path / "one")
+    assert "| BPE | 1 | 10 | 100 | list: 3 | 0 |\n" in page.read_text() and "old" not in page.read_text()
     found = subwords.files.evidence(path)
     assert found and (found.texts, found.characters, found.library) == (10, 100, "tokenizers 9")
     monkeypatch.setattr("subwords.interop.evidence.sources_digest", lambda: "other kernels")
@@ -128,6 +133,16 @@ def test_a_manifest_becomes_evidence(small_data: Path, tmp_path: Path, monkeypat
     assert not subwords.files.evidence(Path(__file__))
     result = CliRunner().invoke(main, ["verify", str(path), "--evidence"])
     assert (result.exit_code, result.stdout.splitlines()[0].split()) == (1, ["covered", "no"])
+
+
+def test_the_table_of_the_campaign_is_that_of_the_record() -> None:
+    """The sentence of README too: it says no more millions than there are."""
+    rows = json.loads(campaign.RECORD.read_bytes())
+    page, readme = ((campaign.ROOT / name).read_text("utf-8") for name in ("COMPATIBILITY.md", "README.md"))
+    assert page.partition(campaign.BEGIN)[2].partition(campaign.END)[0] == campaign.table_of(rows)
+    found = re.search(r"\[(\d+) million more\]\(\S+\), (\d+) other", readme)
+    assert found and int(found[1]) == sum(row["texts"] for row in rows) // 10**6
+    assert int(found[2]) == sum(row["different"] for row in rows)
 
 
 # ------------------------------------------------------------------ findings

@@ -21,7 +21,6 @@ NAMES = {
     "chat.template": "ChatTemplate",
     "corpus.blocks": "HEAD Specials cut_blocks sample_blocks",
     "corpus.count": "SpillFile SpilledWords add_files count_blocks",
-    "corpus.counts": "write_parquet",
     "corpus.files": "check_text container",
     "corpus.read": "kind_of_file read_corpus_file",
     "corpus.word_table": "CountingTable",
@@ -108,8 +107,8 @@ NAMES = {
     "study.obstacles": "WhyNot",
     "study.conversations": "ChatProcess answer differences example",
     "study.page": """
-        HEADERS MOST_BYTES MOST_CHARACTERS PageApi PageServer Panels TokenizerFile disagreements
-        page_files panels
+        HEADERS MOST_BYTES MOST_CHARACTERS PageApi PageServer TokenizerFile audited disagreements evaluated
+        page_files told_before
     """,
     "study.segments": "Added Known Lattice Matching Merging Stretch Unknown",
     "study.statistics": "Resampled entropy gini renyi_efficiency zipf",
@@ -150,7 +149,6 @@ TWICE = {
 MODULES = {
     "adapt_extending": "adapt.extending",
     "corpus_count": "corpus.count",
-    "corpus_counts": "corpus.counts",
     "corpus_word_table": "corpus.word_table",
     "engine_batch": "engine.batch",
     "engine_encoder": "engine.encoder",
@@ -192,6 +190,7 @@ MODULES = {
     "split_fallback": "split.fallback",
     "split_finders": "split.finders",
     "split_routes": "split.routes",
+    "study_page": "study.page",
     "support_memory": "support.memory",
     "training_count": "training.count",
 }

@@ -16,7 +16,6 @@ from subwords.cli.console import (
     SIZE,
     SOURCE,
     check_output,
-    check_saving,
     check_target,
     choice,
     common_options,
@@ -270,7 +269,7 @@ def train(
 
 @command()
 @click.argument("sources", type=SOURCE, metavar="SOURCE...", nargs=-1, required=True)
-@opt("-o, --output FILE", "The file to write; Parquet if its name ends in .parquet.", PLACE, required=True)
+@opt("-o, --output FILE", "The file to write.", PLACE, required=True)
 @opt("--add", "The sources are files of counts: add them.", name="adding")
 @opt("--mix", "The sources are NAME=COUNTS: mix them, each with a weight.", name="mixing")
 @lambda function: add_options(function, _MIX)
@@ -311,7 +310,6 @@ def count(
     if not mixing and any(value not in (None, ()) for value in mixture.values()):
         raise click.UsageError("--weight, --share, --exponent and --max-bytes are for --mix")
     check_output(output)
-    check_saving(output, _no_counts().save)
     if adding or mixing:
         if adding and mixing:
             raise click.UsageError("expected one of --add and --mix, not both")
@@ -430,15 +428,6 @@ def _added(sources: Sequence[str]) -> WordCounts:
         except InputError as error:
             raise InputError(f"{source}: {error}") from None
     return WordCounts.joined(parts)
-
-
-def _no_counts() -> WordCounts:
-    import numpy as np
-
-    from subwords import WordCounts
-    from subwords.machine import Provenance
-
-    return WordCounts(np.zeros(0, np.uint8), np.zeros(1, np.int64), np.zeros(0, np.uint64), Provenance(""))
 
 
 def _load(source: str) -> WordCounts:

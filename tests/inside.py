@@ -14,7 +14,6 @@ NAMES = {
     "adapt.extending": "Extension extend_bpe",
     "adapt.pruning": "lowest removal_of token_counts",
     "adapt.words": "ids_of_words parts_of_tokens",
-    "chat.functions": "function_schema",
     "chat.limits": "one_budget",
     "chat.owned_text": "OwnedText Owner Record made owner_runs ranges",
     "chat.plain": "messages_of variables_of",

@@ -122,7 +122,6 @@ from subwords.spec.model import Model as Model  # the base of all models
 from subwords.spec.model import new_ids as new_ids  # old ids to new ones, from where each new id was before
 from subwords.spec.oniguruma import pattern_tokens as pattern_tokens  # a pattern in its tokens
 from subwords.spec.padding import LONGEST_LENGTH as LONGEST_LENGTH  # the largest length
-from subwords.spec.padding import SIDES as SIDES  # left and right
 from subwords.spec.splitter import ENCODINGS as ENCODINGS  # tiktoken's encodings by name
 from subwords.spec.splitter import MODELS as MODELS  # OpenAI's models and their encodings
 from subwords.spec.splitter import SPACE as SPACE  # U+2581, SentencePiece's space
@@ -139,9 +138,7 @@ from subwords.spec.template import Template as Template  # what stands around on
 from subwords.spec.token_batch import TokenBlock as TokenBlock  # ids of documents, and where each ends
 from subwords.spec.token_batch import as_ids as as_ids  # ids as an array of int64
 from subwords.spec.token_batch import batch_of as batch_of  # a TokenBatch of arrays, neither checked nor copied
-from subwords.spec.token_batch import filled_rows as filled_rows  # an array of rows with a value where no id is
 from subwords.spec.token_batch import lists_of as lists_of  # flat ids and offsets to lists
-from subwords.spec.token_batch import places_of_rows as places_of_rows  # where the ids of padded rows are
 from subwords.spec.tokenizer import chat_templates_of as chat_templates_of  # the chat templates of a spec by name
 from subwords.spec.unicode import property_members as property_members  # the code points of a property, such as Greek
 from subwords.spec.vocab import CHARACTERS as CHARACTERS  # the characters that stand for bytes

@@ -31,6 +31,7 @@ NAMES = {
     "engine.fast_path": "FastPath",
     "engine.healing": "Healing",
     "engine.spans": "SpanFinder",
+    "engine.text_parts": "TextParts",
     "formats.gguf.read": "BOOL FLOAT32 INT32 PRE STRING UINT32 gguf_bytes name_of",
     "formats.hf.decoders": "from_decoder to_decoder",
     "formats.hf.normalizers": "to_normalizer",

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from subwords.chat.assistant import End, Start
 from subwords.chat.conversation import Chatter, Conversation, Options, encoded
 from subwords.chat.pieces import Spans, masked
 from subwords.chat.plain import messages_of
-from subwords.machine import DECODED_BEFORE, Ids, TokenBlock, as_ids, batch_of, engine_of, first_difference
+from subwords.machine import DECODED_BEFORE, TokenBlock, as_ids, batch_of, engine_of, first_difference
 from subwords.support.checks import check_choice, check_flag
 from subwords.support.errors import InputError
 from subwords.support.threads import streamed
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from subwords.chat.reply import ChatReply, Opening
     from subwords.machine import Tally
 
+Ids: TypeAlias = NDArray[np.uint32]
 AT_ONCE = 256  # conversations that are encoded together
 _ROW = frozenset({"messages", "tools", "documents"})
 

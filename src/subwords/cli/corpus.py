@@ -52,7 +52,6 @@ from subwords.support.files import place_of
 
 if TYPE_CHECKING:
     from subwords import WordCounts
-    from subwords.machine import SaveTarget
     from subwords.scale.runners import Run
 
 
@@ -85,7 +84,7 @@ def mixed(
 ) -> tuple[WordCounts, dict[str, int]]:
     """Return the mixture of files of counts, and how often each source counts."""
     from subwords import WordCounts
-    from subwords.machine import add_multiplied, mix_factors
+    from subwords.machine import mix_factors
 
     if bool(weights) + bool(shares) + (exponent is not None) > 1:
         raise click.UsageError("expected one of --weight, --share and --exponent, not several")
@@ -97,14 +96,13 @@ def mixed(
             raise InputError(f"{name}: {error}") from None
     one = len(max_bytes) == 1 and "=" not in max_bytes[0]
     most = max_bytes[0] if one else {**named_values("--max-bytes", max_bytes)} or None
-    factors = mix_factors(
-        found,
-        weights=named_numbers("--weight", weights),
-        shares=named_numbers("--share", shares),
-        exponent=exponent,
-        max_bytes=most,
-    )
-    return add_multiplied(found, factors), factors
+    options: dict[str, Any] = {
+        "weights": named_numbers("--weight", weights),
+        "shares": named_numbers("--share", shares),
+        "exponent": exponent,
+        "max_bytes": most,
+    }
+    return WordCounts.mixed(found, **options), mix_factors(found, **options)
 
 
 def _print_mixture(counts: WordCounts, factors: dict[str, int], output: Path) -> None:
@@ -221,7 +219,7 @@ def train(
     run, reading, algorithm = run_from(options, threads), reading_from(options), options["algorithm"]
     _with_digits(options, sources, algorithm)
     target = target_of(output)
-    _check_format(target, algorithm, character_level=options["byte_level"] is False)
+    _check_format(target.kind, target.path, algorithm, character_level=options["byte_level"] is False)
     settings = given_settings(options)
     settings |= {name: options[name] for name in ("algorithm", "vocab_size", "template", "roles")}
     with wrong_usage(context):
@@ -339,7 +337,7 @@ def count(
     _summarize(counts, {}, started, output)
 
 
-def _check_format(target: SaveTarget, algorithm: str, *, character_level: bool) -> None:
+def _check_format(kind: str, path: Path, algorithm: str, *, character_level: bool) -> None:
     others = {
         "bpe": [".model"] if character_level else [".tiktoken", ".gguf", "pair"],
         "wordpiece": [".txt", ".gguf"],
@@ -347,9 +345,9 @@ def _check_format(target: SaveTarget, algorithm: str, *, character_level: bool) 
         "mingram": [".model", ".gguf"],
     }
     known = [".json", *others.get(algorithm, [])]
-    if target.kind not in (*known, "folder"):
+    if kind not in (*known, "folder"):
         suffixes = " or ".join(name for name in known if name != "pair")
-        raise click.UsageError(f"-o: expected a name ending in {suffixes}, or a folder, not {target.path}")
+        raise click.UsageError(f"-o: expected a name ending in {suffixes}, or a folder, not {path}")
 
 
 def _with_digits(options: dict[str, Any], sources: Sequence[str], algorithm: str) -> None:

@@ -19,7 +19,6 @@ from subwords.machine import (
     Source,
     Split,
     TokenizerLike,
-    describe_value,
     files_and_texts,
     is_stream,
     is_table,
@@ -190,7 +189,7 @@ def _of_files(
 
 def _of_text(text: object, index: int) -> Iterator[ComparedText]:
     if not isinstance(text, str):
-        raise InputError(f"text {index}: expected str, got {describe_value(text)}")
+        raise InputError(f"text {index}: expected str, got {type(text).__name__} {text!r:.60}")
     line, character = 1, 0
     for start in range(0, max(1, len(text)), _LONGEST_TEXT):
         part = text[start : start + _LONGEST_TEXT]

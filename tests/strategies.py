@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from engines import splitter
-from inside import LETTER, NUMBER, OTHER, gpt2_classes
+from inside import OTHER, gpt2_classes
+from inside import kernels_layout as layout
 from inside import layout_SPACE as SPACE
 from subwords import WordCounts
 from subwords.machine import BPE, Provenance, Vocab
@@ -114,7 +115,7 @@ def regex_classes() -> NDArray[np.uint8]:
     """The classes of GPT-2's rule as the installed `regex` has them, whose Unicode may be newer than ours."""
     every = "".join(map(chr, range(0x110000)))
     classes = np.full(0x110000, OTHER, np.uint8)
-    for member, pattern in ((LETTER, r"\p{L}+"), (NUMBER, r"\p{N}+"), (SPACE, r"\s+")):
+    for member, pattern in ((layout.LETTER, r"\p{L}+"), (layout.NUMBER, r"\p{N}+"), (SPACE, r"\s+")):
         for match in regex.finditer(pattern, every):
             classes[match.start() : match.end()] = member
     return classes

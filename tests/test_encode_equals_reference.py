@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 import subwords
 from building import tokenizer_of
 from engines import splitter
-from inside import BPESettings, UnknownSymbolError, encoder_of, train_bpe
+from inside import BPESettings, encoder_of, train_bpe
 from inside import kernels_layout as layout
+from inside import models_segmenter as segmenter
 from strategies import Pair, byte_texts, counts_of, merge_lists, model_of, small_words, texts
 from subwords.machine import BPE, Vocab
 from subwords.reference import bpe as reference
@@ -231,7 +232,7 @@ def test_unknown_symbols_are_an_error_that_says_where(byte_level: bool, data: st
     if first is None:
         assert tokens_of(encoder, word) == reference.encode_word(word, pairs, byte_level=byte_level)
         return
-    with pytest.raises(UnknownSymbolError, match="is not in the vocabulary") as error:
+    with pytest.raises(segmenter.UnknownSymbolError, match="is not in the vocabulary") as error:
         encoder.encode(word)
     assert error.value.begin == len(b"".join(symbols[:first]))
     assert tokens_of(encoder, b"ab") == reference.encode_word(b"ab", pairs, byte_level=byte_level), "still of use"

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import subwords
-from inside import MOST_IN_REGEX, AddedTokens, Pass, StringSearch, TextPlaces, TrieFinder
+from inside import MOST_IN_REGEX, AddedTokens, Pass, StringSearch, TrieFinder
+from inside import kernels_layout as layout
 from subwords import AddedToken
 from subwords.reference.text import find_longest
 
@@ -39,7 +40,9 @@ def test_tokens_of_any_flags(contents: list[str], flags: list[dict[str, bool]], 
     found, texts = Pass(tokens), [more + part + more + part for part in parts]
     data = [text.encode("utf-8", "surrogateescape") for text in texts]
     sizes = np.array([*map(len, data)], np.int64)
-    given = TextPlaces(np.cumsum(sizes) - sizes, sizes, np.arange(len(sizes)) % 2)  # an id 0 after every other text
+    given = layout.TextPlaces(
+        np.cumsum(sizes) - sizes, sizes, np.arange(len(sizes)) % 2
+    )  # an id 0 after every other text
     cut, ends = found.in_bytes.cut(np.frombuffer(b"".join(data), np.uint8), given)
     rows = [*zip(cut.begins.tolist(), (cut.begins + cut.sizes).tolist(), cut.after.tolist(), strict=True)]
     for i, text in enumerate(texts):

@@ -13,7 +13,6 @@ import pytest
 
 import subwords
 from inside import (
-    FAMILIES,
     BPEOptions,
     BPESettings,
     CommonOptions,
@@ -24,6 +23,7 @@ from inside import (
     WordPieceOptions,
     families_with,
 )
+from inside import models_families as families
 from subwords import InputError, SubwordsError, WordCounts
 from subwords.machine import ALGORITHMS
 
@@ -55,7 +55,7 @@ def allowed(call: Callable[[], object], what: str) -> bool:
 
 
 @pytest.mark.filterwarnings("ignore:words of more than 100 characters")  # splitter=None
-@pytest.mark.parametrize("algorithm", FAMILIES)
+@pytest.mark.parametrize("algorithm", families.FAMILIES)
 @pytest.mark.parametrize("name", [name for name in parameters(subwords.train) if name != "options"])
 def test_train_takes_an_argument_or_says_why_not(algorithm: str, name: str, capfd: pytest.CaptureFixture[str]) -> None:
     for value in WRONG:
@@ -124,7 +124,7 @@ def test_options_that_editors_see_are_the_settings_of_the_algorithm(algorithm: s
     assert [name for name in fields if name not in (subwords.train.__doc__ or "")] == []
 
 
-@pytest.mark.parametrize("algorithm", FAMILIES)
+@pytest.mark.parametrize("algorithm", families.FAMILIES)
 @pytest.mark.parametrize("name", sorted({name for options in OPTIONS.values() for name in options}))
 def test_option_of_another_algorithm_is_refused_even_with_its_default(algorithm: Any, name: str) -> None:
     owner = ALGORITHMS[families_with(name)[0]]
@@ -132,7 +132,7 @@ def test_option_of_another_algorithm_is_refused_even_with_its_default(algorithm:
     options: dict[str, Any] = {"algorithm": algorithm, "vocab_size": SIZES[algorithm], **QUICK}
     if algorithm in families_with(name):
         default = next(
-            field.default for field in dataclasses.fields(FAMILIES[algorithm].settings) if field.name == name
+            field.default for field in dataclasses.fields(families.FAMILIES[algorithm].settings) if field.name == name
         )
         subwords.train(TEXTS, **options, **{name: default})
         return

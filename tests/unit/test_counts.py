@@ -13,7 +13,7 @@ import pytest
 
 import subwords
 from engines import splitter
-from inside import count_blocks
+from inside import corpus_count as count
 from seeds import sweep_seed
 from subwords import CorpusError, FormatError, InputError, Reading, WordCounts
 from subwords.machine import COUNTS_MAGIC, MOST_COUNTED, Provenance, read_blocks
@@ -46,7 +46,7 @@ def counted(
     rule: str = "gpt2",
 ) -> WordCounts:
     blocks = read_blocks(source, Reading(documents=documents), block_size=size)
-    return count_blocks(blocks, splitter(rule), special_tokens=special_tokens, threads=threads)
+    return count.count_blocks(blocks, splitter(rule), special_tokens=special_tokens, threads=threads)
 
 
 def made(words: dict[bytes, int], provenance: Provenance = GPT2) -> WordCounts:

@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import subwords
-from inside import BPESettings, Extension, extend_bpe, train_bpe
+from inside import BPESettings, train_bpe
+from inside import adapt_extending as extending
 from inside import models_learning as indexing
 from seeds import seed_of_run
 from strategies import counts_of, word_counts
@@ -47,7 +48,7 @@ def test_any_words_and_options(first: dict[bytes, int], second: dict[bytes, int]
         "whole_characters": byte_level and data.draw(st.booleans()),
     }
     add = data.draw(st.integers(1, 30))
-    tokens, merges, _ = extend_bpe(model, counts_of(second), Extension(count=add, **more))
+    tokens, merges, _ = extending.extend_bpe(model, counts_of(second), extending.Extension(count=add, **more))
     old = [(model.vocab[left], model.vocab[right]) for left, right, _ in model.merges.tolist()]
     own = {token.encode() for token in specials}
     expected = reference(second, [*model.vocab], old, add, byte_level=byte_level, specials=own, **more)
@@ -59,7 +60,7 @@ def test_in_two_steps_or_in_one(words: dict[bytes, int], first: int, add: int, t
     counts = counts_of(words)
     whole = train_bpe(counts, BPESettings(vocab_size=256 + first + add, tie_break=tie))
     begun = train_bpe(counts, BPESettings(vocab_size=256 + first, tie_break=tie))
-    tokens, merges, _ = extend_bpe(begun, counts, Extension(count=add, tie_break=tie))
+    tokens, merges, _ = extending.extend_bpe(begun, counts, extending.Extension(count=add, tie_break=tie))
     if len(begun.vocab) == 256 + first:
         assert begun.grown(tokens, merges) == whole
 
@@ -67,7 +68,7 @@ def test_in_two_steps_or_in_one(words: dict[bytes, int], first: int, add: int, t
 @given(word_counts(LETTERS), word_counts(LETTERS), st.integers(1, 25))
 def test_every_new_token_is_reached(first: dict[bytes, int], second: dict[bytes, int], add: int) -> None:
     begun = train_bpe(counts_of(first), BPESettings(vocab_size=280))
-    tokens, merges, _ = extend_bpe(begun, counts_of(second), Extension(count=add))
+    tokens, merges, _ = extending.extend_bpe(begun, counts_of(second), extending.Extension(count=add))
     model = begun.grown(tokens, merges)
     assert len(set(model.vocab)) == len(model.vocab)
     if tokens:
@@ -135,7 +136,7 @@ def test_clear_errors() -> None:
 def test_unknown_symbols_split_a_word() -> None:
     words = counts_of({b"abxab": 5, b"xx": 3})
     model = BPE(Vocab([b"a", b"b"]), np.zeros((0, 3), np.int64), byte_level=False)
-    tokens, merges, _ = extend_bpe(model, words, Extension(count=5))
+    tokens, merges, _ = extending.extend_bpe(model, words, extending.Extension(count=5))
     assert (list(tokens), merges.tolist()) == ([b"ab"], [[0, 1, 2]])
 
 
@@ -146,7 +147,7 @@ def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     words = {bytes(rng.choices(b"abcdef", k=rng.randrange(1, 12))): rng.randrange(1, 9) for _ in range(50_000)}
     counts: WordCounts = counts_of(words)
     model = train_bpe(counts, BPESettings(vocab_size=400))
-    found = [extend_bpe(model, counts, Extension(count=200), threads=threads) for threads in (1, 3)]
+    found = [extending.extend_bpe(model, counts, extending.Extension(count=200), threads=threads) for threads in (1, 3)]
     assert found[0][0] == found[1][0]
     assert (found[0][1] == found[1][1]).all()
 

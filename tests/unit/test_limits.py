@@ -9,18 +9,8 @@ import pytest
 
 import subwords
 from commands import run
-from inside import (
-    FIXED,
-    LEAST_BLOCK,
-    LEAST_ROOM,
-    MOST_BLOCK,
-    PER_SYMBOL,
-    TABLES,
-    bytes_of,
-    need_of,
-    room_of,
-    threads_within,
-)
+from inside import FIXED, LEAST_BLOCK, MOST_BLOCK, PER_SYMBOL, TABLES, bytes_of, need_of, threads_within
+from inside import support_memory as memory
 from subwords import InputError, TrainingError
 
 
@@ -39,13 +29,13 @@ def test_what_is_no_amount(amount: object) -> None:
 
 
 def test_room_is_what_this_process_does_not_use_yet() -> None:
-    room = room_of(1 << 40)
+    room = memory.room_of(1 << 40)
     assert 0 < room < 1 << 40
     held = bytearray(b"x" * (64 << 20))
-    assert room_of(1 << 40) < room - (32 << 20)
+    assert memory.room_of(1 << 40) < room - (32 << 20)
     del held
     with pytest.raises(InputError, match="expected at least"):
-        room_of((1 << 40) - room + LEAST_ROOM // 2)
+        memory.room_of((1 << 40) - room + memory.LEAST_ROOM // 2)
 
 
 def test_threads_within() -> None:

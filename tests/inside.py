@@ -25,10 +25,8 @@ NAMES = {
     "engine.documents": "LEAST_BLOCK MOST_BLOCK TABLES threads_within",
     "engine.engine": "Engine plain_spaces",
     "engine.fast_path": "FastPath",
-    "engine.healing": "Healing",
     "engine.spans": "SpanFinder",
     "engine.text_parts": "TextParts",
-    "formats.gguf.read": "BOOL FLOAT32 INT32 STRING UINT32 gguf_bytes",
     "formats.hf.decoders": "from_decoder to_decoder",
     "formats.hf.normalizers": "to_normalizer",
     "formats.hf.post_processors": "from_post_processor to_post_processor",
@@ -38,9 +36,6 @@ NAMES = {
     "formats.sentencepiece.read": "Kind",
     "interop.accelerate": "VLLMTokenizer register_with_vllm",
     "interop.engines": "ComparedEngine compare_with",
-    "interop.hf": "HFEncoding HFShape",
-    "interop.sentencepiece": "SentencePieceShape",
-    "interop.tiktoken": "TiktokenShape",
     "interop.verify": "PROBES",
     "kernels.arithmetic": "sum_words",
     "kernels.fastpath": "every_address_kernel",
@@ -50,13 +45,11 @@ NAMES = {
     "kernels.text.rows": "field_texts",
     "kernels.text.utf8": "first_invalid",
     "models.bpe.merges": "joining_pairs",
-    "models.bpe.train": "initial_tokens train_bpe",
+    "models.bpe.train": "initial_tokens",
     "models.families": "encoder_of",
-    "models.settings": "BPESettings MingramSettings UnigramSettings WordLevelSettings WordPieceSettings",
     "models.unigram.model": "BYTE_PIECES parsed",
     "models.unigram.segmenter": "Paths",
-    "models.unigram.train": "expected_counts find_seeds number_text train_unigram unit_bits",
-    "models.wordlevel.train": "train_wordlevel",
+    "models.unigram.train": "expected_counts find_seeds number_text unit_bits",
     "normalize.normalizer": "Pipeline stages_of",
     "normalize.sentencepiece": "GraphemeStage",
     "research": "Choice parity_merges",
@@ -82,16 +75,13 @@ NAMES = {
     "split.splitter": "route_of",
     "split.word_spans": "whole_text",
     "study.findings": "DIFF_RULES RULES",
-    "study.explanation": "Trace explain_word word_explainer",
-    "study.obstacles": "WhyNot",
+    "study.explanation": "explain_word word_explainer",
     "study.conversations": "ChatProcess answer differences example",
     "study.page": """
         HEADERS MOST_BYTES MOST_CHARACTERS PageApi PageServer TokenizerFile audited disagreements evaluated
         page_files told_before
     """,
-    "study.segments": "Added Known Lattice Matching Merging Stretch Unknown",
     "study.statistics": "Resampled entropy gini renyi_efficiency zipf",
-    "study.training_steps": "MergeStep PieceStep TrainingTrace",
     "study.verification": "learned_merges one_merge_each",
     "support.arrow": "kept_structures",
     "support.checks": "bytes_of",
@@ -102,10 +92,6 @@ NAMES = {
     "tokens.manifest": "Contents manifest_path write_manifest",
     "tokens.write": "shard_path with_ends write_shards",
     "training.mingram": "learned_pieces",
-    "training.train": """
-        BPEOptions CommonOptions FIXED MingramOptions PER_SYMBOL UnigramOptions WordLevelOptions
-        WordPieceOptions families_with need_of
-    """,
 }
 # Names that two modules have: steps of a normalizer and of a splitter, and private functions.
 TWICE = {
@@ -170,6 +156,7 @@ MODULES = {
     "study_page": "study.page",
     "support_memory": "support.memory",
     "training_count": "training.count",
+    "training_train": "training.train",
 }
 HOMES = {name: module for module, names in NAMES.items() for name in names.split()}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
+from typing import Any
 
 import numpy as np
 import regex
@@ -15,7 +16,7 @@ from inside import OTHER, gpt2_classes
 from inside import kernels_layout as layout
 from inside import layout_SPACE as SPACE
 from subwords import WordCounts
-from subwords.machine import BPE, Provenance, Vocab
+from subwords.machine import ALGORITHMS, BPE, Provenance, Vocab
 
 Pair = tuple[bytes, bytes]
 
@@ -182,6 +183,15 @@ def counts_of(words: Mapping[bytes, int], special_tokens: tuple[str, ...] = ()) 
         np.array(list(words.values()), np.uint64),
         Provenance(rule.identity, None, rule.unicode_version, special_tokens),
     )
+
+
+def settings_of(algorithm: str, **options: Any) -> Any:
+    return ALGORITHMS[algorithm].settings(**options)
+
+
+def train_model(algorithm: str, counts: WordCounts, settings: Any, **more: Any) -> Any:
+    """The model that an algorithm learns from words: no tokenizer around it."""
+    return ALGORITHMS[algorithm].train(counts, settings, **more)
 
 
 @st.composite

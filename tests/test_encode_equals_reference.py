@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 import subwords
 from building import tokenizer_of
 from engines import splitter
-from inside import BPESettings, encoder_of, train_bpe
+from inside import encoder_of
 from inside import kernels_layout as layout
 from inside import models_segmenter as segmenter
-from strategies import Pair, byte_texts, counts_of, merge_lists, model_of, small_words, texts
+from strategies import Pair, byte_texts, counts_of, merge_lists, model_of, settings_of, small_words, texts, train_model
 from subwords.machine import BPE, Vocab
 from subwords.reference import bpe as reference
 from subwords.reference.bpe import GPT2_PATTERN, encode_word_ranks
@@ -245,7 +245,7 @@ def test_trained_character_model(documents: list[str], text: str, limit: int | N
     if not words:
         return
     vocab, pairs = reference.train(words, 400, **options)
-    model = train_bpe(counts_of(words), BPESettings(vocab_size=400, unk_token="[UNK]", **options))
+    model = train_model("bpe", counts_of(words), settings_of("bpe", vocab_size=400, unk_token="[UNK]", **options))
     assert list(model.vocab) == vocab
     encoder = encoder_of(model, GPT2)
     for each in (*documents, text):

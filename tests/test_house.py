@@ -396,7 +396,7 @@ def test_rooms_keep_their_budgets() -> None:
 
 # The same for the tests, and for the names that they reach past the public ones.
 TEST_LINES = 53_500
-INSIDE_NAMES = 280
+INSIDE_NAMES = 240
 
 
 def test_tests_keep_their_budgets() -> None:

@@ -13,11 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from subwords import Reading, Tokenizer
+from subwords.interop.tiktoken import pattern_of
 from subwords.machine import (
-    ByteChars,
-    Rule,
     Source,
-    Split,
     TokenizerLike,
     files_and_texts,
     is_stream,
@@ -466,21 +464,6 @@ def _tiktoken(path: Path, ours: Tokenizer, library: str, threads: int) -> Origin
         decode=lambda rows: tok.decode_batch(rows, num_threads=threads),
         decode_one=tok.decode,
     )
-
-
-def pattern_of(rule: Rule) -> str:
-    """Return the pattern of a splitter as tiktoken's `pat_str`; InputError if the splitter is more than a pattern.
-
-    >>> from subwords.spec.splitter import NAMED
-    >>> pattern_of(NAMED["bailing"])[:19]
-    "'(?i:[sdmt]|ll|ve|r"
-    """
-    while rule and isinstance(rule[-1], ByteChars):  # changes what models read, not where words end
-        rule = rule[:-1]
-    match rule:
-        case (Split(pattern=pattern, behavior="isolated", invert=False),):
-            return pattern
-    raise InputError(f"expected a splitter of one pattern, as tiktoken has, not {len(rule)} steps: {rule!r:.200}")
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from inside import MODE, Int, Kernel, Spare
+from inside import MODE, Int
 from inside import engine_batch as batch
 from inside import kernels_entry as entry
 from inside import support_memory as memory
@@ -240,7 +240,7 @@ def guard_texts(table: Any, *, before: bool) -> Any:
         return guarded_copy
 
     for place, of_bytes in ((entry.STR_UTF8, False), (entry.BYTES_DATA, True)):
-        kernel = Kernel(f"guarded_{place}", copying(int(table[place]), of_bytes))
+        kernel = entry.Kernel(f"guarded_{place}", copying(int(table[place]), of_bytes))
         engine = machine_code._engine(os.getpid())
         engine.add_object_file(binding.ObjectFileRef.from_data(compiler.machine_code(kernel)))
         engine.finalize_object()
@@ -253,7 +253,7 @@ def guarded_memory(*, before: bool = False) -> Iterator[Guards]:
     """Let kernels work on guarded memory."""
     assert MODE == "compiled", "other modes check indices, or have no pointers"
     guards, patch = Guards(before=before), pytest.MonkeyPatch()
-    loaded, built_in, table = Kernel._loaded, entry.built_in, entry.api()
+    loaded, built_in, table = entry.Kernel._loaded, entry.built_in, entry.api()
     plain = type(table)(*table)
     kept = guard_texts(table, before=before) if entry.available() else None
     for name in ("empty", "zeros", "full", "empty_like", "zeros_like"):
@@ -264,9 +264,11 @@ def guarded_memory(*, before: bool = False) -> Iterator[Guards]:
         lambda count, dtype, *, random=False: guards.place(count * np.dtype(dtype).itemsize).view(dtype),
     )
     patch.setattr(
-        Spare, "empty", lambda self, count, dtype: guards.place(max(1, count) * np.dtype(dtype).itemsize).view(dtype)
+        memory.Spare,
+        "empty",
+        lambda self, count, dtype: guards.place(max(1, count) * np.dtype(dtype).itemsize).view(dtype),
     )
-    patch.setattr(Kernel, "_loaded", lambda self: tuple(map(guards.calling, loaded(self))))
+    patch.setattr(entry.Kernel, "_loaded", lambda self: tuple(map(guards.calling, loaded(self))))
 
     def built(kernel: Any, carried: tuple[Any, ...], **options: Any) -> Any:
         # This one gives addresses of texts that are read later.

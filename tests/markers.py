@@ -185,12 +185,14 @@ def holds(value: Any) -> bool:
 def live_markers() -> Iterator[Markers]:
     """Fill all live memory that is free, before each use; search what public functions give."""
     import subwords
-    from inside import DecodeStream, Encoder, FastPath, SpanFinder, Spare
+    from inside import DecodeStream, FastPath, SpanFinder
+    from inside import engine_encoder as encoder
     from inside import kernels_fastpath_decode as fastpath_decode
+    from inside import support_memory as memory
 
     markers, patch = Markers(), pytest.MonkeyPatch()
-    take, crew, quick, find = Encoder.take, Encoder.crew, FastPath._function, SpanFinder.find
-    built_in, lent = fastpath_decode.built_in, Spare.empty
+    take, crew, quick, find = encoder.Encoder.take, encoder.Encoder.crew, FastPath._function, SpanFinder.find
+    built_in, lent = fastpath_decode.built_in, memory.Spare.empty
 
     def taken(self: Any) -> Any:
         state = take(self)
@@ -235,12 +237,12 @@ def live_markers() -> Iterator[Markers]:
         return array
 
     for owner, name, changed in (
-        (Encoder, "take", taken),
-        (Encoder, "crew", taken_crew),
+        (encoder.Encoder, "take", taken),
+        (encoder.Encoder, "crew", taken_crew),
         (FastPath, "_function", made),
         (SpanFinder, "find", searched),
         (fastpath_decode, "built_in", built),
-        (Spare, "empty", lent_again),
+        (memory.Spare, "empty", lent_again),
     ):
         patch.setattr(owner, name, changed)
     for kind in {base for public in (subwords.Tokenizer, DecodeStream) for base in public.__mro__}:

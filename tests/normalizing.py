@@ -11,22 +11,10 @@ import regex
 from numpy.typing import NDArray
 
 from charsmap import write_charsmap
-from inside import (
-    WHOLE,
-    Bert,
-    ByteLevel,
-    Form,
-    Lowercase,
-    Nmt,
-    Position,
-    Precompiled,
-    Prepend,
-    SentencePiece,
-    StripAccents,
-    grapheme_classes,
-)
+from inside import Bert, ByteLevel, Form, Lowercase, Nmt, Precompiled, Prepend, SentencePiece, StripAccents
 from inside import kernels_layout as layout
 from inside import normalize_characters as tables
+from inside import normalize_stages as stages
 from inside import normalizer_Replace as Replace
 from inside import normalizer_Step as Step
 from inside import normalizer_Strip as Strip
@@ -150,7 +138,7 @@ def _pinned_joins() -> dict[int, int]:
     """What the `regex` package's Unicode has otherwise than ours, as a character of the class that it has here."""
     every = "".join(map(chr, scalars()))
     others = {0: 0x378, layout.GRAPHEME.extend: 0x301, layout.GRAPHEME.spacing: 0x903}
-    ours = grapheme_classes()
+    ours = tables.grapheme_classes()
     found = {}
     for kind, name in ((layout.GRAPHEME.extend, "Extend"), (layout.GRAPHEME.spacing, "SpacingMark")):
         theirs = np.zeros(len(ours), np.bool_)
@@ -193,7 +181,7 @@ def array(data: bytes) -> NDArray[np.uint8]:
     return np.frombuffer(data, np.uint8)
 
 
-def applied(rule: NormalizerEngine, texts: list[bytes], part: Position = WHOLE) -> list[bytes]:
+def applied(rule: NormalizerEngine, texts: list[bytes], part: stages.Position = stages.WHOLE) -> list[bytes]:
     """The texts, normalized all at once."""
     out, bounds = rule.apply(array(b"".join(texts)), np.cumsum([0, *map(len, texts)], dtype=np.int64), part)
     return [out[a:b].tobytes() for a, b in itertools.pairwise(bounds.tolist())]
@@ -202,7 +190,7 @@ def applied(rule: NormalizerEngine, texts: list[bytes], part: Position = WHOLE) 
 def in_parts(rule: NormalizerEngine, data: bytes, cuts: list[int]) -> bytes:
     """A text, normalized in parts between some cuts."""
     bounds = [0, *cuts, len(data)]
-    parts = [Position(start == 0, end == len(data)) for start, end in itertools.pairwise(bounds)]
+    parts = [stages.Position(start == 0, end == len(data)) for start, end in itertools.pairwise(bounds)]
     texts = [data[start:end] for start, end in itertools.pairwise(bounds)]
     return b"".join(applied(rule, [text], part)[0] for text, part in zip(texts, parts, strict=True))
 

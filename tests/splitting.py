@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from characters import settled
-from inside import MachineStepSplitter, finder
+from inside import split_finders
 from inside import splitter_NAMED as NAMED
 from strategies import FRAGMENTS, INVALID
 from subwords.machine import ByteChars, Rule, Split, SplitBuffers, SplitterEngine
@@ -160,8 +160,8 @@ FRAGMENTS_AGREED = [fragment for fragment in map(agreed, FRAGMENTS) if fragment]
 @lru_cache(4)
 def classes_of(rule: Rule) -> NDArray[np.int64]:
     """What the patterns of a rule tell apart: a number for every code point, and last for an invalid byte."""
-    finders = [finder(step) for step in rule if isinstance(step, Split)]
-    rows = [found._automaton.classes for found in finders if isinstance(found, MachineStepSplitter)]
+    finders = [split_finders.finder(step) for step in rule if isinstance(step, Split)]
+    rows = [found._automaton.classes for found in finders if isinstance(found, split_finders.MachineStepSplitter)]
     if not rows:
         rows = [np.searchsorted([ord("0"), ord(":"), ord("a"), 0x300], np.arange(0x110001), side="right")]
     classes = np.zeros(0x110001, np.int64)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
+from typing import Any
 
 import numpy as np
 import regex
@@ -11,10 +12,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from engines import splitter
-from inside import LETTER, NUMBER, OTHER, gpt2_classes
+from inside import OTHER, gpt2_classes
+from inside import kernels_layout as layout
 from inside import layout_SPACE as SPACE
 from subwords import WordCounts
-from subwords.machine import BPE, Provenance, Vocab
+from subwords.machine import ALGORITHMS, BPE, Provenance, Vocab
 
 Pair = tuple[bytes, bytes]
 
@@ -114,7 +116,7 @@ def regex_classes() -> NDArray[np.uint8]:
     """The classes of GPT-2's rule as the installed `regex` has them, whose Unicode may be newer than ours."""
     every = "".join(map(chr, range(0x110000)))
     classes = np.full(0x110000, OTHER, np.uint8)
-    for member, pattern in ((LETTER, r"\p{L}+"), (NUMBER, r"\p{N}+"), (SPACE, r"\s+")):
+    for member, pattern in ((layout.LETTER, r"\p{L}+"), (layout.NUMBER, r"\p{N}+"), (SPACE, r"\s+")):
         for match in regex.finditer(pattern, every):
             classes[match.start() : match.end()] = member
     return classes
@@ -181,6 +183,15 @@ def counts_of(words: Mapping[bytes, int], special_tokens: tuple[str, ...] = ()) 
         np.array(list(words.values()), np.uint64),
         Provenance(rule.identity, None, rule.unicode_version, special_tokens),
     )
+
+
+def settings_of(algorithm: str, **options: Any) -> Any:
+    return ALGORITHMS[algorithm].settings(**options)
+
+
+def train_model(algorithm: str, counts: WordCounts, settings: Any, **more: Any) -> Any:
+    """The model that an algorithm learns from words: no tokenizer around it."""
+    return ALGORITHMS[algorithm].train(counts, settings, **more)
 
 
 @st.composite

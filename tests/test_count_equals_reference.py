@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 import subwords
 from engines import splitter
+from inside import corpus_count as counting
 from inside import corpus_word_table as word_table
-from inside import count_blocks, first_invalid
+from inside import first_invalid
 from inside import training_count as training
 from strategies import FRAGMENTS, INVALID, SPECIALS, byte_texts, contested, texts
 from subwords.machine import Block
@@ -42,7 +43,7 @@ def count_bytes(documents: list[bytes]) -> list[tuple[bytes, int]]:
     """Count bytes that need not be UTF-8, which no reader yields."""
     data = b"".join(documents)
     ends = np.unique(np.cumsum([len(document) for document in documents], dtype=np.int64))
-    return list(count_blocks([Block(data, ends, "", 0)] if data else [], splitter("gpt2")))
+    return list(counting.count_blocks([Block(data, ends, "", 0)] if data else [], splitter("gpt2")))
 
 
 @given(st.lists(texts(20), min_size=1, max_size=8))

@@ -12,18 +12,9 @@ import pytest
 import subwords
 from charsmap import write_charsmap
 from engines import normalizer
-from inside import (
-    Lowercase,
-    Pipeline,
-    Position,
-    Precompiled,
-    Prepend,
-    SentencePiece,
-    Specials,
-    WordSource,
-    count_blocks,
-    cut_blocks,
-)
+from inside import Lowercase, Pipeline, Precompiled, Prepend, SentencePiece, Specials, corpus_count, cut_blocks
+from inside import models_segmenter as segmenter
+from inside import normalize_stages as stages
 from inside import normalizer_NAMED as NORMALIZERS
 from inside import normalizer_Replace as Replace
 from inside import normalizer_Step as Step
@@ -67,7 +58,7 @@ PATTERNS = (
 BEHAVIORS = ("isolated", "merged_with_previous", "merged_with_next", "contiguous", "removed")
 
 
-def words_of(source: WordSource, data: bytes, *, begins: bool = True, ends: bool = True) -> list[bytes]:
+def words_of(source: segmenter.WordSource, data: bytes, *, begins: bool = True, ends: bool = True) -> list[bytes]:
     found = []
     bounds = np.array([0, len(data)], np.int64)
     text = np.frombuffer(data, np.uint8)
@@ -77,7 +68,7 @@ def words_of(source: WordSource, data: bytes, *, begins: bool = True, ends: bool
     return found
 
 
-def check(source: WordSource, text: str) -> int:
+def check(source: segmenter.WordSource, text: str) -> int:
     """Cut a text at every place; return how many cuts there are."""
     data = text.encode("utf-8", "surrogateescape")
     whole, array = words_of(source, data), np.frombuffer(data, np.uint8)
@@ -188,9 +179,9 @@ def check_steps(rng: random.Random, steps: tuple[Step, ...]) -> int:
     for text in some_texts(rng, 12):
         data = np.frombuffer(text.encode("utf-8", "surrogateescape"), np.uint8)
         for begins, ends in product((True, False), repeat=2):
-            (whole, _) = engine.apply(data, np.array([0, len(data)]), Position(begins, ends))
+            (whole, _) = engine.apply(data, np.array([0, len(data)]), stages.Position(begins, ends))
             for cut in {engine.cut(data[:at], at) for at in range(len(data) + 1)} - {0}:
-                parts = ((data[:cut], Position(begins, False)), (data[cut:], Position(False, ends)))
+                parts = ((data[:cut], stages.Position(begins, False)), (data[cut:], stages.Position(False, ends)))
                 found = [engine.apply(part, np.array([0, len(part)]), of)[0].tobytes() for part, of in parts]
                 assert b"".join(found) == whole.tobytes(), (steps, ascii(text), cut, begins, ends)
                 count += 1
@@ -234,7 +225,7 @@ FILES = (
 SMALL = ("t5/spiece.model", "bert/bert-base-uncased-tokenizer.json", "gpt2/tokenizer.json", "albert/spiece.model")
 
 
-def sources_of(path: Path) -> list[WordSource]:
+def sources_of(path: Path) -> list[segmenter.WordSource]:
     engine = engine_of(subwords.load(path))
     return [engine.encoder.splitter, *([engine.plain._encoder.splitter] if engine.plain else [])]
 
@@ -300,13 +291,15 @@ def test_blocks_at_every_two_places(special: tuple[str, ...], monkeypatch: pytes
     source = Pipeline(NormalizerEngine(NORMALIZERS["nfc"]), SplitterEngine((Split(r"[\p{L} ]+|[^\p{L} ]"),)))
     text = "eae\u0301 x\u0301\u0301 ye\u0301 z z z"
     ref = dict(
-        count_blocks([Block(text.encode(), np.array([len(text.encode())]), "text", 0)], source, special_tokens=special)
+        corpus_count.count_blocks(
+            [Block(text.encode(), np.array([len(text.encode())]), "text", 0)], source, special_tokens=special
+        )
     )
     for first, second in combinations(range(1, len(text)), 2):
         parts = [text[:first].encode(), text[first:second].encode(), text[second:].encode()]
         blocks = [Block(part, np.empty(0, np.int64), "text", 0) for part in parts[:2]]
         blocks.append(Block(parts[2], np.array([len(parts[2])]), "text", 0))
-        assert dict(count_blocks(blocks, source, special_tokens=special)) == ref, (first, second)
+        assert dict(corpus_count.count_blocks(blocks, source, special_tokens=special)) == ref, (first, second)
 
 
 def check_blocks(seed: int, count: int) -> None:
@@ -317,11 +310,11 @@ def check_blocks(seed: int, count: int) -> None:
         texts = [text for text in some_texts(rng, 12) if text.isprintable() or text.isascii()]
         texts = [text.encode("utf-8", "ignore").decode() for text in texts] + ["e", "\u0301 x y", "ae"]
         specials = rng.choice(((), ("<x>",), ("e", "ae", " x"), ("\u0301",)))
-        ref = dict(count_blocks(blocks_of(rng, texts, 1 << 20), source, special_tokens=specials))
+        ref = dict(corpus_count.count_blocks(blocks_of(rng, texts, 1 << 20), source, special_tokens=specials))
         whole = [Block(text.encode(), np.array([len(text.encode())], np.int64), "text", 0) for text in texts if text]
-        assert dict(count_blocks(whole, source, special_tokens=specials)) == ref, source
+        assert dict(corpus_count.count_blocks(whole, source, special_tokens=specials)) == ref, source
         for size in (2, 12, 60):
-            got = dict(count_blocks(blocks_of(rng, texts, size), source, special_tokens=specials))
+            got = dict(corpus_count.count_blocks(blocks_of(rng, texts, size), source, special_tokens=specials))
             assert got == ref, (source, specials, texts)
 
 

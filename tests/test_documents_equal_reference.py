@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 import subwords
 from engines import splitter
-from inside import HEAD, count_blocks, sample_blocks
+from inside import HEAD, sample_blocks, training_count
+from inside import corpus_count as count
 from inside import corpus_word_table as word_table
 from seeds import seed_of_run
 from strategies import SPECIALS, texts
@@ -127,10 +128,9 @@ def test_frequencies_of_growing_tables_and_long_documents(
     documents = [" ".join(rng.choices(words, k=rng.choice([0, 1, 5, 400]))) for _ in range(120)]
     documents.insert(60, " ".join(rng.choices(words, k=20_000)))  # more than a chunk
     blocks = read_blocks(documents, block_size=700)
-    from inside import normalizer_or_none, word_source
 
-    rule = word_source(splitter("whitespace"), normalizer_or_none(normalizer))
-    got = count_blocks(blocks, rule, document_frequencies=True, threads=threads)
+    rule = training_count.word_source(splitter("whitespace"), training_count.normalizer_or_none(normalizer))
+    got = count.count_blocks(blocks, rule, document_frequencies=True, threads=threads)
     assert got.documents is not None
     expected = document_frequencies([word.encode() for word in text.split()] for text in documents)
     assert {word: int(number) for (word, _), number in zip(got, got.documents, strict=True)} == expected

@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 import subwords
 from building import tokenizer_of
 from engines import splitter
-from inside import BPESettings, UnknownSymbolError, encoder_of, train_bpe
+from inside import encoder_of
 from inside import kernels_layout as layout
-from strategies import Pair, byte_texts, counts_of, merge_lists, model_of, small_words, texts
+from inside import models_segmenter as segmenter
+from strategies import Pair, byte_texts, counts_of, merge_lists, model_of, settings_of, small_words, texts, train_model
 from subwords.machine import BPE, Vocab
 from subwords.reference import bpe as reference
 from subwords.reference.bpe import GPT2_PATTERN, encode_word_ranks
@@ -231,7 +232,7 @@ def test_unknown_symbols_are_an_error_that_says_where(byte_level: bool, data: st
     if first is None:
         assert tokens_of(encoder, word) == reference.encode_word(word, pairs, byte_level=byte_level)
         return
-    with pytest.raises(UnknownSymbolError, match="is not in the vocabulary") as error:
+    with pytest.raises(segmenter.UnknownSymbolError, match="is not in the vocabulary") as error:
         encoder.encode(word)
     assert error.value.begin == len(b"".join(symbols[:first]))
     assert tokens_of(encoder, b"ab") == reference.encode_word(b"ab", pairs, byte_level=byte_level), "still of use"
@@ -244,7 +245,7 @@ def test_trained_character_model(documents: list[str], text: str, limit: int | N
     if not words:
         return
     vocab, pairs = reference.train(words, 400, **options)
-    model = train_bpe(counts_of(words), BPESettings(vocab_size=400, unk_token="[UNK]", **options))
+    model = train_model("bpe", counts_of(words), settings_of("bpe", vocab_size=400, unk_token="[UNK]", **options))
     assert list(model.vocab) == vocab
     encoder = encoder_of(model, GPT2)
     for each in (*documents, text):

@@ -11,19 +11,9 @@ import pytest
 import regex
 
 from engines import splitter
-from inside import (
-    DIGIT,
-    PATTERNS,
-    SIGN,
-    MachineStepSplitter,
-    Outside,
-    RegexStepSplitter,
-    behaved,
-    compiled,
-    find_matches,
-    whole_text,
-)
+from inside import DIGIT, PATTERNS, SIGN, Outside, whole_text
 from inside import split_fallback as fallback
+from inside import split_finders as finders
 from patterns import INVENTED
 from subwords import InputError, SubwordsError
 from subwords.machine import Split
@@ -130,7 +120,7 @@ def strings(seed: int, count: int, longest: int = 12) -> list[bytes]:
     return [b"".join(rng.choices(atoms, k=rng.randint(1, longest))) for _ in range(count)]
 
 
-def words(finder: MachineStepSplitter | RegexStepSplitter, texts: list[bytes]) -> list[int]:
+def words(finder: finders.MachineStepSplitter | finders.RegexStepSplitter, texts: list[bytes]) -> list[int]:
     data = np.frombuffer(b"".join(texts), np.uint8)
     bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum([len(text) for text in texts])])
     word_spans = finder.split(whole_text(data, bounds, np.ones(len(texts), np.bool_), tracked=False))
@@ -141,10 +131,12 @@ def words(finder: MachineStepSplitter | RegexStepSplitter, texts: list[bytes]) -
 @pytest.mark.parametrize("pattern", PARTS)
 def test_both_routes_of_a_pattern(pattern: str) -> None:
     texts = strings(5, 400)
-    assert words(RegexStepSplitter(Split(pattern)), texts) == words(MachineStepSplitter(Split(pattern)), texts)
+    assert words(finders.RegexStepSplitter(Split(pattern)), texts) == words(
+        finders.MachineStepSplitter(Split(pattern)), texts
+    )
     with contextlib.suppress(Outside):  # some have no automaton for every behaviour
         step = Split(pattern, BEHAVIORS[len(pattern) % 5], len(pattern) % 2 == 1)  # type: ignore[arg-type]
-        assert words(RegexStepSplitter(step), texts) == words(MachineStepSplitter(step), texts)
+        assert words(finders.RegexStepSplitter(step), texts) == words(finders.MachineStepSplitter(step), texts)
 
 
 @pytest.mark.parametrize("pattern", ["(?i:[^a-z])+|.", r"\w+|\s+(?!\S)|.", r"(?i)\p{Lu}+|[\s\S]"])
@@ -160,7 +152,9 @@ def test_look_behind_that_never_holds_changes_nothing(pattern: str) -> None:
 def test_both_routes_on_every_code_point(pattern: str) -> None:
     chars = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
     texts = [*map(str.encode, chars), *strings(7, 20_000)]
-    assert words(RegexStepSplitter(Split(pattern)), texts) == words(MachineStepSplitter(Split(pattern)), texts)
+    assert words(finders.RegexStepSplitter(Split(pattern)), texts) == words(
+        finders.MachineStepSplitter(Split(pattern)), texts
+    )
 
 
 # ------------------------------------------------------------------ what has no automaton
@@ -187,14 +181,14 @@ def test_structure_is_the_package_s(pattern: str) -> None:
     plain = regex.sub(r"\\k<y>", "(?P=y)", pattern)
     for _ in range(300):
         text = "".join(rng.choices(chars, k=rng.randint(1, 14)))
-        assert find_matches(pattern, text) == reference.find(plain, text)
+        assert fallback.find_matches(pattern, text) == reference.find(plain, text)
 
 
 @pytest.mark.parametrize("behavior", BEHAVIORS)
 def test_behaviours_are_the_textbook_s(behavior: str) -> None:
     for text in ("a1b22 c", "11", " 1 ", "", "x"):
-        found = [(a, b, m) for a, b, m in find_matches(r"\d|\s", text) if behavior != "removed" or not m]
-        assert behaved(found, behavior) == reference.segments(text, r"\d|\s", behavior, False)
+        found = [(a, b, m) for a, b, m in fallback.find_matches(r"\d|\s", text) if behavior != "removed" or not m]
+        assert fallback.behaved(found, behavior) == reference.segments(text, r"\d|\s", behavior, False)
 
 
 def test_flag_m_is_of_lines() -> None:
@@ -210,7 +204,7 @@ def test_property_that_the_tables_lack() -> None:
 
 def test_many_sets() -> None:
     pattern = "|".join(chr(code) for code in range(0x4E00, 0x4E00 + fallback.MOST_SETS + 1)) + "|(?<=x)y"
-    assert compiled(pattern).classes is None
+    assert fallback.compiled(pattern).classes is None
     assert splitter(pattern).split("丁ab七xy\udc80"[:-1]) == ["丁", "ab", "七", "x", "y"]
 
 

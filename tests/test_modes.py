@@ -50,14 +50,15 @@ def run(programs: Sequence[str], cache: Path | str, **variables: str) -> tuple[s
 @pytest.fixture(scope="module")
 def warm(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A cache with all kernels of EVERYTHING and MACHINES: a copy of the one that all tests use, compiled only once."""
-    from inside import _digest, cache_root
+    from inside import kernels_machine_code
+    from inside import kernels_stored as stored
 
-    root = cache_root()
+    root = stored.cache_root()
     assert root
     own = Path(root)
     assert run([EVERYTHING, MACHINES], own)[0] == "compiled"
     cache = tmp_path_factory.mktemp("warm")
-    shutil.copytree(own / _digest(), cache / _digest())
+    shutil.copytree(own / kernels_machine_code._digest(), cache / kernels_machine_code._digest())
     return cache
 
 

@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inside import BPESettings, Choice, initial_tokens, parity_merges
-from strategies import counts_of, word_counts
+from inside import Choice, initial_tokens, parity_merges
+from strategies import counts_of, settings_of, word_counts
 from subwords.reference.bpe import train_parity as reference
 
 LETTERS = "abé文"
@@ -38,7 +38,7 @@ def test_any_words_and_options_are_the_textbook(languages: list[dict[bytes, int]
         "pooled": data.draw(st.sampled_from([0, 2, 90])),
     }
     pool = sum(map(counts_of, languages))
-    settings = BPESettings(vocab_size=400, **rules)
+    settings = settings_of("bpe", vocab_size=400, **rules)
     base, _ = initial_tokens(pool, settings)  # type: ignore[arg-type]
     extra = data.draw(st.integers(1, 40))
     expected = reference(languages, base, len(base) + extra, scales, measured=measured, **choice, **rules)
@@ -49,7 +49,7 @@ def test_any_words_and_options_are_the_textbook(languages: list[dict[bytes, int]
     found = parity_merges(
         [*map(counts_of, languages)],
         held,
-        BPESettings(vocab_size=len(base) + extra, **rules),
+        settings_of("bpe", vocab_size=len(base) + extra, **rules),
         Choice(np.array(scales), **choice),
         pooled=pooled,
     )

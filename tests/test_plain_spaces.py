@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inside import Encoder, Prepend, SentencePiece, Steps, plain_spaces
+from inside import Prepend, SentencePiece, Steps, plain_spaces
+from inside import engine_encoder as encoder
 from inside import normalizer_Replace as Replace
 from subwords import Tokenizer, TokenizerSpec
 from subwords.machine import BPE, Rule, Split, engine_of
@@ -46,7 +47,7 @@ def test_same_ids(name: str, crossing: bool, byte_fallback: bool, texts: list[st
     assert [tok.encode(text) for text in texts] == general
     assert tok.encode_batch(texts).to_lists() == general
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Encoder, "has_fast_path", False)
+        patch.setattr(encoder.Encoder, "has_fast_path", False)
         plain = [i for i, text in enumerate(texts) if "▁" not in text]
         given = [texts[i] for i in plain]
         found = engine.plain.encoder_of(given).encode_batch(given, 1).to_lists()

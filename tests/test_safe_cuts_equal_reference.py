@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 import subwords
 from building import tokenizer_of
 from engines import splitter
-from inside import CUT, MODE, SAMPLE, Encoder, encoder_of, safe_cuts
+from inside import MODE, encoder_of
 from inside import engine_encoder as encoders
 from inside import kernels_layout as layout
+from inside import split_routes as routes
 from strategies import Pair, model_of
 from subwords.machine import BPE, SplitBuffers, Vocab
 from subwords.reference import bpe as reference
@@ -29,7 +30,7 @@ INVALID = (b"\x80", b"\xe4", b"\xe4\xb8", b"\xed\xa0\x80", b"\xe0\x80\x80", b"\x
 BLANKS = (b" ", b"  ", b"\n", b"! ", b" 12, ", b".\n\n")
 BYTES = [bytes([byte]) for byte in range(256)]
 FALLBACK = [b"<0x%02X>" % byte for byte in range(256)]
-LENGTH = layout.STREAM + 500 if MODE == "compiled" else SAMPLE + 300
+LENGTH = layout.STREAM + 500 if MODE == "compiled" else routes.SAMPLE + 300
 EXAMPLES = settings(max_examples=settings.default.max_examples // 3)
 seeds = st.integers(0, 2**32)
 
@@ -70,7 +71,7 @@ def tokens_from(rng: random.Random, words: Sequence[bytes], count: int) -> list[
 
 
 def is_cut_character(char: bytes) -> bool:
-    return len(char) == 3 and any(first <= ord(char.decode()) <= last for first, last in CUT)
+    return len(char) == 3 and any(first <= ord(char.decode()) <= last for first, last in encoders.CUT)
 
 
 def twin(tokens: Sequence[bytes]) -> Callable[[bytes, bytes], bool]:
@@ -93,7 +94,7 @@ def ends_of(
     """The ends of all words and whether each ends a RUN, and the number of words up to each text's end."""
     buffers, found, ends, total = SplitBuffers(room), list[tuple[int, bool]](), list[int](), 0
     if tokens is not None:
-        made = safe_cuts(Vocab(tokens))
+        made = encoders.safe_cuts(Vocab(tokens))
         buffers.cuts, buffers.runs = lambda: made, runs
     for chunk in splitter(rule).texts(np.frombuffer(text, np.uint8), np.array(bounds, np.int64), buffers):
         count = int(chunk.text_ends[-1])
@@ -125,7 +126,7 @@ def test_no_token_spans_a_cut(seed: int, rule: str, runs: bool, invalid: bool) -
     rng = random.Random(seed)
     words = words_of(rng, characters(rng), invalid)
     tokens = [*tokens_from(rng, words, rng.choice([0, 3, 30])), *rng.choices(INVALID, k=2), b"", b"a"]
-    texts = [text_of(rng, words, size) for size in rng.choice([[LENGTH], [SAMPLE, 40, 0, 700, 3, 1500]])]
+    texts = [text_of(rng, words, size) for size in rng.choice([[LENGTH], [routes.SAMPLE, 40, 0, 700, 3, 1500]])]
     text, bounds = b"".join(texts), np.cumsum([0, *map(len, texts)]).tolist()
     room = rng.choice([3000, 1 << 16])
     plain, plain_ends = ends_of(rule, text, bounds, None, False, room)
@@ -189,7 +190,7 @@ def one_by_one(data: bytes) -> list[bytes]:
     return [data[k : k + 1] for k in range(len(data))]
 
 
-def ids_of(encoder: Encoder, texts: list[bytes], cuts: bool) -> list[list[int]]:
+def ids_of(encoder: encoders.Encoder, texts: list[bytes], cuts: bool) -> list[list[int]]:
     """The ids of each text, with safe cuts from the first byte on or never."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(encoders, "CUT_TEXT", 0 if cuts else 1 << 40)
@@ -218,7 +219,7 @@ def drawn(seed: int, invalid: bool) -> tuple[random.Random, list[bytes], list[by
     rng = random.Random(seed)
     chars = characters(rng)
     words = words_of(rng, chars, invalid)
-    sizes = rng.choice([[LENGTH], [SAMPLE, 40, 0, 700, 3, 1500]])
+    sizes = rng.choice([[LENGTH], [routes.SAMPLE, 40, 0, 700, 3, 1500]])
     return rng, chars, words, [text_of(rng, words, size) for size in sizes]
 
 

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import pytest
 
 import subwords
-from inside import KNOWN, MODE
+from inside import MODE
+from inside import kernels_entry as entry
 
 LINE = "A line of some words, 110 bytes of them, as they come in logs and corpora: low, lower, lowest and it's 2024."
 
@@ -30,7 +31,7 @@ def released(monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
     names: list[str] = []
 
     def watch() -> list[str]:
-        for kernel in KNOWN.values():
+        for kernel in entry.KNOWN.values():
             if kernel._bound is not None:
                 free, held = kernel._bound
 

@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from engines import splitter
-from inside import CATEGORIES, CHUNK_WORDS, PATTERNS, CasedRoute, categories, gpt2_classes
+from inside import CATEGORIES, PATTERNS, categories, gpt2_classes
 from inside import kernels_layout as layout
 from inside import split_routes as routes
 from seeds import sweep_seed
@@ -36,7 +36,7 @@ def masks_first() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(routes, "sample_text", lambda text, start, stop: np.zeros(1, np.uint8))
         patch.setattr(routes, "WORTH", 1)
-        patch.setattr(CasedRoute, "_many", lambda self, text, bounds, first, buffers: first)
+        patch.setattr(routes.CasedRoute, "_many", lambda self, text, bounds, first, buffers: first)
         yield
 
 
@@ -44,7 +44,9 @@ def reference_ends(data: bytes, name: str) -> list[int]:
     return list(itertools.accumulate(map(len, split_bytes(data, PATTERNS[name]))))
 
 
-def ends_of(name: str, data: bytes, words: int = CHUNK_WORDS, start: int = 0, stop: int | None = None) -> list[int]:
+def ends_of(
+    name: str, data: bytes, words: int = routes.CHUNK_WORDS, start: int = 0, stop: int | None = None
+) -> list[int]:
     text, bounds = np.frombuffer(data, np.uint8), np.array([start, len(data) if stop is None else stop], np.int64)
     chunks = splitter(name).route.texts(text, bounds, SplitBuffers(words))
     return [base + end for _, base, ends, n, _ in chunks for end in ends[: n[-1]].tolist()]
@@ -176,7 +178,7 @@ def test_dense_text_goes_the_way_of_the_machine(sample: int, monkeypatch: pytest
     monkeypatch.setattr(routes, "SAMPLE", sample)
     text = "x " + "слово и ещё; 12 " * 500 + "plain text of ASCII letters " * 400 + "\xff"
     data = text.encode() + b"\xff\xd0"
-    for words in (1024, 5000, CHUNK_WORDS):
+    for words in (1024, 5000, routes.CHUNK_WORDS):
         assert ends_of("gpt2", data, words) == reference_ends(data, "gpt2")
         assert ends_of("gpt2", data, words, 2) == [2 + end for end in reference_ends(data[2:], "gpt2")]
 
@@ -209,7 +211,7 @@ def test_a_scan_may_start_at_any_word(name: str, data: bytes, draw: st.DataObjec
 
 
 @names
-@given(st.lists(byte_texts(8), max_size=30), st.sampled_from([0, 40, 1000, CHUNK_WORDS]))
+@given(st.lists(byte_texts(8), max_size=30), st.sampled_from([0, 40, 1000, routes.CHUNK_WORDS]))
 def test_many_texts_equal_each_alone(name: str, texts: list[bytes], more: int) -> None:
     least = layout.LEAST_ENDS if name in CASED else LEAST_WORDS
     assert words_of(splitter(name), texts, least + more) == [split_bytes(text, PATTERNS[name]) for text in texts]

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 import subwords
 from engines import splitter
-from inside import DIGIT, PATTERNS, SIGN, MachineRoute, StepsRoute, escape, space_rule
+from inside import DIGIT, PATTERNS, SIGN, escape, space_rule
 from inside import kernels_layout as layout
 from inside import split_finders as steps
+from inside import split_routes as routes
 from inside import splitter_NAMED as NAMED
 from inside import splitter_Replace as Replace
 from inside import splitter_Step as Step
@@ -88,7 +89,7 @@ def test_steps_with_many_classes_go_one_by_one() -> None:
         Split("|".join(f"{a}{b}*" for a, b in zip(part[::2], part[1::2], strict=True)))
         for part in (letters[:100], letters[100:])
     )
-    assert isinstance(splitter(rule).route, StepsRoute)
+    assert isinstance(splitter(rule).route, steps.StepsRoute)
     print(f"seed {SEED}")
     rng = random.Random(SEED)
     check_rule(rule, ["".join(rng.choice(letters) * rng.choice([1, 2]) for _ in range(40)).encode() for _ in range(20)])
@@ -110,7 +111,7 @@ def test_small_patterns_of_every_construct(pattern: str) -> None:
 @pytest.mark.parametrize("name", INVENTED)
 def test_invented_patterns(name: str) -> None:
     made = splitter(INVENTED[name])
-    assert isinstance(made.route, MachineRoute)
+    assert isinstance(made.route, routes.MachineRoute)
     print(f"seed {SEED}{name}")
     rng = random.Random(f"{SEED}{name}")
     chars = class_characters(made.rule, rng)
@@ -329,7 +330,7 @@ def test_stretches_change_no_word(rule: tuple[Step, ...], stretch: int, monkeypa
     monkeypatch.setattr(steps, "STRETCH", stretch)
     monkeypatch.setattr(steps, "CHUNK_WORDS", 7)
     made = splitter(rule)
-    assert isinstance(made.route, StepsRoute)
+    assert isinstance(made.route, steps.StepsRoute)
     texts = ["", "aab a1b.", "", "  ", "Ein längerer Text, der 12 Mal 문장 hat.\n" * 5, "b" * 90, "é", ""]
     ref = [reference_words(text, rule)[0] for text in texts]
     assert words_of(made, [text.encode() for text in texts]) == ref

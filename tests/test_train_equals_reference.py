@@ -14,11 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import subwords
-from inside import BPESettings, train_bpe
 from inside import kernels_layout as layout
 from inside import models_learning as indexing
 from inside import models_learning as training
-from strategies import Pair, counts_of, word_counts
+from strategies import Pair, counts_of, settings_of, train_model, word_counts
 from subwords.reference import bpe as reference
 from subwords.reference.bpe import GPT2_PATTERN
 
@@ -48,7 +47,7 @@ def train_both(words: Mapping[bytes, int], **options: Any) -> tuple[Any, Any]:
 def vocab_and_merges(
     words: Mapping[bytes, int], specials: tuple[str, ...] = (), **options: Any
 ) -> tuple[list[bytes], list[Pair]]:
-    model = train_bpe(counts_of(words, specials), BPESettings(**options))
+    model = train_model("bpe", counts_of(words, specials), settings_of("bpe", **options))
     tokens = list(model.vocab)
     for left, right, result in model.merges.tolist():
         assert tokens[left] + tokens[right] == tokens[result]
@@ -294,10 +293,10 @@ def test_real_text_to_its_last_merges(
 def test_steps_end_full_and_change_nothing(pause: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(training, "BETWEEN_LOOKS", pause)
     words = random_words(8, "abc", 60, 9)
-    settings = BPESettings(vocab_size=300)
+    settings = settings_of("bpe", vocab_size=300)
     steps: list[tuple[str, int, int]] = []
-    got = train_bpe(counts_of(words), settings, on_step=lambda *step: steps.append(step))
-    assert got.merges.tolist() == train_bpe(counts_of(words), settings).merges.tolist()
+    got = train_model("bpe", counts_of(words), settings, on_step=lambda *step: steps.append(step))
+    assert got.merges.tolist() == train_model("bpe", counts_of(words), settings).merges.tolist()
     assert steps[:2] == [("indexing", 0, 1), ("indexing", 1, 1)]
     merging = [done for phase, done, _ in steps[2:] if phase == "merging"]
     assert all(0 <= after - before <= pause for before, after in pairwise([0, *merging]))

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 import subwords
 from engines import splitter
-from inside import BYTE_PIECES, Paths, UnknownSymbolError, encoder_of
+from inside import BYTE_PIECES, Paths, encoder_of
 from inside import kernels_layout as layout
+from inside import models_segmenter as segmenter
 from strategies import small_words
 from subwords import InputError
 from subwords.machine import Unigram, Vocab, segmenter_of
@@ -130,7 +131,7 @@ def test_words_of_unknown_characters_alone() -> None:
         for _ in range(2):
             assert tokens_of(model, encoder.encode(text.encode()).tolist()) == ref
     nameless = Unigram(Vocab([b"a"]), np.array([-1.0]), None, running=True)
-    with pytest.raises(UnknownSymbolError, match="'文' is not in the vocabulary") as error:
+    with pytest.raises(segmenter.UnknownSymbolError, match="'文' is not in the vocabulary") as error:
         encoder_of(nameless, splitter("a+|[^a]+")).encode("a文é".encode())
     assert error.value.begin == 1
 
@@ -178,7 +179,7 @@ def test_the_unk_token_in_text(scores: dict[str, float], words: list[str], unk: 
 def test_character_nobody_knows_is_refused() -> None:
     model = Unigram(Vocab([b"a", "é".encode()]), np.array([-1.0, -2.0]), None)
     assert encoder_of(model, WHOLE).encode("aé".encode()).tolist() == [0, 1]
-    with pytest.raises(UnknownSymbolError, match="'文' is not in the vocabulary") as error:
+    with pytest.raises(segmenter.UnknownSymbolError, match="'文' is not in the vocabulary") as error:
         encoder_of(model, WHOLE).encode("aé文".encode())
     assert error.value.begin == 3
 

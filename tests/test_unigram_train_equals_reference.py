@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 import subwords
-from inside import UnigramSettings, train_unigram
 from peer_trained import OPTICKS
-from strategies import counts_of
+from strategies import counts_of, settings_of, train_model
 from subwords.reference import unigram as reference
 from test_modes import GUARDED, run
 
@@ -24,8 +23,10 @@ BIG = (2**31 - 1, 2**32, 2**40)
 def learned(words: Mapping[str, int], size: int, *, threads: int = 1, **options: Any) -> list[tuple[str, float]]:
     if "longest" in options:
         options["max_piece_length"] = options.pop("longest")
-    settings = UnigramSettings(vocab_size=size, unk_token=None, **options)
-    model = train_unigram(counts_of({word.encode(): count for word, count in words.items()}), settings, threads=threads)
+    settings = settings_of("unigram", vocab_size=size, unk_token=None, **options)
+    model = train_model(
+        "unigram", counts_of({word.encode(): count for word, count in words.items()}), settings, threads=threads
+    )
     return [(piece.decode(), score) for piece, score in zip(model.vocab, model.scores.tolist(), strict=True)]
 
 

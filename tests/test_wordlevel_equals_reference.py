@@ -15,8 +15,8 @@ from tokenizers import models, pre_tokenizers, trainers
 import subwords
 from building import read_json, write_json
 from engines import splitter
-from inside import WordLevelSettings, encoder_of, train_wordlevel
-from strategies import counts_of, small_words, texts, word_counts
+from inside import encoder_of
+from strategies import counts_of, settings_of, small_words, texts, train_model, word_counts
 from subwords.machine import Vocab, WordLevel
 from subwords.reference import wordlevel as reference
 
@@ -56,19 +56,19 @@ def test_special_tokens_are_yielded_by_no_text() -> None:
 
 @given(word_counts(), st.integers(1, 12), st.integers(0, 4))
 def test_training(words: dict[bytes, int], size: int, least: int) -> None:
-    settings = WordLevelSettings(vocab_size=size, min_frequency=least)
+    settings = settings_of("wordlevel", vocab_size=size, min_frequency=least)
     if not words:
         with pytest.raises(subwords.TrainingError, match="no words"):
-            train_wordlevel(counts_of(words), settings)
+            train_model("wordlevel", counts_of(words), settings)
         return
-    model = train_wordlevel(counts_of(words), settings)
+    model = train_model("wordlevel", counts_of(words), settings)
     assert [*model.vocab] == reference.train(words, size, special_tokens=UNK, min_frequency=least)
-    backwards = train_wordlevel(counts_of(dict(reversed(words.items()))), settings)
+    backwards = train_model("wordlevel", counts_of(dict(reversed(words.items()))), settings)
     assert backwards == model
 
 
 def test_words_that_are_not_utf8_are_left_out() -> None:
-    model = train_wordlevel(counts_of({b"\xff": 9, b"a": 1}), WordLevelSettings(vocab_size=5))
+    model = train_model("wordlevel", counts_of({b"\xff": 9, b"a": 1}), settings_of("wordlevel", vocab_size=5))
     assert [*model.vocab] == [b"<unk>", b"a"]
 
 

@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 
 import subwords
-from inside import WordPieceSettings, train_wordpiece
 from inside import kernels_layout as layout
 from inside import models_wordpiece_train as scores
 from peer_trained import OPTICKS
-from strategies import counts_of
+from strategies import counts_of, settings_of
 from subwords.reference import wordpiece as reference
 
 SCORES, TIES = ("likelihood", "course", "count"), ("ids", "first", "bytes")
@@ -26,7 +25,7 @@ BIG = (2**31 - 1, 2**32, 2**40)
 
 def learned(words: Mapping[str, int], **options: Any) -> list[str]:
     counts = counts_of({word.encode(): count for word, count in words.items()})
-    return [token.decode() for token in train_wordpiece(counts, WordPieceSettings(**options)).vocab]
+    return [token.decode() for token in scores.train_wordpiece(counts, settings_of("wordpiece", **options)).vocab]
 
 
 def train_both(words: Mapping[str, int], **options: Any) -> tuple[Any, Any]:

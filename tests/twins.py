@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from inside import Encoder, encoder_of
+from inside import encoder_of, engine_encoder
 
 __all__ = ["check_words", "tokens_of"]
 
 
-def tokens_of(encoder: Encoder, data: bytes) -> list[bytes]:
+def tokens_of(encoder: engine_encoder.Encoder, data: bytes) -> list[bytes]:
     return [encoder.segmenter.model.vocab[int(index)] for index in encoder.encode(data)]
 
 
-def check_words(encoder: Encoder, words: Sequence[bytes], ref: Sequence[Sequence[bytes]]) -> None:
+def check_words(encoder: engine_encoder.Encoder, words: Sequence[bytes], ref: Sequence[Sequence[bytes]]) -> None:
     """Each word alone, twice, and all of them in one batch, have the tokens of the textbook."""
     for word, tokens in zip(words, ref, strict=True):
         assert tokens_of(encoder, word) == [*tokens], word

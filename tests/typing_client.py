@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 import subwords
-from inside import Merging
 
 
 def shapes(tok: subwords.Tokenizer) -> list[int]:
@@ -40,8 +39,8 @@ def studies(tok: subwords.Tokenizer) -> list[str]:
     assert subwords.study.compare(["gpt2", Path("tok.json"), tok], ["a text"]).relative
     subwords.study.audit(Path("tok.json"))
     trace = subwords.study.explain("gpt2", "a text")
-    segmentations = [word.segmentation for word in trace.words]
-    return [trace.tokens[m.result] for one in segmentations if isinstance(one, Merging) for m in one.merges]
+    segmentations: list[Any] = [word.segmentation for word in trace.words]
+    return [trace.tokens[m.result] for one in segmentations if type(one).__name__ == "Merging" for m in one.merges]
 
 
 def files() -> int:

@@ -302,17 +302,14 @@ def change_note(data: bytes, rng: random.Random) -> bytes:
 
 
 def counts_of(data: bytes) -> None:
-    """A file of counts: the header, LF and what follows, with a checksum that fits; or a Parquet file."""
+    """A file of counts: the header, LF and what follows, with a checksum that fits."""
     import subwords
     from subwords.corpus.counts import COUNTS_MAGIC
 
     header, _, body = data.partition(b"\n")
-    if data.startswith(b"PAR1"):
-        path = file_with("counts.parquet", data)
-    else:
-        header += b" " * (-(len(COUNTS_MAGIC) + 16 + len(header)) % 64)
-        sums = len(header).to_bytes(8, "little") + crc32(header).to_bytes(8, "little")
-        path = file_with("words.counts", COUNTS_MAGIC + sums + header + body)
+    header += b" " * (-(len(COUNTS_MAGIC) + 16 + len(header)) % 64)
+    sums = len(header).to_bytes(8, "little") + crc32(header).to_bytes(8, "little")
+    path = file_with("words.counts", COUNTS_MAGIC + sums + header + body)
     try:
         counts = subwords.WordCounts.load(path)
         words = dict(counts)
@@ -327,7 +324,7 @@ def counts_of(data: bytes) -> None:
 
 def counts_seeds() -> Iterator[bytes]:
     import subwords
-    from subwords.corpus.counts import COUNTS_MAGIC, write_parquet
+    from subwords.corpus.counts import COUNTS_MAGIC
 
     counts = subwords.count(["low lower low", "new"])
     path = scratch() / "seed.counts"
@@ -336,17 +333,13 @@ def counts_seeds() -> Iterator[bytes]:
     start = len(COUNTS_MAGIC) + 16
     size = int.from_bytes(data[len(COUNTS_MAGIC) : len(COUNTS_MAGIC) + 8], "little")
     yield data[start : start + size] + b"\n" + data[-(-(start + size) // 64) * 64 :]
-    write_parquet(counts, path)
-    yield path.read_bytes()
 
 
 def change_counts(data: bytes, rng: random.Random) -> bytes:
     """Change the header, or a number after it."""
     header, _, body = data.partition(b"\n")
-    if data.startswith(b"PAR1") or (rng.random() < 0.6 and len(body) >= 8):
-        at = rng.randrange(max(1, len(data) - 8))
-        if not data.startswith(b"PAR1"):
-            at = len(header) + 1 + rng.randrange(len(body) // 8) * 8
+    if rng.random() < 0.6 and len(body) >= 8:
+        at = len(header) + 1 + rng.randrange(len(body) // 8) * 8
         value = rng.choice([0, 1, 2, 3, 7, 64, 2**31, 2**32, 2**63 - 1, 2**63, 2**64 - 1])
         return data[:at] + value.to_bytes(8, "little") + data[at + 8 :]
     return change_json(header, rng) + b"\n" + body

@@ -52,7 +52,6 @@ def jobs(inputs: Path) -> dict[str, Job]:
         "count": Job(("count", *lines), "out.counts"),
         "count, 2 workers": Job(("count", *lines, rows, *two), "out.counts", 2),
         "count, 2 workers, little memory": Job(("count", *lines, *two, "--memory", "500MB"), "out.counts", 2),
-        "count to Parquet, no shards": Job(("count", text, table), "out.parquet"),
         "train BPE": Job(("train", *lines, "--vocab-size", "3000"), "out.json"),
         "train WordPiece, 2 workers": Job(
             ("train", *lines, "--algorithm", "wordpiece", "--vocab-size", "3000", *two), "out.txt", 2

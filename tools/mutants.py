@@ -30,7 +30,7 @@ TESTS = {
     "chat/reply_format": "unit/test_reply.py",
     "chat/reply_reading": "unit/test_reply.py",
     "chat/passes": "unit/test_chat_trust.py unit/test_chat.py parity/test_chat_templates.py",
-    "corpus/counts": "unit/test_counts_parquet.py unit/test_counts.py behaviour/test_weighted_texts.py",
+    "corpus/counts": "unit/test_counts.py behaviour/test_weighted_texts.py",
     "engine/added_tokens": "unit/test_special.py test_find_equals_reference.py parity/test_added_tokens.py",
     "engine/decode/joined": "unit/test_stream.py parity/test_decoders.py",
     "engine/decode/stream": "unit/test_stream.py behaviour/test_streams_and_token_bytes.py parity/test_decoders.py",

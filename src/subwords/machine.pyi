@@ -1,7 +1,6 @@
 # Corpora: sources, reading, counts.
 from subwords.corpus.blocks import Block as Block  # consecutive text: a part of a document, or several
 from subwords.corpus.blocks import CorpusPart as CorpusPart  # texts of a block, and their place in the corpus
-from subwords.corpus.blocks import Cut as Cut  # the type of what says where a text may be cut
 from subwords.corpus.columns import is_table as is_table  # whether a source is a table, stream or column of Arrow
 from subwords.corpus.counts import COUNTS_MAGIC as COUNTS_MAGIC  # the first bytes of a file of counts
 from subwords.corpus.counts import MOST_COUNTED as MOST_COUNTED  # the largest count, 2**63 - 1
@@ -10,7 +9,6 @@ from subwords.corpus.files import TextStream as TextStream  # an open file of te
 from subwords.corpus.files import open_text as open_text  # opens one, "-" for standard input
 from subwords.corpus.groups import grouped_blocks as grouped_blocks  # blocks of text by column or file
 from subwords.corpus.groups import read_gold as read_gold  # words with their morphemes, from a file
-from subwords.corpus.mix import add_multiplied as add_multiplied  # adds counts, each times a factor
 from subwords.corpus.mix import mix_factors as mix_factors  # the factors for shares of a mixture
 from subwords.corpus.progress import progress as progress  # a line of progress while something runs
 from subwords.corpus.read import read_blocks as read_blocks  # a source as blocks of text
@@ -18,7 +16,6 @@ from subwords.corpus.reading import Tally as Tally  # how many documents were re
 from subwords.corpus.reading import reading_of as reading_of  # a Reading from what users pass
 from subwords.corpus.source import Source as Source  # the type of a corpus: paths, texts, rows, tables, streams
 from subwords.corpus.source import check_there as check_there  # raises for files of a source that are missing
-from subwords.corpus.source import describe_value as describe_value  # what a value is, for messages
 from subwords.corpus.source import files_and_texts as files_and_texts  # the files of a source, or its texts
 from subwords.corpus.source import is_stream as is_stream  # whether a source is an open binary file
 from subwords.corpus.source import source_size as source_size  # the bytes of its files
@@ -35,7 +32,6 @@ from subwords.engine.encoder import word_ids as word_ids  # the ids of each word
 from subwords.engine.encoding import columns_of as columns_of  # the columns of an EncodingBatch
 from subwords.engine.encoding import extent as extent  # the least and the most ids of a row
 from subwords.engine.growing import DECODED_BEFORE as DECODED_BEFORE  # how many ids before others are decoded with them
-from subwords.engine.growing import Ids as Ids  # the type of an array of ids
 from subwords.engine.growing import first_difference as first_difference  # where two arrays of ids first differ
 from subwords.engine.text_parts import TextSegment as TextSegment  # a part of a text between added tokens
 from subwords.engine.web_image import web_image as web_image  # a tokenizer as memory of a WebAssembly module
@@ -54,7 +50,6 @@ from subwords.formats.sentencepiece.write import with_pieces as with_pieces  # t
 from subwords.formats.sentencepiece.write import write_model_file as write_model_file  # a spec to a .model file
 from subwords.formats.tiktoken import read_ranks as read_ranks  # a file of ranks to a dict
 from subwords.formats.tiktoken import write_rank_file as write_rank_file  # a spec to a file of ranks
-from subwords.formats.write import SaveTarget as SaveTarget  # a path and its format
 from subwords.formats.write import files_of as files_of  # the files that a save writes
 from subwords.formats.write import json_of as json_of  # a spec as a tokenizer.json
 from subwords.formats.write import target_of as target_of  # the format that a path asks for
@@ -99,7 +94,6 @@ from subwords.models.learning import Step as Step  # the type of a function that
 from subwords.models.learning import character_rules as character_rules  # merges only of whole characters
 from subwords.models.learning import merge_symbols as merge_symbols  # learns merges from words of symbols
 from subwords.models.learning import order_of as order_of  # the order of words: frequent ones first
-from subwords.models.segmenter import quote_text as quote_text  # a text for a message, shortened
 from subwords.models.unigram.model import GRAINS as GRAINS  # scores are multiples of 1 / GRAINS
 from subwords.models.unigram.model import Unigram as Unigram  # the model of Unigram
 from subwords.models.unigram.segmenter import best_path as best_path  # the best segmentation of a word
@@ -122,7 +116,6 @@ from subwords.spec.model import Model as Model  # the base of all models
 from subwords.spec.model import new_ids as new_ids  # old ids to new ones, from where each new id was before
 from subwords.spec.oniguruma import pattern_tokens as pattern_tokens  # a pattern in its tokens
 from subwords.spec.padding import LONGEST_LENGTH as LONGEST_LENGTH  # the largest length
-from subwords.spec.padding import SIDES as SIDES  # left and right
 from subwords.spec.splitter import ENCODINGS as ENCODINGS  # tiktoken's encodings by name
 from subwords.spec.splitter import MODELS as MODELS  # OpenAI's models and their encodings
 from subwords.spec.splitter import SPACE as SPACE  # U+2581, SentencePiece's space
@@ -139,9 +132,7 @@ from subwords.spec.template import Template as Template  # what stands around on
 from subwords.spec.token_batch import TokenBlock as TokenBlock  # ids of documents, and where each ends
 from subwords.spec.token_batch import as_ids as as_ids  # ids as an array of int64
 from subwords.spec.token_batch import batch_of as batch_of  # a TokenBatch of arrays, neither checked nor copied
-from subwords.spec.token_batch import filled_rows as filled_rows  # an array of rows with a value where no id is
 from subwords.spec.token_batch import lists_of as lists_of  # flat ids and offsets to lists
-from subwords.spec.token_batch import places_of_rows as places_of_rows  # where the ids of padded rows are
 from subwords.spec.tokenizer import chat_templates_of as chat_templates_of  # the chat templates of a spec by name
 from subwords.spec.unicode import property_members as property_members  # the code points of a property, such as Greek
 from subwords.spec.vocab import CHARACTERS as CHARACTERS  # the characters that stand for bytes

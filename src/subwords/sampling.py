@@ -21,7 +21,6 @@ from subwords.machine import (
     engine_of,
     family_of,
     need,
-    quote_text,
     segmenter_of,
     tokenizer_of,
 )
@@ -89,7 +88,7 @@ class WordLattice(NamedTuple):
             elif self.bytes_of:
                 ids += (self.bytes_of[byte] for byte in word[begin:end])
             elif self.unk_id is None:
-                found = quote_text(word[begin:end].decode("utf-8", "replace"))
+                found = f"{word[begin:end].decode('utf-8', 'replace')!r:.60}"
                 raise InputError(f"{found} is not in the vocabulary and the model has no unk token")
             elif not unknown:
                 ids.append(self.unk_id)

@@ -32,7 +32,6 @@ READERS: dict[str, tuple[Callable[[Any], Any], str, type[SubwordsError]]] = {
     "count parquet": (subwords.count, "a.parquet", CorpusError),
     "count glob": (subwords.count, "*.none", CorpusError),
     "counts": (subwords.WordCounts.load, "a.counts", CorpusError),
-    "counts parquet": (subwords.WordCounts.load, "a.parquet", CorpusError),
     "encode_files": (lambda path: subwords.load("demo").encode_files(path, f"{path}.npy"), "a.txt", CorpusError),
     "evaluate": (lambda path: study.evaluate("demo", path), "a.txt", CorpusError),
     "evaluate tokenizer": (lambda path: study.evaluate(path, ["a"]), "a.json", FormatError),

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 import subwords
-from inside import Healing
 from seeds import seed_of_run
 from subwords import InputError
 
@@ -47,7 +46,8 @@ def test_healing_by_all_longer_texts(name: str) -> None:
         more = [token[at:] for token in tokens for at in range(1, len(token)) if text.endswith(token[:at])]
         longer = [text + end for end in [*ends, *(rest + end for rest in more for end in ("", *alphabet))]]
         kept = min(common(ids, tuple(row)) for row in tok.encode_batch(longer))
-        assert healed == Healing(ids[:kept], len(ids) - kept, b"".join(map(tok.token_bytes, ids[kept:])))
+        assert healed.ids == ids[:kept] and healed.taken == len(ids) - kept
+        assert healed.data == b"".join(map(tok.token_bytes, ids[kept:]))
         assert tok.heal(list(ids)) == healed
 
 

@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 
 import subwords
-from inside import available
+from inside import kernels_entry as entry
 
-from_disk = pytest.mark.skipif(not available(), reason="Numba, the sources of kernels, or the engine are imported")
+from_disk = pytest.mark.skipif(
+    not entry.available(), reason="Numba, the sources of kernels, or the engine are imported"
+)
 MOST_MODULES = 56  # of a file that is too small for a table: with its reader
 MOST_OF_GPT2 = 45  # whose content is in a table
 SEEN = """

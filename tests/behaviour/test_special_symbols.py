@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import subwords
-from inside import FLOAT32, INT32, STRING, gguf_bytes
+from gguf_files import FLOAT32, INT32, STRING, gguf_bytes
 from seeds import seed_of_run
 from subwords import InputError, Special, SubwordsWarning, Text, Tokenizer
 from subwords.machine import CHARACTERS

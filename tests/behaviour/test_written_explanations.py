@@ -10,7 +10,6 @@ import pytest
 
 import subwords
 from commands import run
-from inside import MergeStep
 
 WORDS = "low lower lowest new newer newest"
 
@@ -32,7 +31,7 @@ def test_the_answer_comes_before_the_rules_and_unused_ones_are_left_out() -> Non
 @pytest.mark.parametrize("rule", ["ids", "first", "bytes"])
 def test_a_tied_pair_says_why_it_won(rule: str) -> None:
     found = subwords.study.explain_training([WORDS], vocab_size=15, alphabet="corpus", tie_break=rule)
-    tied = [step for step in found.steps if isinstance(step, MergeStep) and step.tied > 1]
+    tied = [step for step in found.steps if type(step).__name__ == "MergeStep" and step.tied > 1]
     assert tied
     says = {"ids": "smallest ids", "first": "occurs first", "bytes": "smallest bytes"}[rule]
     assert all(says in step.tie for step in tied)

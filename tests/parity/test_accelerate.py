@@ -122,14 +122,6 @@ def lists_of(tok: Any) -> list[list[int]]:
     return found
 
 
-def features(tok: Any) -> list[dict[str, Any]]:
-    rows = lists_of(tok)
-    return [
-        {"input_ids": row, "attention_mask": [1] * len(row), "token_type_ids": [0] * len(row), "labels": number}
-        for number, row in enumerate(rows)
-    ]
-
-
 MESSAGES = [{"role": "user", "content": "Rays </s> of [SEP] light"}, {"role": "assistant", "content": "are red"}]
 TEMPLATE = "{% for m in messages %}{{ m.role }}: {% generation %}{{ m.content }}{% endgeneration %}\n{% endfor %}"
 
@@ -160,38 +152,7 @@ CALLS: list[Callable[[Any], Any]] = [
         lambda tok, tokens=tokens: tok.convert_tokens_to_ids(tokens)
         for tokens in ("a", "none such", "", 5, ["a", "zzzz", ""], [5], ("a", "b"), [])
     ),
-    *(
-        lambda tok, options=options: dict(tok.pad(features(tok), **options))
-        for options in (
-            {},
-            {"return_tensors": "np"},
-            {"padding": "max_length", "max_length": 200, "padding_side": "left"},
-            {"padding": "max_length", "max_length": 8},
-            {"padding": False},
-            {"pad_to_multiple_of": 8, "return_tensors": "np", "padding_side": "left"},
-            {"return_attention_mask": False},
-            {"padding": "up"},
-            {"padding_side": "up"},
-            {"padding": "max_length", "max_length": 8, "return_tensors": "np"},
-        )
-    ),
-    *(
-        lambda tok, rows=rows, kind=kind: dict(tok.pad(copy.deepcopy(rows), return_tensors=kind))
-        for kind in (None, "np")
-        for rows in (
-            {"input_ids": [[1, 2], [3]]},
-            {"input_ids": [1, 2]},
-            {"input_ids": [[1, 2, 3], [1.5]]},
-            {"input_ids": []},
-            [],
-            [{"input_ids": []}, {"input_ids": [1]}],
-            [{"x": [1]}],
-            [{"input_ids": np.array([1, 2])}, {"input_ids": np.array([1])}],
-            [{"input_ids": [1, 2], "labels": [1, 2]}, {"input_ids": [3], "labels": [3]}],
-            [{"input_ids": [1, 2], "attention_mask": [1]}, {"input_ids": [3], "attention_mask": [1]}],
-        )
-    ),
-    lambda tok: dict(tok.pad(tok(TEXTS, return_special_tokens_mask=True))),
+    lambda tok: dict(tok.pad(tok(TEXTS, return_special_tokens_mask=True))),  # the original's
     lambda tok: [[tok.tokenize(text), tok.tokenize(text, pair="b c", add_special_tokens=True)] for text in TEXTS],
     lambda tok: [[tok.encode(text), tok.encode(text, "a b", truncation=True, max_length=8)] for text in TEXTS],
     *(

@@ -19,7 +19,7 @@ from building import read_json as read
 from building import tokenizer_of
 from building import write_json as write
 from engines import splitter
-from inside import Encoder, Pipeline, Prepend, encoder_of
+from inside import Pipeline, Prepend, encoder_of, engine_encoder
 from inside import normalizer_Replace as Replace
 from small_data import file_of
 from strategies import texts
@@ -88,7 +88,7 @@ def test_byte_fallback_is_for_bytes_that_have_no_token(data: Path) -> None:
 # ------------------------------------------------------------------ Phi-3's
 
 
-Phi3 = tuple[tokenizers.Tokenizer, Tokenizer, list[Encoder]]
+Phi3 = tuple[tokenizers.Tokenizer, Tokenizer, list[engine_encoder.Encoder]]
 
 
 @pytest.fixture(scope="module", params=PHI3)

@@ -6,13 +6,13 @@ import contextlib
 import copy
 import enum
 import importlib.util
+import json
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 
 from chatting import BAD_MODELS, CONVERSATIONS, MODELS, TALKS, TEMPLATES, chatting, talking
-from inside import function_schema
 from seeds import seed_of_run
 from subwords import InputError, Tokenizer
 
@@ -146,8 +146,8 @@ class Tool:
 def test_functions_as_tools(function: Any) -> None:
     from transformers.utils import get_json_schema
 
-    assert function_schema(function) == get_json_schema(function)
-    assert TOK.chat([{"role": "user", "content": "x"}], tools=[function], template="{{ tools | tojson }}").text
+    found = TOK.chat([{"role": "user", "content": "x"}], tools=[function], template="{{ tools[0] | tojson }}").text
+    assert json.loads(found) == get_json_schema(function)
 
 
 @pytest.fixture(scope="module")

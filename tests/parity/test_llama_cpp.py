@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import subwords
-from inside import PRE, name_of
+from inside import formats_gguf_read as gguf
 from inside import splitter_NAMED as NAMED
 from llama_cpp import PATTERNS, keys_of, split, tokenizer_of
 from peer_trained import lines
@@ -35,7 +35,7 @@ def known(char: str) -> bool:
 @settings(max_examples=50)
 @given(text=TEXTS)
 def test_the_rule_of_a_pre_tokenizer_is_llama_cpps(name: str, text: str) -> None:
-    assert SplitterEngine(PRE[name].rule).split(text) == split(text, PATTERNS[name])
+    assert SplitterEngine(gguf.PRE[name].rule).split(text) == split(text, PATTERNS[name])
 
 
 @pytest.mark.rotating(4)
@@ -43,7 +43,7 @@ def test_the_rule_of_a_pre_tokenizer_is_llama_cpps(name: str, text: str) -> None
 def test_on_real_text(name: str, data: Path) -> None:
     text = (data / "corpora" / "multilingual.txt").read_text("utf-8")[:6_000]
     text = "".join(filter(known, text))
-    assert SplitterEngine(PRE[name].rule).split(text) == split(text, PATTERNS[name])
+    assert SplitterEngine(gguf.PRE[name].rule).split(text) == split(text, PATTERNS[name])
 
 
 # Named rules with a pre-tokenizer, and where llama.cpp differs for those that others would expect to have one.
@@ -72,9 +72,9 @@ DIFFERENT = {
 
 
 def test_which_named_rules_have_a_pre_tokenizer() -> None:
-    found = {name: pre for name, rule in NAMED.items() if (pre := name_of(rule, whole_words=False))}
+    found = {name: pre for name, rule in NAMED.items() if (pre := gguf.name_of(rule, whole_words=False))}
     assert found == SAME
-    whole = {name: pre for name, rule in NAMED.items() if (pre := name_of(rule, whole_words=True))}
+    whole = {name: pre for name, rule in NAMED.items() if (pre := gguf.name_of(rule, whole_words=True))}
     assert whole == {"llama3": "llama-bpe"}
 
 
@@ -94,7 +94,7 @@ def test_the_known_difference_an_apostrophe_and_a_long_s() -> None:
 
 TRAINED: dict[str, dict[str, Any]] = {
     **{name: {"splitter": name} for name in ("gpt2", "qwen2", "llama3", "starcoder", "deepseek-v3", "qwen35")},
-    "tekken": {"splitter": PRE["tekken"].rule[0].pattern},  # type: ignore[union-attr]
+    "tekken": {"splitter": gguf.PRE["tekken"].rule[0].pattern},  # type: ignore[union-attr]
     "bert": {"algorithm": "wordpiece"},
     "unigram": {"algorithm": "unigram", "vocab_size": 300},
 }
@@ -175,6 +175,6 @@ def test_vectors_of_falcon(shared_data: Path, tmp_path: Path) -> None:
     """With llama.cpp's rule, and without the token that llama.cpp would find elsewhere."""
     tok = subwords.load(shared_data / "tokenizers" / "falcon" / "tokenizer.json")
     kept = [token for token in tok.added_tokens if not token.content.startswith(">>")]
-    tok.with_(splitter=SplitterEngine(PRE["falcon"].rule), added_tokens=kept).save(tmp_path / "x.gguf")
+    tok.with_(splitter=SplitterEngine(gguf.PRE["falcon"].rule), added_tokens=kept).save(tmp_path / "x.gguf")
     again = subwords.load(tmp_path / "x.gguf")
     assert all(again.encode(text) == ids for text, ids in vectors(shared_data, "falcon"))

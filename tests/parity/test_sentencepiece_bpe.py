@@ -12,7 +12,8 @@ from sentencepiece import sentencepiece_model_pb2
 
 from building import read_model as read
 from engines import splitter
-from inside import Encoder, fused, space_rule
+from inside import engine_encoder, space_rule
+from inside import models_bpe_segmenter as segmenter
 from inside import models_families as families
 from inside import splitter_SPACE as SPACE
 from small_data import file_of
@@ -46,7 +47,7 @@ def rows_of(peer: sentencepiece.SentencePieceProcessor) -> list[Row]:
     ]
 
 
-def encoder_of(rows: list[Row], kind: str, fallback: bool) -> Encoder:
+def encoder_of(rows: list[Row], kind: str, fallback: bool) -> engine_encoder.Encoder:
     """Ours of the same pieces, with the words that they prove."""
 
     def ids(*roles: int) -> list[int]:
@@ -103,7 +104,7 @@ def test_random_models(kind: str, seed: int) -> None:
         texts = ["".join(rng.choices("▁abcé文x", k=rng.choice([1, 3, 8, 30, 100]))) for _ in range(5)]
         got = encoder.encode_batch([text.encode() for text in texts], 1)
         if kind == "word" and not fallback:
-            got = fused(got, 0)
+            got = segmenter.fused(got, 0)
         assert got.to_lists() == peer.encode(texts), (trial, rows, texts)
 
 

@@ -15,8 +15,8 @@ import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
 import subwords
-from inside import UnigramSettings, train_unigram
 from peer_trained import OPTICKS
+from strategies import settings_of, train_model
 from subwords.reference.unigram import nats_per_word
 
 spm = pytest.importorskip("sentencepiece")
@@ -25,7 +25,7 @@ METASPACE = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "alway
 
 
 def ours(counts: subwords.WordCounts, size: int) -> dict[str, float]:
-    model = train_unigram(counts, UnigramSettings(vocab_size=size, unk_token=None), threads=2)
+    model = train_model("unigram", counts, settings_of("unigram", vocab_size=size, unk_token=None), threads=2)
     return dict(zip((piece.decode() for piece in model.vocab), model.scores.tolist(), strict=True))
 
 

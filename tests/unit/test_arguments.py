@@ -12,18 +12,9 @@ import numpy as np
 import pytest
 
 import subwords
-from inside import (
-    FAMILIES,
-    BPEOptions,
-    BPESettings,
-    CommonOptions,
-    MingramOptions,
-    UnigramOptions,
-    UnigramSettings,
-    WordLevelOptions,
-    WordPieceOptions,
-    families_with,
-)
+from inside import models_families as families
+from inside import training_train
+from strategies import settings_of
 from subwords import InputError, SubwordsError, WordCounts
 from subwords.machine import ALGORITHMS
 
@@ -55,7 +46,7 @@ def allowed(call: Callable[[], object], what: str) -> bool:
 
 
 @pytest.mark.filterwarnings("ignore:words of more than 100 characters")  # splitter=None
-@pytest.mark.parametrize("algorithm", FAMILIES)
+@pytest.mark.parametrize("algorithm", families.FAMILIES)
 @pytest.mark.parametrize("name", [name for name in parameters(subwords.train) if name != "options"])
 def test_train_takes_an_argument_or_says_why_not(algorithm: str, name: str, capfd: pytest.CaptureFixture[str]) -> None:
     for value in WRONG:
@@ -88,8 +79,8 @@ def test_word_counts_take_an_argument_or_say_why_not(tmp_path: Path, monkeypatch
 
 
 def test_iterators_of_special_tokens_are_read_once() -> None:
-    assert BPESettings(vocab_size=300, special_tokens=iter(["<s>"])).special_tokens == ("<s>",)  # type: ignore[arg-type]
-    settings = UnigramSettings(vocab_size=30, user_defined=iter(["ab"]))  # type: ignore[arg-type]
+    assert settings_of("bpe", vocab_size=300, special_tokens=iter(["<s>"])).special_tokens == ("<s>",)  # type: ignore[arg-type]
+    settings = settings_of("unigram", vocab_size=30, user_defined=iter(["ab"]))  # type: ignore[arg-type]
     assert settings.reserved == ["<unk>", "ab"]
     assert subwords.train(TEXTS, vocab_size=262, special_tokens=iter(["<s>"])).special_tokens == {"<s>": 0}  # type: ignore[arg-type]
 
@@ -98,15 +89,15 @@ def test_iterators_of_special_tokens_are_read_once() -> None:
 
 
 TYPES = {
-    "bpe": BPEOptions,
-    "wordpiece": WordPieceOptions,
-    "unigram": UnigramOptions,
-    "mingram": MingramOptions,
-    "wordlevel": WordLevelOptions,
+    "bpe": training_train.BPEOptions,
+    "wordpiece": training_train.WordPieceOptions,
+    "unigram": training_train.UnigramOptions,
+    "mingram": training_train.MingramOptions,
+    "wordlevel": training_train.WordLevelOptions,
 }
 # What the settings of every algorithm have.
 EVERYWHERE = {"vocab_size", "special_tokens", "unk_token"}
-COMMON = {*CommonOptions.__annotations__} - EVERYWHERE
+COMMON = {*training_train.CommonOptions.__annotations__} - EVERYWHERE
 OPTIONS = {name: {*kind.__annotations__} - COMMON - EVERYWHERE for name, kind in TYPES.items()}
 
 
@@ -124,15 +115,15 @@ def test_options_that_editors_see_are_the_settings_of_the_algorithm(algorithm: s
     assert [name for name in fields if name not in (subwords.train.__doc__ or "")] == []
 
 
-@pytest.mark.parametrize("algorithm", FAMILIES)
+@pytest.mark.parametrize("algorithm", families.FAMILIES)
 @pytest.mark.parametrize("name", sorted({name for options in OPTIONS.values() for name in options}))
 def test_option_of_another_algorithm_is_refused_even_with_its_default(algorithm: Any, name: str) -> None:
-    owner = ALGORITHMS[families_with(name)[0]]
+    owner = ALGORITHMS[training_train.families_with(name)[0]]
     default = next(field.default for field in dataclasses.fields(owner.settings) if field.name == name)
     options: dict[str, Any] = {"algorithm": algorithm, "vocab_size": SIZES[algorithm], **QUICK}
-    if algorithm in families_with(name):
+    if algorithm in training_train.families_with(name):
         default = next(
-            field.default for field in dataclasses.fields(FAMILIES[algorithm].settings) if field.name == name
+            field.default for field in dataclasses.fields(families.FAMILIES[algorithm].settings) if field.name == name
         )
         subwords.train(TEXTS, **options, **{name: default})
         return
@@ -140,7 +131,7 @@ def test_option_of_another_algorithm_is_refused_even_with_its_default(algorithm:
         if value is None:  # not given
             subwords.train(TEXTS, **options, **{name: value})
             continue
-        *others, last = families_with(name)
+        *others, last = training_train.families_with(name)
         owners = f"{', '.join(others)} and {last}" if others else last
         message = f"`{name}` is for {owners}, not for {algorithm}: leave it out"
         with pytest.raises(InputError, match=message):

@@ -9,20 +9,20 @@ import numpy as np
 import pytest
 
 import subwords
-from inside import Spare, in_threads, zeros
+from inside import in_threads
 from inside import support_memory as arrays
 
 
 @pytest.mark.parametrize("count", [0, 1, 1000, 1 << 17])
 def test_zeros_are_zero_and_begin_at_a_cache_line(count: int) -> None:
-    got = zeros(count, np.uint64, random=True)
+    got = arrays.zeros(count, np.uint64, random=True)
     assert got.shape == (count,)
     assert not got.any()
     assert got.ctypes.data % 64 == 0
 
 
 def test_spare_memory_is_used_again_when_nobody_reads_it() -> None:
-    spare = Spare()
+    spare = arrays.Spare()
     first = spare.empty(1 << 18, np.uint32)
     first[:] = 7
     address = first.ctypes.data
@@ -50,7 +50,7 @@ VIEWS: dict[str, Callable[[np.ndarray], object]] = {
 
 @pytest.mark.parametrize("view", VIEWS)
 def test_memory_is_in_use_while_anything_shows_it(view: str) -> None:
-    spare = Spare()
+    spare = arrays.Spare()
     array = spare.empty(1 << 18, np.uint32)
     address = array.ctypes.data
     shown = VIEWS[view](array)
@@ -75,13 +75,13 @@ def test_too_little_memory_is_a_memory_error(monkeypatch: pytest.MonkeyPatch) ->
         raise OSError(12, "Cannot allocate memory")
 
     monkeypatch.setattr(arrays.mmap, "mmap", refused)
-    for make in (lambda: zeros(1 << 20, np.uint8), lambda: Spare().empty(1 << 20, np.uint8)):
+    for make in (lambda: arrays.zeros(1 << 20, np.uint8), lambda: arrays.Spare().empty(1 << 20, np.uint8)):
         with pytest.raises(MemoryError):
             make()
 
 
 def test_threads_never_get_the_same_memory() -> None:
-    spare = Spare()
+    spare = arrays.Spare()
 
     def run(number: int) -> None:
         for _ in range(300):
@@ -94,7 +94,7 @@ def test_threads_never_get_the_same_memory() -> None:
 
 def test_large_memory_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arrays, "MOST_SPARE", 1000)
-    spare = Spare()
+    spare = arrays.Spare()
     array = spare.empty(1 << 18, np.uint32)
     assert array.any() in (True, False)
     assert not spare._lent
@@ -102,7 +102,7 @@ def test_large_memory_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_no_python_code_runs_when_a_result_is_dropped() -> None:
     # Ctrl-C would be lost there: Python prints exceptions of destructors and of callbacks, and goes on.
-    spare, ran = Spare(), []
+    spare, ran = arrays.Spare(), []
     array = spare.empty(1 << 18, np.uint32)
     sys.setprofile(lambda frame, event, argument: ran.append(event))
     try:
@@ -114,7 +114,7 @@ def test_no_python_code_runs_when_a_result_is_dropped() -> None:
 
 def test_of_memory_that_nobody_reads_the_largest_serves() -> None:
     # A result grows by moving: given the smaller one first, every text would ask for new memory.
-    spare = Spare()
+    spare = arrays.Spare()
     small, large = spare.empty(1 << 17, np.uint8), spare.empty(1 << 20, np.uint8)
     place = large.ctypes.data
     del small, large

@@ -19,10 +19,10 @@ from tools.gallery import PAGE, page_of
 
 import subwords
 from chatting import TEMPLATES, USUAL, chatting
-from inside import RULES, BPESettings, train_bpe
+from inside import RULES
 from seeds import seed_of_run
 from small_data import file_of
-from strategies import counts_of, word_counts
+from strategies import counts_of, settings_of, train_model, word_counts
 from subwords import InputError
 from subwords.machine import BPE, Unigram, Vocab
 
@@ -164,7 +164,7 @@ def test_a_corpus_shows_unused_tokens_and_lost_texts() -> None:
 
 @given(word_counts("ab"), st.integers(1, 12), st.data())
 def test_unreachable_is_exact_for_bpe(words: dict[bytes, int], add: int, data: st.DataObject) -> None:
-    model = train_bpe(counts_of(words), BPESettings(vocab_size=256 + add))
+    model = train_model("bpe", counts_of(words), settings_of("bpe", vocab_size=256 + add))
     order = data.draw(st.permutations(range(len(model.merges))))
     model = replace(model, merges=model.merges[list(order)])
     tok = subwords.train(["a"], vocab_size=256, splitter=()).with_(model=model)

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 import subwords
-from inside import Kernel, stored
+from inside import kernels_entry as entry
 from inside import kernels_machine_code as machine_code
 from inside import kernels_modes as modes
 from inside import kernels_stored as store
@@ -40,7 +40,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(store, "cache_root", lambda: str(found))
     monkeypatch.setenv(store.SWITCH, "on")
     at_once(monkeypatch)
-    assert stored("spec", b"", lambda: "kept") == "kept"
+    assert store.stored("spec", b"", lambda: "kept") == "kept"
     (found / store.FOLDER / NAME).write_bytes(store.summed(store.packed(bytes(5000))))
     (found / store.FOLDER / NAME).chmod(0o600)
     os.utime(found / store.FOLDER / NAME, (1, 1))
@@ -109,13 +109,13 @@ def test_nothing_is_used_where_others_may_write(
     expected = where in usable.split()
     try:
         if use == "read":
-            assert (stored("spec", b"", lambda: "made") == "kept") == expected
+            assert (store.stored("spec", b"", lambda: "made") == "kept") == expected
         elif use == "write":
-            stored("links", b"", lambda: "new")
+            store.stored("links", b"", lambda: "new")
             assert bool([*folder.glob("links-*")]) == expected
         else:
             monkeypatch.setattr(store, "LARGEST_FOLDER", 100)
-            stored("links", b"", lambda: "new")
+            store.stored("links", b"", lambda: "new")
             assert tables["delete"].exists() != expected
     finally:
         if os.path.lexists(place):
@@ -131,7 +131,7 @@ def test_a_folder_that_is_made_is_of_this_user_alone(tmp_path: Path, monkeypatch
     monkeypatch.setattr(store, "cache_root", lambda: str(tmp_path / "a" / "b" / "cache"))
     before = os.umask(0o002)
     try:
-        assert [stored("spec", b"", lambda value=value: value) for value in (1, 2)] == [1, 1]
+        assert [store.stored("spec", b"", lambda value=value: value) for value in (1, 2)] == [1, 1]
     finally:
         os.umask(before)
     made = [tmp_path / "a", *(tmp_path / "a").rglob("*")]
@@ -155,16 +155,16 @@ def test_every_way_to_the_root_is_looked_at(
         "through a link and back": str(tmp_path / "d" / ".." / "cache"),
     }
     monkeypatch.setattr(store, "cache_root", lambda: names[way])
-    assert stored("spec", b"", lambda: "made") == ("made" if way == "a circle" else "kept")
+    assert store.stored("spec", b"", lambda: "made") == ("made" if way == "a circle" else "kept")
     root.parent.chmod(0o777)
-    assert stored("spec", b"", lambda: "made") == "made"
+    assert store.stored("spec", b"", lambda: "made") == "made"
 
 
 @pytest.mark.parametrize("place", ["/dev/full", "/proc/self/x", "/" + "a" * 3000, "/dev/null/x", ""])
 def test_what_can_be_no_folder_is_left_aside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, place: str) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(store, "cache_root", lambda: place or str(tmp_path / "above" / "cache" / store.FOLDER / NAME))
-    assert stored("spec", b"", lambda: "made") == "made"
+    assert store.stored("spec", b"", lambda: "made") == "made"
 
 
 def test_a_folder_that_is_exchanged_after_the_look_is_not_used(root: Path, tmp_path: Path) -> None:
@@ -187,9 +187,9 @@ def test_descriptors_are_closed(root: Path) -> None:
         pytest.skip("no list of descriptors here")
     before = len([*listed.iterdir()])
     for number in range(20):
-        stored("links", bytes([number]), lambda: 1)
+        store.stored("links", bytes([number]), lambda: 1)
         root.chmod(0o707 if number % 2 else 0o700)
-        stored("spec", b"", lambda: "made")
+        store.stored("spec", b"", lambda: "made")
     assert len([*listed.iterdir()]) == before
 
 
@@ -218,7 +218,7 @@ def test_files_of_others_are_never_deleted(root: Path, monkeypatch: pytest.Monke
     (folder / f"trie-{'6' * 32}").mkdir()
     (folder / f"trie-{'7' * 32}").symlink_to(folder / "letter.tmp")
     monkeypatch.setattr(store, "LARGEST_FOLDER", 5000)
-    stored("links", b"", lambda: 1)
+    store.stored("links", b"", lambda: 1)
     there = {path.name for path in folder.iterdir()}
     assert kept.keys() | {fresh.name, f"trie-{'6' * 32}", f"trie-{'7' * 32}"} <= there
     assert not there & gone.keys() and not (folder / NAME).exists()
@@ -241,7 +241,7 @@ def test_machine_code_is_not_used_where_others_may_write(root: Path, monkeypatch
     monkeypatch.setattr(machine_code, "_digest", lambda: "d" * 16)
     found = modes.Notices()
     monkeypatch.setattr(machine_code, "NOTICES", found)
-    kernel = Kernel("plus")
+    kernel = entry.Kernel("plus")
     machine_code._write(kernel, "ii", b"code")
     assert machine_code._read(kernel) == ("ii", b"code") and not found._unwritable
     root.chmod(0o707)

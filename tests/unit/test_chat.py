@@ -670,17 +670,10 @@ def no_json(x: Text) -> None:
     """
 
 
-@pytest.mark.parametrize(
-    ("function", "told"),
-    [
-        (no_doc, "expected a docstring of the tool no_doc"),
-        (no_type, "expected a type of the argument x of the tool no_type"),
-        (no_line, "expected a line of the docstring for the argument x"),
-        (no_json, "expected a type of JSON for the argument x"),
-    ],
-)
-def test_functions_that_are_no_tools(function: Any, told: str) -> None:
-    with pytest.raises(InputError, match=told):
+@pytest.mark.parametrize("function", [no_doc, no_type, no_line, no_json])
+def test_functions_that_are_no_tools(function: Any) -> None:
+    pytest.importorskip("transformers")
+    with pytest.raises(InputError, match=r"tools\[0\] as a dict, or with types and a Google docstring"):
         TOK.chat(said("x"), tools=[function])
 
 

@@ -91,7 +91,7 @@ def test_train_that_runs_out_of_pairs_says_so_on_standard_error(corpus_path: Pat
     assert run("train", corpus_path, "--vocab-size", 5000, "-o", tmp_path / "tok.json", "-q").stderr == ""
 
 
-@pytest.mark.parametrize("suffix", [".bin", ".parquet", ".txt"])
+@pytest.mark.parametrize("suffix", [".bin", ".txt"])
 def test_train_on_counts_is_train_on_the_text(suffix: str, corpus_path: Path, tmp_path: Path) -> None:
     how = ["--splitter", r"\S+|\s", "--special-token", "<s>"]
     run("train", corpus_path, "--vocab-size", 280, "-o", tmp_path / "ref.json", *how)
@@ -105,7 +105,7 @@ def test_train_on_counts_is_train_on_the_text(suffix: str, corpus_path: Path, tm
 # --- count
 
 
-@pytest.mark.parametrize("suffix", ["", ".bin", ".parquet"])
+@pytest.mark.parametrize("suffix", ["", ".bin"])
 def test_count_writes_what_the_library_counts(suffix: str, corpus_path: Path, tmp_path: Path) -> None:
     out = tmp_path / f"counts{suffix}"
     got = json_of("count", corpus_path, "-o", out, "--special-token", "<s>", "--documents", "line")
@@ -122,8 +122,8 @@ def test_count_adds_counts_up(tmp_path: Path) -> None:
         run("count", tmp_path / f"{i}.txt", "-o", tmp_path / f"{i}.bin")
     files = [tmp_path / f"{i}.bin" for i in range(3)]
     for count in (1, 2, 3):
-        run("count", "--add", *files[:count], "-o", tmp_path / "sum.parquet")
-        assert list(WordCounts.load(tmp_path / "sum.parquet")) == list(subwords.count(texts[:count]))
+        run("count", "--add", *files[:count], "-o", tmp_path / "sum.bin")
+        assert list(WordCounts.load(tmp_path / "sum.bin")) == list(subwords.count(texts[:count]))
     run("count", "--add", *files, "-o", files[0])
     assert list(WordCounts.load(files[0])) == list(subwords.count(texts))
 

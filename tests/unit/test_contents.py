@@ -204,13 +204,6 @@ def test_every_door_to_text_refuses_what_is_not_text(kind: str, tok_path: Path, 
     assert f"found {kind}" in run("encode", tok_path, stdin=data, code=1).stderr
 
 
-def test_parquet_of_texts_is_not_taken_for_counts(tok_path: Path, tmp_path: Path) -> None:
-    (tmp_path / "a.parquet").write_bytes(parquet())
-    run("count", tmp_path / "a.parquet", "-o", tmp_path / "counts")
-    run("train", tmp_path / "a.parquet", "--vocab-size", 260, "-o", tmp_path / "a.json")
-    run("inspect", tok_path, "--source", tmp_path / "a.parquet")
-
-
 def test_every_door_to_ids_refuses_what_holds_none(tok_path: Path, tmp_path: Path) -> None:
     for kind, make in NOT_TEXT.items():
         if kind == "a NumPy file":

@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import subwords
-from inside import Added, Known, Lattice, Matching, Merging, Stretch, Trace, Unknown
 from seeds import seed_of_run
 from small_data import file_of
 from strategies import texts
@@ -58,7 +57,7 @@ def test_any_text(name: str, text: str, special: str) -> None:
     check(trace, tok, text)
 
 
-def check(trace: Trace, tok: subwords.Tokenizer, text: str) -> None:
+def check(trace: Any, tok: subwords.Tokenizer, text: str) -> None:
     """What holds of every trace."""
     merges = {*map(tuple, getattr(tok.model, "merges", np.zeros((0, 3))).tolist())} if trace.words else set()
     found: list[tuple[int, int]] = [word.span for word in trace.words]
@@ -67,14 +66,14 @@ def check(trace: Trace, tok: subwords.Tokenizer, text: str) -> None:
     assert str(trace).startswith(f"{trace.family}, {len(trace.ids)} ids")
     assert "<script" not in trace._repr_html_()
     for part in trace.parts:
-        if isinstance(part, Stretch) and tok.normalizer is None:
+        if type(part).__name__ == "Stretch" and tok.normalizer is None:
             assert part.changes == ()
         assert text[slice(*part.span)] == part.text or tok.normalizer is not None
     for word in trace.words:
         segmentation = word.segmentation
-        if isinstance(segmentation, Merging):
+        if type(segmentation).__name__ == "Merging":
             assert all((merge.left, merge.right, merge.result) in merges for merge in segmentation.merges)
-        if isinstance(segmentation, Lattice):
+        if type(segmentation).__name__ == "Lattice":
             assert segmentation.gap is None or segmentation.gap >= -1e-9
 
 
@@ -168,7 +167,7 @@ def test_counts_say_what_a_merge_was_worth() -> None:
     counts = subwords.count(CORPUS)
     tok = subwords.train(counts, vocab_size=300)
     merges = subwords.study.explain(tok, "low", counts=counts).words[0].segmentation
-    assert isinstance(merges, Merging)
+    assert type(merges).__name__ == "Merging"
     every = subwords.study.verify_training(tok, counts).counts
     assert [merge.count for merge in merges.merges] == [every[merge.rank] for merge in merges.merges]
     assert f"rank {merges.merges[0].rank}, count {merges.merges[0].count}: " in str(
@@ -180,13 +179,13 @@ def test_counts_say_what_a_merge_was_worth() -> None:
 
 def test_words_that_are_looked_up_or_unknown() -> None:
     word = TOKENIZERS["wordpiece"]
-    assert isinstance(only(word, "low"), Matching)
+    assert type(only(word, "low")).__name__ == "Matching"
     assert only(word, "Ω").why == "no piece begins 'ω': the whole word is unknown"
     assert only(word, "lowΩ").why == "no piece begins 'ω' after 3 characters: the whole word is unknown"
     assert only(word, "l" * 101).why == "the word has 101 characters, more than 100 (max_chars)"
-    assert isinstance(only(TOKENIZERS["wordlevel"], "Ω"), Unknown)
+    assert type(only(TOKENIZERS["wordlevel"], "Ω")).__name__ == "Unknown"
     whole = TOKENIZERS["bpe"].with_(model=_whole(TOKENIZERS["bpe"].model))
-    assert isinstance(only(whole, "low"), Known)
+    assert type(only(whole, "low")).__name__ == "Known"
 
 
 def _whole(model: Any) -> Any:
@@ -200,7 +199,7 @@ def test_lattice_has_the_best_path_and_the_runner_up() -> None:
     for text in ("lowest", "newer", "wide"):
         (word,) = subwords.study.explain(tok, text).words
         found = word.segmentation
-        assert isinstance(found, Lattice)
+        assert type(found).__name__ == "Lattice"
         (first, one), (second, two) = tok.nbest(text, 2)
         path = [found.pieces[k].id for k in found.best]
         assert path == first
@@ -215,9 +214,9 @@ def test_normalizer_added_tokens_and_cuts_are_told() -> None:
     tok = TOKENIZERS["lower"].with_tokens(["<|end|>"])
     trace = subwords.study.explain(tok, "Low ﬁx<|end|>A1", special="allow")
     first, end, last = trace.parts
-    assert isinstance(first, Stretch)
-    assert isinstance(last, Stretch)
-    assert isinstance(end, Added)
+    assert type(first).__name__ == "Stretch"
+    assert type(last).__name__ == "Stretch"
+    assert type(end).__name__ == "Added"
     assert [(change.span, change.before, change.after) for change in first.changes] == [
         *[((0, 1), "L", "l"), ((4, 5), "ﬁ", "fi")]
     ]

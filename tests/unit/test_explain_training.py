@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 
 import subwords
-from inside import MergeStep, PieceStep, TrainingTrace
 from strategies import counts_of, word_counts
 from subwords import InputError, TrainingError
 from subwords.reference import unigram
@@ -29,15 +28,15 @@ def shown(text: str) -> str:
     return "".join(CHARS[byte] for byte in text.encode())
 
 
-def merges(found: TrainingTrace) -> list[MergeStep]:
-    return [step for step in found.steps if isinstance(step, MergeStep)]
+def merges(found: Any) -> list[Any]:
+    return [step for step in found.steps if type(step).__name__ == "MergeStep"]
 
 
-def rounds(found: TrainingTrace) -> list[PieceStep]:
-    return [step for step in found.steps if isinstance(step, PieceStep)]
+def rounds(found: Any) -> list[Any]:
+    return [step for step in found.steps if type(step).__name__ == "PieceStep"]
 
 
-def character_bpe() -> TrainingTrace:
+def character_bpe() -> Any:
     options: dict[str, Any] = {"alphabet": "corpus", "special_tokens": ["<|endoftext|>"], "tie_break": "first"}
     return subwords.study.explain_training(CORPUS, vocab_size=VECTORS["character_bpe"]["vocab_size"], **options)
 
@@ -96,7 +95,7 @@ def test_tables_of_the_toy_corpus() -> None:
     assert got == [[left, right, float(Fraction(s))] for left, right, s in expected["wordpiece"]["first_merges"]]
 
 
-def course() -> TrainingTrace:
+def course() -> Any:
     options: dict[str, Any] = {"splitter": "gpt2", "normalizer": None, "special_tokens": ["<unk>"]}
     return subwords.study.explain_training(
         counts_of(TOY, ("<unk>",)), algorithm="unigram-course", vocab_size=10, **options

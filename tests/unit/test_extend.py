@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import subwords
-from inside import BPESettings, Extension, extend_bpe, train_bpe
+from inside import adapt_extending as extending
 from inside import models_learning as indexing
 from seeds import seed_of_run
-from strategies import counts_of, word_counts
+from strategies import counts_of, settings_of, train_model, word_counts
 from subwords import FormatError, InputError, SubwordsWarning, TrainingError, WordCounts
 from subwords.machine import BPE, Vocab, word_ids
 from subwords.reference.bpe import extend as reference
@@ -40,14 +40,14 @@ def test_any_words_and_options(first: dict[bytes, int], second: dict[bytes, int]
     specials = data.draw(st.lists(st.sampled_from(["<s>", "ab", "aé", "b"][: 4 - byte_level]), unique=True))
     size = 257 + data.draw(st.integers(0, 20))
     options: dict[str, Any] = {"byte_level": byte_level, "special_tokens": specials}
-    model = train_bpe(counts_of(first, tuple(specials)), BPESettings(vocab_size=size + 3, **options))
+    model = train_model("bpe", counts_of(first, tuple(specials)), settings_of("bpe", vocab_size=size + 3, **options))
     more: dict[str, Any] = {
         "tie_break": data.draw(TIES),
         "min_frequency": data.draw(st.sampled_from([0, 2, 20])),
         "whole_characters": byte_level and data.draw(st.booleans()),
     }
     add = data.draw(st.integers(1, 30))
-    tokens, merges, _ = extend_bpe(model, counts_of(second), Extension(count=add, **more))
+    tokens, merges, _ = extending.extend_bpe(model, counts_of(second), extending.Extension(count=add, **more))
     old = [(model.vocab[left], model.vocab[right]) for left, right, _ in model.merges.tolist()]
     own = {token.encode() for token in specials}
     expected = reference(second, [*model.vocab], old, add, byte_level=byte_level, specials=own, **more)
@@ -57,17 +57,17 @@ def test_any_words_and_options(first: dict[bytes, int], second: dict[bytes, int]
 @given(word_counts(LETTERS), st.integers(0, 25), st.integers(1, 25), TIES)
 def test_in_two_steps_or_in_one(words: dict[bytes, int], first: int, add: int, tie: Any) -> None:
     counts = counts_of(words)
-    whole = train_bpe(counts, BPESettings(vocab_size=256 + first + add, tie_break=tie))
-    begun = train_bpe(counts, BPESettings(vocab_size=256 + first, tie_break=tie))
-    tokens, merges, _ = extend_bpe(begun, counts, Extension(count=add, tie_break=tie))
+    whole = train_model("bpe", counts, settings_of("bpe", vocab_size=256 + first + add, tie_break=tie))
+    begun = train_model("bpe", counts, settings_of("bpe", vocab_size=256 + first, tie_break=tie))
+    tokens, merges, _ = extending.extend_bpe(begun, counts, extending.Extension(count=add, tie_break=tie))
     if len(begun.vocab) == 256 + first:
         assert begun.grown(tokens, merges) == whole
 
 
 @given(word_counts(LETTERS), word_counts(LETTERS), st.integers(1, 25))
 def test_every_new_token_is_reached(first: dict[bytes, int], second: dict[bytes, int], add: int) -> None:
-    begun = train_bpe(counts_of(first), BPESettings(vocab_size=280))
-    tokens, merges, _ = extend_bpe(begun, counts_of(second), Extension(count=add))
+    begun = train_model("bpe", counts_of(first), settings_of("bpe", vocab_size=280))
+    tokens, merges, _ = extending.extend_bpe(begun, counts_of(second), extending.Extension(count=add))
     model = begun.grown(tokens, merges)
     assert len(set(model.vocab)) == len(model.vocab)
     if tokens:
@@ -135,7 +135,7 @@ def test_clear_errors() -> None:
 def test_unknown_symbols_split_a_word() -> None:
     words = counts_of({b"abxab": 5, b"xx": 3})
     model = BPE(Vocab([b"a", b"b"]), np.zeros((0, 3), np.int64), byte_level=False)
-    tokens, merges, _ = extend_bpe(model, words, Extension(count=5))
+    tokens, merges, _ = extending.extend_bpe(model, words, extending.Extension(count=5))
     assert (list(tokens), merges.tolist()) == ([b"ab"], [[0, 1, 2]])
 
 
@@ -145,8 +145,8 @@ def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(SEED)
     words = {bytes(rng.choices(b"abcdef", k=rng.randrange(1, 12))): rng.randrange(1, 9) for _ in range(50_000)}
     counts: WordCounts = counts_of(words)
-    model = train_bpe(counts, BPESettings(vocab_size=400))
-    found = [extend_bpe(model, counts, Extension(count=200), threads=threads) for threads in (1, 3)]
+    model = train_model("bpe", counts, settings_of("bpe", vocab_size=400))
+    found = [extending.extend_bpe(model, counts, extending.Extension(count=200), threads=threads) for threads in (1, 3)]
     assert found[0][0] == found[1][0]
     assert (found[0][1] == found[1][1]).all()
 

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import subwords
-from inside import Extension
 from inside import adapt_extending as extend_pieces
 from small_data import file_of
 from strategies import counts_of
@@ -29,7 +28,7 @@ def test_wordpiece_is_the_textbook(words: dict[str, int], pieces: set[str], add:
     vocab = ["[UNK]", "a", "b", "##a", "##b", *sorted(pieces)]
     model = WordPiece(Vocab([piece.encode() for piece in dict.fromkeys(vocab)]), 0, special_ids=frozenset([0]))
     found = extend_pieces.extend_wordpiece(
-        model, counts_of({word.encode(): n for word, n in words.items()}), Extension(count=add)
+        model, counts_of({word.encode(): n for word, n in words.items()}), extend_pieces.Extension(count=add)
     )
     assert [piece.decode() for piece in found.tokens] == extend_wordpiece(words, [*dict.fromkeys(vocab)], add)
 
@@ -46,7 +45,7 @@ def test_unigram_is_the_textbook(words: dict[str, int], pieces: dict[str, int], 
     )
     add = data.draw(st.integers(1, 12))
     found = extend_pieces.extend_unigram(
-        model, counts_of({word.encode(): n for word, n in words.items()}), Extension(count=add)
+        model, counts_of({word.encode(): n for word, n in words.items()}), extend_pieces.Extension(count=add)
     )
     got = dict(zip((piece.decode() for piece in found.tokens), found.scores, strict=True))
     assert got == extend_unigram(words, scores, add)

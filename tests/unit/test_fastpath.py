@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 import subwords
-from inside import CUT_TEXT, FIELDS, MODE, EncoderState, engine_batch, kernels_entry
+from inside import CUT_TEXT, FIELDS, MODE, engine_batch, kernels_entry
+from inside import engine_encoder as encoder
 from subwords import InputError
 from subwords.machine import engine_of
 
@@ -286,7 +287,7 @@ def test_long_texts_in_threads_have_the_same_ids(tok: subwords.Tokenizer) -> Non
 
 @pytest.mark.parametrize("algorithm", ["bpe", "unigram"])
 def test_room_is_made_where_a_text_needs_it(algorithm: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    made, make_room = list[int](), EncoderState.make_room
+    made, make_room = list[int](), encoder.EncoderState.make_room
 
     def noted(state: Any, status: int) -> bool:
         made.append(status)
@@ -296,7 +297,7 @@ def test_room_is_made_where_a_text_needs_it(algorithm: Any, monkeypatch: pytest.
     tok = subwords.train([TEXT, "é 文字"] * 9, vocab_size=size, algorithm=algorithm)
     texts = [long_text(5)[:9000], long_text(5), "x" * 9000, " ".join(f"{'lowest' * 9}{n:09}" for n in range(3000))]
     expected = [tok.encode_batch([text.encode(), "low"])[0].tolist() for text in texts]
-    monkeypatch.setattr(EncoderState, "make_room", noted)
+    monkeypatch.setattr(encoder.EncoderState, "make_room", noted)
     for text, ids in zip(texts, expected, strict=True):
         for form in ("encode", "array", "count_ids", "rows"):
             fresh = pickle.loads(pickle.dumps(tok))
@@ -320,7 +321,7 @@ def test_an_interrupt_while_room_is_made_reaches_the_caller(
         fresh = pickle.loads(pickle.dumps(tok))
         fresh.encode(TEXT)
         with monkeypatch.context() as patch:
-            patch.setattr(EncoderState, "make_room", interrupted)
+            patch.setattr(encoder.EncoderState, "make_room", interrupted)
             with pytest.raises(KeyboardInterrupt):
                 getattr(fresh, call.__name__, lambda text, fresh=fresh: fresh.encode_batch([text, "low"]))(text)
         assert fresh.encode(text) == tok.encode(text)

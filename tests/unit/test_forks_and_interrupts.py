@@ -49,9 +49,9 @@ def test_threads_compile_a_kernel_once(tmp_path: Path) -> None:
 
 
 def own_cache() -> Path:
-    from inside import cache_root
+    from inside import kernels_stored as stored
 
-    folder = cache_root()
+    folder = stored.cache_root()
     assert folder
     return Path(folder)
 

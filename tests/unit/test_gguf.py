@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import subwords
-from inside import BOOL, FLOAT32, INT32, STRING, UINT32, gguf_bytes
+from gguf_files import BOOL, FLOAT32, INT32, STRING, UINT32, gguf_bytes
 from inside import normalizer_NAMED as NORMALIZERS
 from llama_cpp import keys_of, tokenizer_of
 from subwords import AddedToken, FormatError, InputError, SubwordsWarning, Tokenizer

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import subwords
-from inside import FILES, is_repository_name
+from inside import formats_read as reading
 from subwords import FormatError, InputError, Tokenizer
 
 hub = pytest.importorskip("huggingface_hub")
@@ -104,8 +104,13 @@ def test_only_tokenizer_files_are_asked_for(cache: Path, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(hub, "snapshot_download", download)
     assert subwords.load("org/new", revision="main", download=True) == tok
-    assert asked == {"name": "org/new", "revision": "main", "local_files_only": False, "allow_patterns": list(FILES)}
-    assert not any(name.endswith((".bin", ".safetensors", ".gguf", "*")) for name in FILES)
+    assert asked == {
+        "name": "org/new",
+        "revision": "main",
+        "local_files_only": False,
+        "allow_patterns": list(reading.FILES),
+    }
+    assert not any(name.endswith((".bin", ".safetensors", ".gguf", "*")) for name in reading.FILES)
 
 
 def test_a_repository_without_tokenizer_files(cache: Path) -> None:
@@ -167,7 +172,7 @@ def test_a_revision_stays_in_the_cache(revision: str, cache: Path) -> None:
 
 @pytest.mark.parametrize("path", ["a.json", "models/tokenizer.json", "gpt2", "../a/b", "/a/b", "a/b/c", "a//b", "a/-b"])
 def test_what_is_no_name(path: str, cache: Path) -> None:
-    assert not is_repository_name(path)
+    assert not reading.is_repository_name(path)
     with pytest.raises(InputError, match="revision and download are for repositories"):
         subwords.load(path, revision="main")
 

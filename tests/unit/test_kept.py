@@ -20,8 +20,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import subwords
-from inside import available, entry_kernel, formats_read, shipped_address
 from inside import engine_kept as kept_files
+from inside import formats_read
+from inside import kernels_entry as entry
+from inside import kernels_machine_code as machine_code
 from inside import kernels_stored as store
 from small_data import file_of
 from without_waiting import at_once
@@ -32,7 +34,7 @@ FILES = (
 )
 LINE = "The café costs 12,50 €; 中文 isn't  simple.\n\tİstanbul ﬁne <s> Straße ...   "
 
-pytestmark = pytest.mark.skipif(not available(), reason="kept files are for the fast path")
+pytestmark = pytest.mark.skipif(not entry.available(), reason="kept files are for the fast path")
 
 
 @pytest.fixture(autouse=True)
@@ -117,7 +119,7 @@ def test_a_process_that_finds_one_imports_no_engine(data: Path, name: str) -> No
     first, again = run(path, *texts), run(path, *texts)
     assert first == [ids, ["numpy", "subwords.engine.engine"]] or first == again
     assert again[0] == ids and "subwords.engine.engine" not in again[1]
-    if shipped_address(entry_kernel("fast_text")):
+    if machine_code.shipped_address(entry.entry_kernel("fast_text")):
         assert again[1] == []
 
 

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from inside import MODE, Int, Kernel
+from inside import MODE, Int
+from inside import kernels_entry as entry
 from inside import kernels_machine_code as machine_code
 from inside import kernels_modes as modes
 from subwords import SubwordsError, SubwordsWarning
@@ -31,7 +32,7 @@ def minus(x: Int, y: Int) -> Int:
 
 def both() -> tuple[int, int]:
     """What kernels that are loaded anew make of 7 and 2."""
-    return Kernel("plus", plus)(7, 2), Kernel("minus", minus)(7, 2)
+    return entry.Kernel("plus", plus)(7, 2), entry.Kernel("minus", minus)(7, 2)
 
 
 @pytest.fixture(scope="module")
@@ -119,14 +120,14 @@ def test_file_that_is_not_the_kernel_is_compiled_again(
 
 
 def test_a_file_says_which_parameters_are_integers(cache: Path) -> None:
-    found = machine_code._read(Kernel("plus"))  # nothing but its name
+    found = machine_code._read(entry.Kernel("plus"))  # nothing but its name
     assert found
-    assert found[0] == Kernel("plus", plus).kinds == "ii"
-    assert Kernel("plus")(7, 2) == 9
+    assert found[0] == entry.Kernel("plus", plus).kinds == "ii"
+    assert entry.Kernel("plus")(7, 2) == 9
 
 
 def test_many_threads_write_one_file(cache: Path) -> None:
-    kernel = Kernel("plus", plus)
+    kernel = entry.Kernel("plus", plus)
     found = machine_code._read(kernel)
     assert found
 
@@ -174,7 +175,7 @@ def test_warning_that_is_an_error_comes_once_and_the_kernel_works(
     monkeypatch: pytest.MonkeyPatch, fresh_notices: modes.Notices
 ) -> None:
     monkeypatch.setattr(machine_code, "cache_root", lambda: None)
-    kernel = Kernel("plus", plus)
+    kernel = entry.Kernel("plus", plus)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(SubwordsWarning):
@@ -203,10 +204,10 @@ def test_numba_with_other_private_interfaces_is_our_error(
 ) -> None:
     from inside import kernels_compile as compiler
 
-    def fails(kernel: Kernel) -> tuple[str, bytes]:
+    def fails(kernel: entry.Kernel) -> tuple[str, bytes]:
         raise error
 
     monkeypatch.setenv("SUBWORDS_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(compiler, "machine_code", fails)
     with pytest.raises(SubwordsError, match=r"^numba [\d.]+ cannot compile kernels; tested are 0\.\d+ to 0\.\d+ \("):
-        Kernel("plus", plus)(7, 2)
+        entry.Kernel("plus", plus)(7, 2)

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 import subwords
-from inside import available
+from inside import kernels_entry as entry
 
-pytestmark = pytest.mark.skipif(not available(), reason="kept files are for the fast path")
+pytestmark = pytest.mark.skipif(not entry.available(), reason="kept files are for the fast path")
 
 # Kernels come from where they are, and tables go to another folder.
 APART = """

@@ -21,7 +21,8 @@ import pytest
 
 import subwords
 from chatting import USUAL
-from inside import MODE, cache_root, engine_kept
+from inside import MODE, engine_kept
+from inside import kernels_stored as stored
 from subwords import SubwordsError
 from subwords.machine import engine_of
 
@@ -45,7 +46,7 @@ def paths(tok: subwords.Tokenizer, folder: Path) -> dict[str, tuple[Callable[[An
     """Each path with its argument."""
     fast, ids = engine_of(tok).fast_paths["text"], tok.encode(TEXT)
     stream, streams, grown = tok.stream(), tok.streams(2), tok.growing(TEXT)
-    engine_kept.write_kept(str(folder / "kept"), engine_of(tok), tok.spec, cache_root())
+    engine_kept.write_kept(str(folder / "kept"), engine_of(tok), tok.spec, stored.cache_root())
     kept = engine_kept.read_kept(str(folder / "kept"))
     assert kept is not None
     found: dict[str, tuple[Callable[[Any], Any], Any]] = {}

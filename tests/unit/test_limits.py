@@ -9,18 +9,8 @@ import pytest
 
 import subwords
 from commands import run
-from inside import (
-    FIXED,
-    LEAST_BLOCK,
-    LEAST_ROOM,
-    MOST_BLOCK,
-    PER_SYMBOL,
-    TABLES,
-    bytes_of,
-    need_of,
-    room_of,
-    threads_within,
-)
+from inside import LEAST_BLOCK, MOST_BLOCK, TABLES, bytes_of, threads_within
+from inside import support_memory as memory
 from subwords import InputError, TrainingError
 
 
@@ -39,13 +29,13 @@ def test_what_is_no_amount(amount: object) -> None:
 
 
 def test_room_is_what_this_process_does_not_use_yet() -> None:
-    room = room_of(1 << 40)
+    room = memory.room_of(1 << 40)
     assert 0 < room < 1 << 40
     held = bytearray(b"x" * (64 << 20))
-    assert room_of(1 << 40) < room - (32 << 20)
+    assert memory.room_of(1 << 40) < room - (32 << 20)
     del held
     with pytest.raises(InputError, match="expected at least"):
-        room_of((1 << 40) - room + LEAST_ROOM // 2)
+        memory.room_of((1 << 40) - room + memory.LEAST_ROOM // 2)
 
 
 def test_threads_within() -> None:
@@ -72,7 +62,6 @@ def test_a_limit_does_not_change_the_tokenizer() -> None:
 
 def test_words_that_do_not_fit_are_refused_with_what_they_need() -> None:
     counts = subwords.count(["low lower lowest"])
-    assert need_of(counts) == FIXED + PER_SYMBOL * (len(counts.data) + len(counts))
     for source in (counts, ["low lower lowest"]):
         with pytest.raises((TrainingError, InputError), match=r"training takes about 0\.07 GB|expected at least"):
             subwords.train(source, vocab_size=300, memory="1MB")

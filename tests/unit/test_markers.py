@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 import subwords
-from inside import MODE, Encoder, Engine
+from inside import MODE, Engine
+from inside import engine_encoder as encoder
 from inside import kernels_layout as layout
 from markers import FAMILIES, MARKER, RUN, holds, live_markers
 from subwords import SubwordsWarning
@@ -46,7 +47,7 @@ def test_a_message_with_the_bytes_after_a_word_is_reported(tmp_path: Path, monke
             tok.encode("q")
         assert not markers.found
         tok.encode("aa " * 40)
-        monkeypatch.setattr(Encoder, "_unknown", leaking)
+        monkeypatch.setattr(encoder.Encoder, "_unknown", leaking)
         # The engine words the message by the text of the call, which hides such a leak of the encoder: without that.
         monkeypatch.setattr(Engine, "_unknown", lambda self, text, special, error: subwords.InputError(str(error)))
         with pytest.raises(AssertionError, match="not of its call"):
@@ -65,7 +66,7 @@ def test_ids_of_a_buffer_of_a_state_are_reported(tok: subwords.Tokenizer, monkey
     with live_markers() as markers:
         before = tok.encode_to_numpy(text).tolist()
         assert tok.encode(text) == tok.encode(text) == before and not markers.found and markers.filled
-        monkeypatch.setattr(Encoder, "encoded", leaking)
+        monkeypatch.setattr(encoder.Encoder, "encoded", leaking)
         with pytest.raises(AssertionError, match=r"encode_to_numpy holds memory that is not of its call"):
             tok.encode_to_numpy(text * (1 + layout.LONG_TEXT // len(text)))  # too long for the fast path
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import subwords
-from inside import BPESettings, ids_of_words, train_bpe
+from inside import ids_of_words
 from inside import splitter_NAMED as NAMED
-from strategies import counts_of, word_counts
+from strategies import counts_of, settings_of, train_model, word_counts
 from subwords import InputError, TokenizerSpec
 from subwords.machine import BPE
 from subwords.reference.bpe import encode_word
@@ -30,7 +30,10 @@ def pairs_of(model: Any) -> list[tuple[bytes, bytes]]:
 def test_each_new_token_is_reached(
     first: dict[bytes, int], second: dict[bytes, int], size: int, other: int, ranked: bool
 ) -> None:
-    models = [train_bpe(counts_of(c), BPESettings(vocab_size=256 + n)) for c, n in ((first, size), (second, other))]
+    models = [
+        train_model("bpe", counts_of(c), settings_of("bpe", vocab_size=256 + n))
+        for c, n in ((first, size), (second, other))
+    ]
     if ranked:
         models = [BPE.from_ranks([*model.vocab]) for model in models]
     toks = [subwords.Tokenizer(TokenizerSpec(model=model, splitter=NAMED["gpt2"])) for model in models]

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import subwords
 from commands import json_of, run
-from inside import MingramSettings, learned_pieces
-from strategies import counts_of
+from inside import learned_pieces
+from strategies import counts_of, settings_of
 from subwords import InputError, TrainingError
 from subwords.reference.unigram import train_mingram as reference
 
@@ -23,7 +23,7 @@ WORDS = st.dictionaries(st.text("abé文", min_size=1, max_size=8), st.integers(
 
 @given(WORDS, st.integers(1, 20), st.sampled_from([1.0, 1.1, 2.0]))
 def test_any_words_are_the_textbook(words: dict[str, int], size: int, factor: float) -> None:
-    settings = MingramSettings(vocab_size=size + 1, seed_factor=factor)
+    settings = settings_of("mingram", vocab_size=size + 1, seed_factor=factor)
     counts = counts_of({word.encode(): n for word, n in words.items()})
     if len({*"".join(words)}) > size:
         with pytest.raises(TrainingError, match="too small"):

@@ -8,14 +8,14 @@ import sys
 import pytest
 from test_progress import shown_on_a_terminal
 
-from inside import Notices
+from inside import kernels_modes as modes
 from subwords.machine import progress
 
 LINE = "subwords: compiling the kernels of this call, kept for later ..."
 
 
 def test_terminal_gets_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    notices = Notices()
+    notices = modes.Notices()
 
     def run() -> None:
         for _ in range(2):
@@ -30,7 +30,7 @@ def test_line_goes_above_a_progress_line(monkeypatch: pytest.MonkeyPatch) -> Non
     def run() -> None:
         with progress(10, "reading") as bar:
             bar.advance(5)
-            with Notices().compile():
+            with modes.Notices().compile():
                 pass
             bar.advance(5)
 
@@ -47,7 +47,7 @@ class Closed(io.StringIO):
 def test_the_line_is_written_to_files_and_notebooks_too(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = io.StringIO()
     monkeypatch.setattr(sys, "stderr", stream)
-    notices = Notices()
+    notices = modes.Notices()
     for _ in range(2):
         with notices.compile():
             pass
@@ -57,12 +57,12 @@ def test_the_line_is_written_to_files_and_notebooks_too(monkeypatch: pytest.Monk
 @pytest.mark.parametrize("stream", [None, Closed()], ids=["none", "closed"])
 def test_a_missing_stream_is_no_error(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO | None) -> None:
     monkeypatch.setattr(sys, "stderr", stream)
-    with Notices().compile():
+    with modes.Notices().compile():
         pass
 
 
 def test_nothing_is_said_beside_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
-    notices = Notices()
+    notices = modes.Notices()
     notices.shown = True
 
     def run() -> None:
@@ -73,7 +73,7 @@ def test_nothing_is_said_beside_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_kernels_are_counted_in_a_line_that_goes(monkeypatch: pytest.MonkeyPatch) -> None:
-    notices = Notices()
+    notices = modes.Notices()
 
     def run() -> None:
         monkeypatch.setattr(sys, "__stderr__", sys.stderr)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import subwords
 from chatting import CALL, CONVERSATIONS, TEMPLATES, TOOL, USUAL, chatting, said
 from commands import run
-from inside import ChatProcess, PageApi, Panels, TokenizerFile, answer, differences, example
+from inside import ChatProcess, PageApi, TokenizerFile, answer, differences, example
 from subwords import InputError
 
 pytest.importorskip("jinja2")
@@ -231,19 +231,13 @@ def test_a_process_answers_for_the_tokenizer_that_is_asked_about(process: ChatPr
         process.ask(other, {})
 
 
-def test_the_api_has_the_panel_only_if_there_is_a_process(tmp_path: Path, process: ChatProcess) -> None:
+def test_the_api_asks_the_process(tmp_path: Path, process: ChatProcess) -> None:
     (tmp_path / "tok").mkdir()
     TOK.save(tmp_path / "tok")
     files = [TokenizerFile(str(tmp_path / "tok"))]
     request = {"tokenizer": 0, "conversation": json.dumps(FOUR)}
-    without, api = PageApi(files), PageApi(files, panels=Panels(chat=process))
-    assert without.chat(request)["available"] is False
-    assert (without.state()["panels"], api.state()["panels"]) == (
-        {"audit": False, "evaluate": False, "chat": False},
-        {"audit": False, "evaluate": False, "chat": True},
-    )
-    found = api.chat(request)
-    assert (found["available"], found["tokens"]) == (True, len(TOK.chat(FOUR, prompt=False)))
+    api = PageApi(files, templates=process)
+    assert api.chat(request)["tokens"] == len(TOK.chat(FOUR, prompt=False))
     with pytest.raises(InputError, match='expected "tokenizer"'):
         api.chat({**request, "tokenizer": 1})
 
@@ -251,7 +245,7 @@ def test_the_api_has_the_panel_only_if_there_is_a_process(tmp_path: Path, proces
 def test_without_jinja_the_page_says_what_to_install() -> None:
     program = (
         "import sys\nsys.modules['jinja2'] = None\n"
-        "import subwords\nfrom subwords.study.page import panels\n"
+        "import subwords\nimport subwords.study.page\n"
         "from subwords.study.conversations import answer\n"
         "found = answer(subwords.load('demo'), {'conversation': '[{\"role\": \"user\"}]', 'template': 'x'})\n"
         "print(found['error'])"

@@ -20,7 +20,7 @@ import pytest
 
 import subwords
 from chatting import USUAL, chatting, said
-from inside import PageApi, PageServer, Panels, TokenizerFile, panels
+from inside import PageApi, PageServer, TokenizerFile, study_page
 from subwords import Tokenizer
 
 pytest.importorskip("selenium", reason="the group `browser` is not installed")
@@ -521,9 +521,9 @@ def test_another_site_cannot_frame_or_read_the_page(
     browser.get_log("browser")
 
 
-def test_panels_that_exist_are_shown(browser: webdriver.Chrome, folder: Path) -> None:
-    some = Panels(
-        audit=lambda tok: [
+def test_panels_show_text_as_text(browser: webdriver.Chrome, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    some: dict[str, Any] = {
+        "audited": lambda tok: [
             {
                 "severity": "error",
                 "kind": "unreachable",
@@ -532,11 +532,17 @@ def test_panels_that_exist_are_shown(browser: webdriver.Chrome, folder: Path) ->
                 "meaning": "why <i>",
             }
         ],
-        evaluate=lambda toks, text: [["characters", *(len(text) for _ in toks)], ["mean", 1, 0.5], ["none", None, "x"]],
-        before=lambda trace, start, stop: [f"<i>{trace.text[start:stop]}"],
-    )
+        "evaluated": lambda toks, text: [
+            ["characters", *(len(text) for _ in toks)],
+            ["mean", 1, 0.5],
+            ["none", None, "x"],
+        ],
+        "told_before": lambda trace, start, stop: [f"<i>{trace.text[start:stop]}"],
+    }
+    for name, function in some.items():
+        monkeypatch.setattr(study_page, name, function)
     files = [TokenizerFile(str(folder / f"{name}.json")) for name in ("bpe", "unigram")]
-    with served(PageApi(files, "low lower", panels=some)) as server:
+    with served(PageApi(files, "low lower")) as server:
         page = Page(browser, server.address)
         page.open()
         page.one("#evaluate").send_keys(Keys.ENTER)
@@ -565,7 +571,7 @@ def test_a_conversation_is_shown_by_owner(browser: webdriver.Chrome, tmp_path: P
     (tmp_path / "tok").mkdir()
     tok.save(tmp_path / "tok")
     row = [{"role": "system", "content": "Be kind."}, *said("a </s><b>", "Rays.")]
-    with served(PageApi([TokenizerFile(str(tmp_path / "tok"))], panels=panels())) as server:
+    with served(PageApi([TokenizerFile(str(tmp_path / "tok"))])) as server:
         page = Page(browser, server.address)
         page.size(1280, 900)
         page.open()
@@ -633,7 +639,7 @@ def test_a_file_that_is_dropped_is_the_text(page: Page) -> None:
 
 def test_no_result_of_an_old_text_stays(browser: webdriver.Chrome, folder: Path) -> None:
     files = [TokenizerFile(str(folder / f"{name}.json")) for name in ("bpe", "wordpiece")]
-    with served(PageApi(files, "low lower", panels=panels())) as server:
+    with served(PageApi(files, "low lower")) as server:
         page = Page(browser, server.address)
         page.open()
         for text in ("hugs", ""):
@@ -653,7 +659,7 @@ def test_no_result_of_an_old_text_stays(browser: webdriver.Chrome, folder: Path)
 
 def test_one_text_has_one_number_of_tokens(browser: webdriver.Chrome, folder: Path) -> None:
     files = [TokenizerFile(str(folder / f"{name}.json")) for name in TOKENIZERS]
-    with served(PageApi(files, "low lower\n\nlowest hugs\n naïve\n", panels=panels())) as server:
+    with served(PageApi(files, "low lower\n\nlowest hugs\n naïve\n")) as server:
         page = Page(browser, server.address)
         page.open()
         page.one("#evaluate").send_keys(Keys.ENTER)

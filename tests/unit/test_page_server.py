@@ -18,9 +18,9 @@ from inside import (
     MOST_BYTES,
     PageApi,
     PageServer,
-    Panels,
     TokenizerFile,
     page_files,
+    study_page,
 )
 from subwords import InputError
 
@@ -230,7 +230,7 @@ def test_the_state_names_the_tokenizers_and_the_text(server: PageServer) -> None
     assert [one["family"] for one in state["tokenizers"]] == ["bpe", "wordpiece"]
     assert [one["version"] for one in state["tokenizers"]] == [1, 1]
     assert (state["text"], state["left_out"]) == ("low 🙂", False)
-    assert state["panels"] == {"audit": False, "evaluate": False, "chat": False}
+    assert state["panels"] == {"audit": True, "evaluate": True, "chat": True}
 
 
 def test_the_answer_has_the_ids_of_encode(server: PageServer) -> None:
@@ -245,34 +245,17 @@ def test_the_answer_has_the_ids_of_encode(server: PageServer) -> None:
             assert bytes.fromhex(entry[2]) == file.now().tok.model.vocab[int(index)]
 
 
-def test_panels_that_exist_are_called(tmp_path: Path) -> None:
-    subwords.train(TEXTS, vocab_size=270).save(tmp_path / "tok.json")
-    panels = Panels(
-        audit=lambda tok: [{"severity": "error", "message": f"1 of {tok.vocab_size}", "ids": [3]}],
-        evaluate=lambda toks, text: [["characters", *(len(text) for _ in toks)]],
-        before=lambda trace, start, stop: [f"of {trace.text[start:stop]!r}"],
-    )
-    api = PageApi([TokenizerFile(str(tmp_path / "tok.json"))], panels=panels)
-    assert api.state()["panels"] == {"audit": True, "evaluate": True, "chat": False}
-    found: Any = api.audit({"tokenizer": 0})
-    assert found["findings"][0]["message"] == f"1 of {api.files[0].now().tok.vocab_size}"
-    word: Any = api.word({"tokenizer": 0, "text": "low lowest", "token": 1})
-    assert word["before"] == ["of ' lowest'"]
-    assert api.evaluate({"text": "abc"}) == {"available": True, "left_out": 0, "rows": [["characters", 3]]}
-
-
-def test_panels_that_are_absent_say_so(server: PageServer) -> None:
-    assert asked(server, "POST", "/api/audit", {"tokenizer": 0}).json["available"] is False
-    assert asked(server, "POST", "/api/evaluate", {"text": "a"}).json["available"] is False
+def test_an_audit_needs_a_tokenizer_that_is_there(server: PageServer) -> None:
     assert asked(server, "POST", "/api/audit", {"tokenizer": 2}).status == 400
 
 
-def test_a_defect_is_an_answer_too(tmp_path: Path) -> None:
+def test_a_defect_is_an_answer_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(_: object) -> list[dict[str, object]]:
         raise ZeroDivisionError("here")
 
     subwords.train(TEXTS, vocab_size=270).save(tmp_path / "tok.json")
-    api = PageApi([TokenizerFile(str(tmp_path / "tok.json"))], panels=Panels(audit=fails))
+    monkeypatch.setattr(study_page, "audited", fails)
+    api = PageApi([TokenizerFile(str(tmp_path / "tok.json"))])
     with PageServer(api, port=0) as found:
         thread = threading.Thread(target=found.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()

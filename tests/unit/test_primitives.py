@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inside import Kernel
+from inside import kernels_entry as entry
 
 FILE = Path(__file__).parents[1] / "programs" / "primitive_kernels.py"
 ALL = (1 << 64) - 1
@@ -36,8 +36,8 @@ def kernels(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         spec.loader.exec_module(module)
 
         class Found:
-            def __getattr__(self, name: str) -> Kernel:
-                found = Kernel(name, getattr(module, name))
+            def __getattr__(self, name: str) -> entry.Kernel:
+                found = entry.Kernel(name, getattr(module, name))
                 found.without_gil()
                 setattr(self, name, found)
                 return found

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import subwords
-from inside import BPESettings, ids_of_words, lowest, parts_of_tokens, removal_of, token_counts, train_bpe
+from inside import ids_of_words, lowest, parts_of_tokens, removal_of, token_counts
 from inside import splitter_NAMED as NAMED
 from seeds import seed_of_run
 from small_data import file_of
-from strategies import counts_of, merge_lists, word_counts
+from strategies import counts_of, merge_lists, settings_of, train_model, word_counts
 from subwords import FormatError, InputError, TokenizerSpec
 from subwords.machine import BPE, Unigram, Vocab, WordPiece
 from subwords.reference.bpe import encode_word, prune_merges
@@ -52,7 +52,7 @@ def model_of(base: list[bytes], merges: list[tuple[bytes, bytes]], **options: An
 def test_leaves_go_in_the_order_of_the_reference(
     first: dict[bytes, int], second: dict[bytes, int], byte_level: bool, size: int, number: int
 ) -> None:
-    model = train_bpe(counts_of(first), BPESettings(vocab_size=260 + size, byte_level=byte_level))
+    model = train_model("bpe", counts_of(first), settings_of("bpe", vocab_size=260 + size, byte_level=byte_level))
     expected = reference(second, [*model.vocab], pairs_of(model), number, byte_level=byte_level)
     assert in_order(model, second, number) == expected
     if byte_level:  # the same tokens as a rank file: all pairs that join are merges, of which one is used

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inside import entry_kernel, joining_pairs
+from inside import joining_pairs
+from inside import kernels_entry as entry
 from inside import models_bpe_model as bpe_model
 from subwords import FormatError
 from subwords.machine import BPE, Vocab
@@ -35,7 +36,7 @@ def test_the_first_wrong_merge_is_refused(tokens: list[bytes], data: st.DataObje
     merges = np.array(rows, np.int64)
     symbols, first = Vocab(tokens), right.index(False) if False in right else -1
     assert bpe_model.first_wrong(symbols, merges, 0) == first
-    assert entry_kernel("first_wrong_join")(symbols.data, symbols.offsets, merges.ravel(), 0) == first
+    assert entry.entry_kernel("first_wrong_join")(symbols.data, symbols.offsets, merges.ravel(), 0) == first
     if all(right):
         assert len(BPE(Vocab(tokens), merges).merges) == len(rows)
         return

@@ -12,9 +12,9 @@ import pytest
 
 import subwords
 from engines import splitter
-from inside import CountingTable, SpilledWords, SpillFile, add_files
 from inside import corpus_count as counting
 from inside import corpus_count as runs_module
+from inside import corpus_word_table as word_table
 from seeds import seed_of_run
 from subwords import CorpusError, InputError, Reading, WordCounts
 from subwords.machine import MOST_COUNTED, read_blocks
@@ -47,14 +47,14 @@ def test_bounded_counts_are_those_in_memory(
     monkeypatch.setattr(runs_module, "STEP", 16)
     monkeypatch.setattr(runs_module, "CHUNK", 1 << 10)
     taken = 0
-    take = SpilledWords.take
+    take = counting.SpilledWords.take
 
-    def counted(self: SpilledWords, table: CountingTable) -> None:
+    def counted(self: counting.SpilledWords, table: word_table.CountingTable) -> None:
         nonlocal taken
         taken += 1
         take(self, table)
 
-    monkeypatch.setattr(SpilledWords, "take", counted)
+    monkeypatch.setattr(counting.SpilledWords, "take", counted)
     texts = [random_text(SEED + n, 4000) for n in range(6)]
     subwords.count(texts).save(tmp_path / "whole")
     assert saved(tmp_path, texts, room, threads=threads) == (tmp_path / "whole").read_bytes()
@@ -89,7 +89,7 @@ def test_sums_of_files_are_sums_of_counts(tmp_path: Path, room: int | None) -> N
     for n, part in enumerate(parts):
         part.save(tmp_path / f"{n}")
     sum(parts[1:], parts[0]).save(tmp_path / "whole")
-    number = add_files([tmp_path / f"{n}" for n in range(4)], tmp_path / "sum", threads=2, room=room)
+    number = counting.add_files([tmp_path / f"{n}" for n in range(4)], tmp_path / "sum", threads=2, room=room)
     assert (tmp_path / "sum").read_bytes() == (tmp_path / "whole").read_bytes()
     assert number == len(WordCounts.load(tmp_path / "whole"))
 
@@ -98,12 +98,12 @@ def test_sums_that_cannot_be(tmp_path: Path) -> None:
     subwords.count(["a b"]).save(tmp_path / "a")
     subwords.count(["a b"], splitter="bert").save(tmp_path / "b")
     with pytest.raises(InputError, match="b: expected counts made with splitter"):
-        add_files([tmp_path / "a", tmp_path / "b"], tmp_path / "sum", threads=1)
+        counting.add_files([tmp_path / "a", tmp_path / "b"], tmp_path / "sum", threads=1)
     one = subwords.count(["a"])
     huge = WordCounts(one.data, one.offsets, np.array([MOST_COUNTED], np.uint64), one.provenance)
     huge.save(tmp_path / "c")
     with pytest.raises(InputError, match="a: too many words"):
-        add_files([tmp_path / "c", tmp_path / "a"], tmp_path / "sum", threads=1)
+        counting.add_files([tmp_path / "c", tmp_path / "a"], tmp_path / "sum", threads=1)
     assert not (tmp_path / "sum").exists()
 
 
@@ -122,7 +122,7 @@ def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_temporary_file() -> None:
-    with SpillFile() as file:
+    with counting.SpillFile() as file:
         at = [file.append(np.arange(n, dtype=np.int64), np.arange(n, dtype=np.uint8)) for n in (3, 0, 5)]
         assert at == [0, 27, 27]
         assert file.read(27, np.int64, 5).tolist() == [0, 1, 2, 3, 4]

@@ -17,7 +17,8 @@ from building import read_model as read
 from building import tokenizer_of
 from building import write_model as write
 from engines import normalizer, splitter
-from inside import Kind, SentencePiece, cut_rule
+from inside import Kind, SentencePiece
+from inside import formats_sentencepiece_read as model_file
 from subwords import AddedToken, FormatError, Tokenizer
 from subwords.machine import BPE, PieceType, Rule, Unigram, Vocab, model_class
 
@@ -174,19 +175,19 @@ def patterns(rule: Rule) -> list[str]:
 @pytest.mark.parametrize("kind", [Kind.UNIGRAM, Kind.BPE, Kind.CHAR])
 def test_cut_rule(pieces: list[str], expected: list[str], kind: int) -> None:
     types = [PieceType.NORMAL] * len(pieces)
-    rule = cut_rule([piece.encode() for piece in pieces], types, kind, byte_fallback=False)
+    rule = model_file.cut_rule([piece.encode() for piece in pieces], types, kind, byte_fallback=False)
     assert patterns(rule) == expected
 
 
 def test_cut_rule_with_user_defined_and_unused_pieces() -> None:
     pieces = ["▁".encode(), b"a", "a▁".encode(), "<x▁y>".encode()]
     types = [PieceType.NORMAL, PieceType.NORMAL, PieceType.UNUSED, PieceType.USER_DEFINED]
-    assert patterns(cut_rule(pieces[:3], types[:3], Kind.UNIGRAM, byte_fallback=False)) == ["▁[^▁]*|[^▁]+"]
-    assert patterns(cut_rule(pieces[:3], types[:3], Kind.BPE, byte_fallback=False)) == ["[^▁]*▁|[^▁]+"]
-    assert patterns(cut_rule(pieces, types, Kind.UNIGRAM, byte_fallback=False)) == []
-    assert patterns(cut_rule(pieces, types, Kind.BPE, byte_fallback=False))[0] == "<x▁y>"
-    assert patterns(cut_rule(["▁a".encode()], [1], Kind.UNIGRAM, byte_fallback=True)) == ["▁[^▁]*|[^▁]+"]
-    assert patterns(cut_rule(["a▁b".encode()], [1], Kind.WORD, byte_fallback=False)) == ["▁[^▁]*|[^▁]+"]
+    assert patterns(model_file.cut_rule(pieces[:3], types[:3], Kind.UNIGRAM, byte_fallback=False)) == ["▁[^▁]*|[^▁]+"]
+    assert patterns(model_file.cut_rule(pieces[:3], types[:3], Kind.BPE, byte_fallback=False)) == ["[^▁]*▁|[^▁]+"]
+    assert patterns(model_file.cut_rule(pieces, types, Kind.UNIGRAM, byte_fallback=False)) == []
+    assert patterns(model_file.cut_rule(pieces, types, Kind.BPE, byte_fallback=False))[0] == "<x▁y>"
+    assert patterns(model_file.cut_rule(["▁a".encode()], [1], Kind.UNIGRAM, byte_fallback=True)) == ["▁[^▁]*|[^▁]+"]
+    assert patterns(model_file.cut_rule(["a▁b".encode()], [1], Kind.WORD, byte_fallback=False)) == ["▁[^▁]*|[^▁]+"]
 
 
 # ------------------------------------------------------------------ written

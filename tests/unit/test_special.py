@@ -11,7 +11,7 @@ import tokenizers
 from tokenizers.models import BPE
 
 import subwords
-from inside import AddedTokens
+from inside import AddedTokens, TextParts
 from subwords import AddedToken, InputError, Special, Text
 
 EOS = AddedToken("<eos>", 5)
@@ -20,32 +20,39 @@ ADDED = AddedTokens(
 )
 
 
+def split(added: AddedTokens, text: str | bytes, special: Any) -> list[Any]:
+    """The ids of the tokens that are found, and the text between them."""
+    parts = TextParts(added, None, normalizes=False).cut(text, special)
+    found = [part.data if part.id is None else part.id for part in parts]
+    return found if isinstance(text, bytes) else [each if isinstance(each, int) else each.decode() for each in found]
+
+
 # ------------------------------------------------------------------ what may be found
 
 
 def test_text_finds_tokens_that_are_not_special() -> None:
-    assert ADDED.split("a<eos>  b", "text") == ["a<eos>", 7, "b"]
-    assert ADDED.split("   <mask>", "text") == [7, " <mask>"]
+    assert split(ADDED, "a<eos>  b", "text") == ["a<eos>", 7, "b"]
+    assert split(ADDED, "   <mask>", "text") == [7, " <mask>"]
 
 
 def test_set_with_an_unknown_name_lists_the_known() -> None:
     with pytest.raises(InputError, match=r"\('<eos>', '<eos>>', '  ', '<mask>'\), not '<bos>', '<sos>'"):
-        ADDED.split("a", {"<sos>", "<eos>", "<bos>"})
+        split(ADDED, "a", {"<sos>", "<eos>", "<bos>"})
 
 
 def test_error_names_token_position_and_what_to_pass() -> None:
     with pytest.raises(InputError) as caught:
-        ADDED.split("é  <eos>", "error")
+        split(ADDED, "é  <eos>", "error")
     for part in ("'<eos>'", "character 3", "special='text'", "special='allow'", "{'<eos>'}", "id 5"):
         assert part in str(caught.value)
-    assert ADDED.split("a  b", "error") == ["a", 7, "b"]
-    assert ADDED.split("<eos", "error") == ["<eos"]
+    assert split(ADDED, "a  b", "error") == ["a", 7, "b"]
+    assert split(ADDED, "<eos", "error") == ["<eos"]
 
 
 @pytest.mark.parametrize("special", ["all", "", None, 3, ["<eos>"]])
 def test_unknown_rule_is_an_input_error(special: object) -> None:
     with pytest.raises(InputError, match="'text', 'error', 'allow' or a set"):
-        ADDED.split("a", special)  # type: ignore[call-overload]
+        split(ADDED, "a", special)
 
 
 # ------------------------------------------------------------------ how it is found
@@ -54,39 +61,39 @@ def test_unknown_rule_is_an_input_error(special: object) -> None:
 def test_single_word_needs_no_word_character_beside_it() -> None:
     added = AddedTokens([AddedToken("foo", 1, single_word=True)])
     for beside in ("a", "_", "é", "中", "5", "\u0301", "\u200d"):
-        assert added.split(f"foo{beside}", "allow") == [f"foo{beside}"]
-        assert added.split(f"{beside}foo", "allow") == [f"{beside}foo"]
+        assert split(added, f"foo{beside}", "allow") == [f"foo{beside}"]
+        assert split(added, f"{beside}foo", "allow") == [f"{beside}foo"]
     for beside in (" ", "-", "²", "😀", "\n"):
-        assert added.split(f"foo{beside}foo", "allow") == [1, beside, 1]
+        assert split(added, f"foo{beside}foo", "allow") == [1, beside, 1]
 
 
 def test_strip_takes_the_whitespace_of_its_side() -> None:
     left = AddedTokens([AddedToken("<a>", 1, lstrip=True), AddedToken("<b>", 2)])
-    assert left.split("x \n\u2003<a> y", "allow") == ["x", 1, " y"]
-    assert left.split("<b>  <a>", "allow") == [2, 1]
-    assert left.split("x\x1c<a>", "allow") == ["x\x1c", 1]
+    assert split(left, "x \n\u2003<a> y", "allow") == ["x", 1, " y"]
+    assert split(left, "<b>  <a>", "allow") == [2, 1]
+    assert split(left, "x\x1c<a>", "allow") == ["x\x1c", 1]
     right = AddedTokens([AddedToken("<a>", 1, rstrip=True), AddedToken("<b>", 2)])
-    assert right.split("x <a>\t\u3000y", "allow") == ["x ", 1, "y"]
-    assert right.split("<a>  <b>  ", "allow") == [1, 2, "  "]
+    assert split(right, "x <a>\t\u3000y", "allow") == ["x ", 1, "y"]
+    assert split(right, "<a>  <b>  ", "allow") == [1, 2, "  "]
 
 
 def test_a_token_in_stripped_whitespace_is_found_too() -> None:
     # As in HF 0.23.3: the whitespace counts twice, inside <a> and as the token of two spaces.
     added = AddedTokens([AddedToken("<a>", 1, rstrip=True), AddedToken("  ", 2)])
-    assert added.split("<a>  y  ", "allow") == [1, 2, "y", 2]
+    assert split(added, "<a>  y  ", "allow") == [1, 2, "y", 2]
 
 
 def test_bytes_that_are_no_utf8_stay_and_tokens_are_found_around_them() -> None:
-    assert ADDED.split(b"\xff<eos>\xc3  \x80", "allow") == [b"\xff", 5, b"\xc3", 7, b"\x80"]
-    assert ADDED.split(b"\xff<eos>\xc3", "text") == [b"\xff<eos>\xc3"]
+    assert split(ADDED, b"\xff<eos>\xc3  \x80", "allow") == [b"\xff", 5, b"\xc3", 7, b"\x80"]
+    assert split(ADDED, b"\xff<eos>\xc3", "text") == [b"\xff<eos>\xc3"]
     cut = AddedTokens([AddedToken("é", 1)])
-    assert cut.split("é".encode() + b"\xc3", "allow") == [1, b"\xc3"]
+    assert split(cut, "é".encode() + b"\xc3", "allow") == [1, b"\xc3"]
     seed = 3
     print("seed", seed)
     rng = random.Random(seed)
     for _ in range(300):
         data = bytes(rng.choice(b"<eos> \xc3\xa9\xff\xed\xa0\x80") for _ in range(rng.randrange(40)))
-        parts = ADDED.split(data, {"<eos>"})
+        parts = split(ADDED, data, {"<eos>"})
         contents = {5: b"<eos>", 7: b"  "}
         assert b"".join(contents[part] if isinstance(part, int) else part for part in parts) == data
 
@@ -117,7 +124,7 @@ def test_random_texts_split_as_in_hf() -> None:
             text = "".join(rng.choice("ab_-<> \nab-< ") for _ in range(rng.randrange(1, 30)))
             ref = theirs.encode(text).ids
             got: list[int] = []
-            for part in mine.split(text, "allow"):
+            for part in split(mine, text, "allow"):
                 got += [part] if isinstance(part, int) else [vocab[character] for character in part]
             assert got == ref, (round_, text, added)
 
@@ -132,10 +139,10 @@ def test_time_is_linear_in_blanks_and_in_tokens_found() -> None:
     )
     start = time.perf_counter()
     blanks = " " * 1_000_000
-    assert added.split(blanks + "x", "allow") == [blanks + "x"]
-    assert added.split("<b>" + blanks + "<a>", "allow") == [2, 1]
-    assert len(added.split("<a> <b> " * 100_000, "allow")) == 300_000
-    assert added.split("c" * 1_000_000, "allow") == ["c" * 1_000_000]
+    assert split(added, blanks + "x", "allow") == [blanks + "x"]
+    assert split(added, "<b>" + blanks + "<a>", "allow") == [2, 1]
+    assert len(split(added, "<a> <b> " * 100_000, "allow")) == 300_000
+    assert split(added, "c" * 1_000_000, "allow") == ["c" * 1_000_000]
     assert time.perf_counter() - start < 10  # quadratic: minutes
 
 
@@ -187,7 +194,7 @@ def test_unusable_token_is_an_input_error(token: object) -> None:
 @pytest.mark.parametrize("algorithm", ["bpe", "unigram"])
 def test_parts_are_encoded_as_the_text_that_they_spell(algorithm: str) -> None:
     options = {"bpe": {"vocab_size": 270}, "unigram": {"vocab_size": 16}}[algorithm]
-    tok = subwords.train(["low lower a b c"] * 9, algorithm=algorithm, **options)  # type: ignore[call-overload]
+    tok = subwords.train(["low lower a b c"] * 9, algorithm=algorithm, **options)
     tok = tok.with_tokens(["<l>"], lstrip=True).with_tokens(["<r>"], rstrip=True).with_tokens(["<n>"])
     tok = tok.with_tokens(["<b>"], lstrip=True, rstrip=True)
     rng = random.Random(1)

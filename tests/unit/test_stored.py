@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import subwords
-from inside import formats_read, stored
+from inside import formats_read
 from inside import kernels_machine_code as machine_code
 from inside import kernels_stored as store
 from small_data import file_of
@@ -40,15 +40,15 @@ def made(value: object, times: list[int]) -> object:
 def test_a_table_is_made_once() -> None:
     times: list[int] = []
     for _ in range(3):
-        found = stored("a", b"source", lambda: made((np.arange(3), "x"), times))
+        found = store.stored("a", b"source", lambda: made((np.arange(3), "x"), times))
         assert found[0].tolist() == [0, 1, 2] and found[1] == "x"
     assert len(times) == 1
 
 
 def test_an_edit_of_the_package_makes_it_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    stored("a", b"", lambda: 1)
+    store.stored("a", b"", lambda: 1)
     monkeypatch.setattr(store, "_signature", lambda: b"another")
-    assert stored("a", b"", lambda: 2) == 2
+    assert store.stored("a", b"", lambda: 2) == 2
 
 
 def test_every_edit_of_a_checkout_is_seen(tmp_path: Path) -> None:
@@ -79,20 +79,20 @@ def test_the_stamp_of_a_wheel_names_its_sources(tmp_path: Path, monkeypatch: pyt
 
 @pytest.mark.parametrize("length", [0, 1, 5, 10, 32, 40, -1])
 def test_a_damaged_file_is_made_anew(folder: Path, length: int) -> None:
-    stored("a", b"", lambda: [*range(99)])
+    store.stored("a", b"", lambda: [*range(99)])
     (file,) = folder.iterdir()
     content = file.read_bytes()
     for damaged in (content[:length], content[:length] + b"!" * (len(content) - len(content[:length]))):
         file.write_bytes(damaged)
-        assert stored("a", b"", lambda: [3]) == [3]
-        assert stored("a", b"", lambda: [4]) == [3]
+        assert store.stored("a", b"", lambda: [3]) == [3]
+        assert store.stored("a", b"", lambda: [4]) == [3]
 
 
 def test_arrays_come_back_as_they_were(folder: Path) -> None:
     several = (np.zeros(0, np.int64), np.ones((3, 5))[:, ::2])
     table = {"a": np.arange(7, dtype=np.uint16), "b": several, "c": np.eye(4).T}
-    stored("a", b"", lambda: table)
-    found = stored("a", b"", dict)
+    store.stored("a", b"", lambda: table)
+    found = store.stored("a", b"", dict)
     assert (found["a"].tolist(), found["a"].dtype) == ([*range(7)], np.uint16)
     assert [x.tolist() for x in found["b"]] == [x.tolist() for x in several]
     assert found["c"].tolist() == np.eye(4).tolist()
@@ -102,34 +102,34 @@ def test_arrays_come_back_as_they_were(folder: Path) -> None:
 
 def test_what_is_no_data_is_made_each_time(folder: Path) -> None:
     for value in (1, 2):
-        assert stored("a", b"", lambda value=value: lambda: value)() == value  # type: ignore[misc]
+        assert store.stored("a", b"", lambda value=value: lambda: value)() == value  # type: ignore[misc]
     assert not folder.exists() or not [*folder.iterdir()]
 
 
 def test_the_store_can_be_switched_off(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(store.SWITCH, "off")
-    assert [stored("a", b"", lambda value=value: value) for value in (1, 2)] == [1, 2]
+    assert [store.stored("a", b"", lambda value=value: value) for value in (1, 2)] == [1, 2]
     assert not folder.exists()
 
 
 def test_without_a_folder_it_is_made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setattr(store, "cache_root", lambda: str(tmp_path / "file"))  # no folder: nothing can be written there
-    assert [stored("a", b"", lambda: 1), stored("a", b"", lambda: 2)] == [1, 2]
+    assert [store.stored("a", b"", lambda: 1), store.stored("a", b"", lambda: 2)] == [1, 2]
     monkeypatch.setattr(store, "cache_root", lambda: None)
-    assert stored("a", b"", lambda: 3) == 3
+    assert store.stored("a", b"", lambda: 3) == 3
 
 
 def test_the_oldest_tables_are_deleted(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "LARGEST_FOLDER", 9000)
     kinds = store.KINDS.split()[:8]
     for k, kind in enumerate(kinds):
-        stored(kind, b"", lambda: bytes(2000))
+        store.stored(kind, b"", lambda: bytes(2000))
         for file in folder.glob(f"{kind}-*"):
             os.utime(file, (time.time() - 100 + k,) * 2)
     assert {file.name[:-33] for file in folder.iterdir()} == {*kinds[4:]}
     monkeypatch.setattr(store, "LARGEST_TABLE", 1000)
-    stored("trie", b"", lambda: bytes(2000))
+    store.stored("trie", b"", lambda: bytes(2000))
     assert not [*folder.glob("trie*")]
 
 
@@ -239,11 +239,11 @@ def test_every_class_and_kind_is_listed() -> None:
 )
 def test_a_table_names_nothing_but_data(folder: Path, tree: object) -> None:
     """Whoever writes a table chooses the classes of what is in it, from a list, and calls nothing."""
-    stored("spec", b"", lambda: "mine")
+    store.stored("spec", b"", lambda: "mine")
     (file,) = folder.iterdir()
     body = (tree if isinstance(tree, str) else repr([tree, []]).replace("'", '"')).encode()
     file.write_bytes(store.summed(bytearray(store.HEAD.pack(store.MAGIC, 0, 0, len(body)) + body)))
-    assert stored("spec", b"", lambda: "mine") == "mine"
+    assert store.stored("spec", b"", lambda: "mine") == "mine"
 
 
 def test_objects_are_no_arrays() -> None:

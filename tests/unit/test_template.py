@@ -15,7 +15,7 @@ import subwords
 from inside import bert, from_post_processor, template_of, to_post_processor
 from inside import json_node_Node as Node
 from subwords import FormatError, InputError, TokenBatch
-from subwords.machine import Inserted, Slot, Template
+from subwords.machine import Inserted, Slot, Template, json_of
 
 VOCAB = {"a": 0, "b": 1, "c": 2, "[CLS]": 3, "[SEP]": 4, "x": 5, "y": 6}
 BERT = {"type": "BertProcessing", "sep": ["[SEP]", 4], "cls": ["[CLS]", 3]}
@@ -273,9 +273,8 @@ def test_what_is_refused(value: object, message: str) -> None:
 
 def test_with_template_is_saved_and_read_by_hf() -> None:
     tok = subwords.train(["ab ab"], vocab_size=260, special_tokens=["<s>", "</s>"]).with_(template="<s> $A </s>")
-    from inside import write_tokenizer_json
 
-    ref = tokenizers.Tokenizer.from_str(write_tokenizer_json(tok.spec).decode())
+    ref = tokenizers.Tokenizer.from_str(json_of(tok.spec).decode())
     for texts in (["ab"], ["ab", "b"]):
         found, peer = tok(*texts), ref.encode(*texts)
         assert (found.ids.tolist(), found.type_ids.tolist()) == (peer.ids, peer.type_ids)

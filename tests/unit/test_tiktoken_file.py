@@ -13,7 +13,8 @@ import pytest
 import tiktoken_ext.openai_public as published
 
 import subwords
-from inside import encoding_named, read_rank_file
+from inside import encoding_named
+from inside import formats_tiktoken as tiktoken
 from subwords import FormatError, InputError
 from subwords.machine import ENCODINGS, MODELS, read_ranks
 
@@ -58,7 +59,7 @@ def test_damaged_lines_are_named(line: bytes, message: str) -> None:
 def test_every_truncation_is_read_or_refused() -> None:
     for stop in range(0, len(RANKS), 7):
         with contextlib.suppress(FormatError):
-            read_rank_file(RANKS[:stop], "x", splitter=())
+            tiktoken.read_rank_file(RANKS[:stop], "x", splitter=())
 
 
 def test_a_file_is_recognized_by_its_content_whatever_its_name(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from inside import BYTE_PIECES, UnigramSettings, expected_counts, find_seeds, number_text, train_unigram, unit_bits
-from strategies import counts_of
+from inside import BYTE_PIECES, expected_counts, find_seeds, number_text, unit_bits
+from strategies import counts_of, settings_of, train_model
 from subwords import InputError, SubwordsError, TrainingError, WordCounts
 from subwords.machine import Unigram
 
@@ -19,7 +19,7 @@ WORDS = {b"hug": 10, b"pug": 5, b"pun": 12, b"bun": 4, b"hugs": 5}
 
 def trained(words: Mapping[bytes, int] | WordCounts, threads: int = 1, **options: Any) -> Unigram:
     counts = words if isinstance(words, WordCounts) else counts_of(words)
-    return train_unigram(counts, UnigramSettings(**options), threads=threads)
+    return train_model("unigram", counts, settings_of("unigram", **options), threads=threads)
 
 
 def same(one: Unigram, other: Unigram) -> bool:
@@ -162,7 +162,7 @@ def test_bytes_that_are_no_text_part_words() -> None:
 def test_progress_names_the_phases() -> None:
     steps: list[tuple[str, int, int]] = []
     counts = counts_of(spelled(random.Random(3), "abcdef", 300, 6))
-    train_unigram(counts, UnigramSettings(vocab_size=60), on_step=lambda *step: steps.append(step))
+    train_model("unigram", counts, settings_of("unigram", vocab_size=60), on_step=lambda *step: steps.append(step))
     assert steps[:2] == [("seeds", 0, 1), ("seeds", 1, 1)]
     assert steps[-2:] == [("estimating", 0, 1), ("estimating", 1, 1)]
     pruning = steps[2:-2]

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import subwords
 from commands import run
-from inside import BPESettings, learned_merges, one_merge_each, train_bpe
-from strategies import counts_of, word_counts
+from inside import learned_merges, one_merge_each
+from strategies import counts_of, settings_of, train_model, word_counts
 from subwords import InputError
 from subwords.machine import BPE, Vocab
 from subwords.reference.bpe import apply_merge, count_pairs
@@ -37,7 +37,7 @@ def textbook(
 
 @given(word_counts("abé"), word_counts("abé"), st.integers(1, 20), st.sampled_from(["ids", "first", "bytes"]))
 def test_counts_are_those_of_the_textbook(first: Any, second: Any, add: int, tie_break: Any) -> None:
-    model = train_bpe(counts_of(first), BPESettings(vocab_size=256 + add, tie_break=tie_break))
+    model = train_model("bpe", counts_of(first), settings_of("bpe", vocab_size=256 + add, tie_break=tie_break))
     tokens = list(model.vocab)
     merges = [(tokens[left], tokens[right]) for left, right, _ in model.merges.tolist()]
     for words in (first, second):
@@ -104,7 +104,7 @@ def test_a_pair_that_training_refused_is_told_once() -> None:
 @given(word_counts("abc"), st.integers(2, 3))
 def test_without_refused_pairs_each_merge_is_the_best(words: Any, longest: int) -> None:
     counts = counts_of(words)
-    model = train_bpe(counts, BPESettings(vocab_size=266, max_token_length=longest))
+    model = train_model("bpe", counts, settings_of("bpe", vocab_size=266, max_token_length=longest))
     for one in learned_merges(model, counts):
         if one.best is not None:
             assert sum(len(model.vocab[index]) for index in one.best) > longest

@@ -13,7 +13,7 @@ import tokenizers
 from hypothesis import given
 
 import subwords
-from inside import read_merges
+from inside import formats_hf_vocab_merges as vocab_merges
 from small_data import file_of
 from strategies import texts
 from subwords import FormatError, InputError, SubwordsWarning, Tokenizer
@@ -61,9 +61,9 @@ def test_a_file_alone_names_the_other(folder: Path, tmp_path: Path) -> None:
 
 
 def test_lines_of_merges() -> None:
-    assert read_merges(b"#version: 0.2\na b\r\nab c\n\n", "m") == ["a b", "ab c"]
+    assert vocab_merges.read_merges(b"#version: 0.2\na b\r\nab c\n\n", "m") == ["a b", "ab c"]
     with pytest.raises(FormatError, match=r"m: expected UTF-8; byte 1 "):
-        read_merges(b"a\xff", "m")
+        vocab_merges.read_merges(b"a\xff", "m")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from tokenizers import models
 
 from building import read_vocab
-from inside import is_cased, read_tokens, write_tokens
+from inside import formats_vocab_txt as vocab_txt
 from small_data import file_of
 from subwords import FormatError
 
@@ -46,7 +46,7 @@ def ids(tokens: list[str]) -> dict[str, int]:
     ],
 )
 def test_lines_are_read_as_in_hf(data: bytes, ref: list[str], tmp_path: Path) -> None:
-    assert read_tokens(data, "vocab.txt") == ref
+    assert vocab_txt.read_tokens(data, "vocab.txt") == ref
     theirs = peer_ids(tmp_path / "vocab.txt", data)
     theirs.pop("", None)
     assert ids(ref) == theirs
@@ -61,10 +61,10 @@ def test_random_lines_are_read_as_in_hf(tmp_path: Path) -> None:
         data = "".join(line + rng.choice(["\n", "\r\n"]) for line in lines).encode()
         theirs = peer_ids(tmp_path / "vocab.txt", data)
         theirs.pop("", None)
-        got = read_tokens(data, "vocab.txt")
+        got = vocab_txt.read_tokens(data, "vocab.txt")
         assert ids(got) == theirs, data
         assert len(got) == len(lines)
-        assert read_tokens(write_tokens(got), "vocab.txt") == got
+        assert vocab_txt.read_tokens(vocab_txt.write_tokens(got), "vocab.txt") == got
 
 
 @pytest.mark.parametrize(
@@ -88,11 +88,11 @@ def test_damaged_file_is_refused_with_its_line(data: bytes, message: str) -> Non
 
 
 def test_unknown_words_may_have_another_token() -> None:
-    assert read_tokens(b"a\n<unk>\n", "v.txt", unk="<unk>") == ["a", "<unk>"]
+    assert vocab_txt.read_tokens(b"a\n<unk>\n", "v.txt", unk="<unk>") == ["a", "<unk>"]
     with pytest.raises(FormatError, match="<unk>"):
-        read_tokens(END, "v.txt", unk="<unk>")
+        vocab_txt.read_tokens(END, "v.txt", unk="<unk>")
     with pytest.raises(FormatError):
-        read_tokens(END + b"\n", "v.txt", unk="")
+        vocab_txt.read_tokens(END + b"\n", "v.txt", unk="")
 
 
 @pytest.mark.parametrize(
@@ -110,24 +110,24 @@ def test_unknown_words_may_have_another_token() -> None:
 )
 def test_token_that_a_line_cannot_hold_is_refused(tokens: list[str], message: str) -> None:
     with pytest.raises(FormatError, match=message):
-        write_tokens(tokens)
+        vocab_txt.write_tokens(tokens)
 
 
 def test_ids_without_a_token_are_blank_lines(tmp_path: Path) -> None:
     tokens = ["[UNK]", "", "", "a", ""]
-    assert write_tokens(tokens) == b"[UNK]\n\n\na\n\n"
-    assert read_tokens(write_tokens(tokens), "v.txt") == tokens
-    assert peer_ids(tmp_path / "vocab.txt", write_tokens(tokens)) == {"[UNK]": 0, "a": 3, "": 4}
-    assert write_tokens([]) == b""
+    assert vocab_txt.write_tokens(tokens) == b"[UNK]\n\n\na\n\n"
+    assert vocab_txt.read_tokens(vocab_txt.write_tokens(tokens), "v.txt") == tokens
+    assert peer_ids(tmp_path / "vocab.txt", vocab_txt.write_tokens(tokens)) == {"[UNK]": 0, "a": 3, "": 4}
+    assert vocab_txt.write_tokens([]) == b""
 
 
 @pytest.mark.parametrize(("name", "cased"), [("uncased", False), ("cased", True), ("chinese", False)])
 def test_files_of_bert_are_read_as_in_hf(name: str, cased: bool, data: Path, tmp_path: Path) -> None:
     content = file_of(data, f"bert/bert-base-{name}-vocab.txt").read_bytes()
-    got = read_tokens(content, "vocab.txt")
+    got = vocab_txt.read_tokens(content, "vocab.txt")
     theirs = peer_ids(tmp_path / "vocab.txt", content)
     theirs.pop("", None)  # a line of U+2028 in the Chinese one
     assert ids(got) == theirs
     assert len(got) == content.count(b"\n")
-    assert is_cased(got) == cased
-    assert (write_tokens(got) == content) == (name != "chinese")
+    assert vocab_txt.is_cased(got) == cased
+    assert (vocab_txt.write_tokens(got) == content) == (name != "chinese")

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import subwords
-from inside import Extension, extend_bpe
+from inside import adapt_extending as extending
 from strategies import counts_of
 from subwords import InputError
 from subwords.machine import BPE, SplitterEngine
@@ -40,7 +40,9 @@ def test_the_merges_are_those_of_the_textbook(parts: list[str]) -> None:
     assert isinstance(model, BPE)
     vocab = [*model.vocab]
     expected, merges = learned(runs, vocab, len(vocab) + 6, "ids", frequent_pairs(0, lambda a, b: a + b not in vocab))
-    tokens, got, _ = extend_bpe(model, counts_of(words), Extension(count=6, inner=SplitterEngine.of(TOK.splitter)))
+    tokens, got, _ = extending.extend_bpe(
+        model, counts_of(words), extending.Extension(count=6, inner=SplitterEngine.of(TOK.splitter))
+    )
     every = [*vocab, *tokens]
     assert every == expected
     assert [(every[left], every[right]) for left, right, _ in got.tolist()] == merges

@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import subwords
-from inside import WhyNot
 from small_data import file_of
 from strategies import texts
 from subwords import InputError
@@ -26,7 +25,7 @@ PIECES = subwords.train(CORPUS, algorithm="unigram", vocab_size=40)
 LEVEL = subwords.train(CORPUS, algorithm="wordlevel", vocab_size=8)
 
 
-def kinds(found: WhyNot) -> list[str]:
+def kinds(found: Any) -> list[str]:
     return [one.kind for one in found.obstacles]
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from inside import WordPieceSettings, train_wordpiece
 from inside import models_learning as merging
-from strategies import counts_of
+from inside import models_wordpiece_train as train
+from strategies import counts_of, settings_of
 from subwords import InputError, SubwordsError, TrainingError
 
 WORDS = {b"hug": 10, b"pug": 5, b"pun": 12, b"bun": 4, b"hugs": 5}
@@ -36,38 +36,46 @@ def test_setting_that_cannot_be_used_is_refused(
     options: dict[str, Any], error: type[SubwordsError], message: str
 ) -> None:
     with pytest.raises(error, match=message):
-        train_wordpiece(counts_of(WORDS), WordPieceSettings(**{"vocab_size": 20, **options}))
+        train.train_wordpiece(counts_of(WORDS), settings_of("wordpiece", **{"vocab_size": 20, **options}))
 
 
 def test_empty_corpus_is_refused() -> None:
     with pytest.raises(TrainingError, match="no words to learn from"):
-        train_wordpiece(counts_of({}), WordPieceSettings(vocab_size=20))
+        train.train_wordpiece(counts_of({}), settings_of("wordpiece", vocab_size=20))
 
 
 @pytest.mark.parametrize("score", ["likelihood", "course", "count"])
 def test_counts_too_big_for_64_bits_are_refused(score: Any) -> None:
     with pytest.raises(TrainingError, match=r"exceeds 2\*\*32 symbols or 2\*\*63 pairs"):
-        train_wordpiece(counts_of({b"ab": 2**62, b"cd": 1}), WordPieceSettings(vocab_size=30, score=score))
+        train.train_wordpiece(counts_of({b"ab": 2**62, b"cd": 1}), settings_of("wordpiece", vocab_size=30, score=score))
 
 
 def test_model_carries_the_settings() -> None:
-    settings = WordPieceSettings(
-        vocab_size=12, special_tokens=["<s>", "?", "x"], unk_token="?", prefix="@", max_chars=50, score="count"
+    settings = settings_of(
+        "wordpiece",
+        vocab_size=12,
+        special_tokens=["<s>", "?", "x"],
+        unk_token="?",
+        prefix="@",
+        max_chars=50,
+        score="count",
     )
-    model = train_wordpiece(counts_of(WORDS), settings)
+    model = train.train_wordpiece(counts_of(WORDS), settings)
     assert (model.unk_id, model.prefix, model.max_chars, model.special_ids) == (1, "@", 50, {0, 1, 2})
     assert list(model.vocab) == [b"<s>", b"?", b"x", b"@g", b"@n", b"@s", b"@u", b"b", b"h", b"p", b"@ug", b"@un"]
 
 
 @pytest.mark.parametrize("score", ["likelihood", "course", "count"])
 def test_bytes_that_are_no_utf8_part_words(score: Any) -> None:
-    model = train_wordpiece(counts_of({b"ab\xffcd": 3, b"\xfe": 1}), WordPieceSettings(vocab_size=30, score=score))
+    model = train.train_wordpiece(
+        counts_of({b"ab\xffcd": 3, b"\xfe": 1}), settings_of("wordpiece", vocab_size=30, score=score)
+    )
     assert {*model.vocab} - {*list(model.vocab)[:5]} == {b"a", b"##b", b"##c", b"##d", b"ab", b"##cd"}
 
 
 @pytest.mark.parametrize("score", ["likelihood", "course", "count"])
 def test_words_without_pairs(score: Any) -> None:
-    model = train_wordpiece(counts_of({b"a": 3, b"b": 1}), WordPieceSettings(vocab_size=30, score=score))
+    model = train.train_wordpiece(counts_of({b"a": 3, b"b": 1}), settings_of("wordpiece", vocab_size=30, score=score))
     assert list(model.vocab)[5:] == [b"a", b"b"]
 
 
@@ -76,8 +84,8 @@ def test_steps_name_their_phase_and_end_full(score: Any, monkeypatch: pytest.Mon
     monkeypatch.setattr(merging, "BETWEEN_LOOKS", 2)
     for vocab_size in (18, 500):
         steps: list[tuple[str, int, int]] = []
-        settings = WordPieceSettings(vocab_size=vocab_size, score=score)
-        model = train_wordpiece(counts_of(WORDS), settings, on_step=lambda *step: steps.append(step))
+        settings = settings_of("wordpiece", vocab_size=vocab_size, score=score)
+        model = train.train_wordpiece(counts_of(WORDS), settings, on_step=lambda *step: steps.append(step))
         assert steps[:2] == [("indexing", 0, 1), ("indexing", 1, 1)]
         assert {phase for phase, _, _ in steps[2:]} == {"merging"}
         assert {total for _, _, total in steps[2:-1]} <= {vocab_size - 12}

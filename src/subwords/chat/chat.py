@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from subwords.chat.assistant import End, Start
 from subwords.chat.conversation import Chatter, Conversation, Options, encoded
 from subwords.chat.pieces import Spans, masked
 from subwords.chat.plain import messages_of
-from subwords.machine import DECODED_BEFORE, Ids, TokenBlock, as_ids, batch_of, engine_of, first_difference
+from subwords.machine import DECODED_BEFORE, TokenBlock, as_ids, batch_of, engine_of, first_difference
 from subwords.support.checks import check_choice, check_flag
 from subwords.support.errors import InputError
 from subwords.support.threads import streamed
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from subwords.chat.reply import ChatReply, Opening
     from subwords.machine import Tally
 
+_Ids: TypeAlias = NDArray[np.uint32]
 AT_ONCE = 256  # conversations that are encoded together
 _ROW = frozenset({"messages", "tools", "documents"})
 
@@ -46,7 +47,7 @@ class _History(NamedTuple):
     """
 
     chat: _Section
-    ids: Ids
+    ids: _Ids
     message: int
     token: int
     open_end: bool
@@ -89,7 +90,7 @@ class _Section:
         return self._encoded[self._skip :]
 
     @cached_property
-    def ids(self) -> Ids:
+    def ids(self) -> _Ids:
         """Its ids, uint32."""
         return engine_of(self.made.chatter.tok).encode(self._encoded, "text")[self._skip :]
 
@@ -166,9 +167,9 @@ class Chat:
     # ------------------------------------------------------------------ ids and text
 
     @cached_property
-    def ids(self) -> Ids:
+    def ids(self) -> _Ids:
         """The ids, uint32."""
-        found: Ids = self._joined(lambda each: each.ids, lambda before: before.ids)
+        found: _Ids = self._joined(lambda each: each.ids, lambda before: before.ids)
         return found
 
     @cached_property
@@ -334,7 +335,7 @@ class Chat:
 class Answered:
     """A chat and the model's answer, to which messages can be added; made by `Chat.answered`."""
 
-    def __init__(self, chat: Chat, ids: Ids, message: Mapping[str, Any]) -> None:
+    def __init__(self, chat: Chat, ids: _Ids, message: Mapping[str, Any]) -> None:
         self._chat, self._ids = chat, ids
         made = chat._made
         kept = made.messages[:-1] if made.ends == "resumed" else made.messages
@@ -374,7 +375,7 @@ def _no(before: _History) -> NDArray[np.bool_]:
     return np.zeros(len(before.ids), np.bool_)
 
 
-def _parts_of(answer: _History, made: Conversation, prompt: Ids) -> Iterator[Text | Special]:
+def _parts_of(answer: _History, made: Conversation, prompt: _Ids) -> Iterator[Text | Special]:
     """Yield the parts of an answer's ids: control tokens, and the text between them, after the prompt."""
     tok, control = made.chatter.tok, made.options.control
     contents = {token.id: token.content for token in control.tokens.values()}

@@ -8,13 +8,14 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from importlib import import_module
 from typing import Any
 
-from subwords.chat.functions import function_schema
 from subwords.chat.owned_text import LITERAL, OUTSIDE, OwnedText, Owner, Record, changed_record, join, made, turn_of
 from subwords.machine import alternation
 from subwords.support.checks import encode_text
 from subwords.support.errors import InputError
+from subwords.support.names import install_hint
 
 MOST_DEPTH = 100  # of values within values
 ROLES = frozenset(  # names that a template may build a control token of: "<|" + role + "|>"
@@ -248,8 +249,20 @@ def listed(value: object, name: str) -> list[Any] | None:
     found = []
     for at, each in enumerate(value):
         is_tool = name == "tools" and (inspect.isfunction(each) or inspect.ismethod(each))
-        entries = function_schema(each) if is_tool else _entries(each)
+        entries = _entries(_schema_of(each, f"tools[{at}]") if is_tool else each)
         if entries is None:
             raise InputError(f"expected {name}[{at}] as a dict, not {type(each).__name__}")
         found.append(plain_value(entries, Owner(OUTSIDE, name, False), f"{name}[{at}]"))
     return found
+
+
+def _schema_of(function: object, where: str) -> object:
+    """Return the JSON schema of a function, which transformers makes."""
+    try:
+        made: Any = import_module("transformers.utils").get_json_schema
+    except ImportError:
+        raise InputError(f"{where}: the schema of a function needs transformers: {install_hint('verify')}") from None
+    try:
+        return made(function)
+    except Exception as error:  # of a class for each kind of fault
+        raise InputError(f"expected {where} as a dict, or with types and a Google docstring: {error}") from None

@@ -455,14 +455,6 @@ def check_output(path: Path | None) -> None:
         raise Undo
 
 
-def check_saving(path: Path, save: Callable[[Path], object]) -> None:
-    """Fail now rather than after hours of work, for example for an unsupported format or a missing package."""
-    from subwords.support.files import scratch_folder
-
-    with scratch_folder() as folder:
-        save(folder / path.name)
-
-
 def check_target(output: str, tok: Tokenizer) -> None:
     """Fail now rather than after hours of work: for a place that cannot be written, a format that cannot hold `tok`."""
     from subwords.machine import files_of, target_of

@@ -16,7 +16,6 @@ from subwords.cli.console import (
     SIZE,
     SOURCE,
     check_output,
-    check_saving,
     check_target,
     choice,
     common_options,
@@ -53,7 +52,6 @@ from subwords.support.files import place_of
 
 if TYPE_CHECKING:
     from subwords import WordCounts
-    from subwords.machine import SaveTarget
     from subwords.scale.runners import Run
 
 
@@ -86,7 +84,7 @@ def mixed(
 ) -> tuple[WordCounts, dict[str, int]]:
     """Return the mixture of files of counts, and how often each source counts."""
     from subwords import WordCounts
-    from subwords.machine import add_multiplied, mix_factors
+    from subwords.machine import mix_factors
 
     if bool(weights) + bool(shares) + (exponent is not None) > 1:
         raise click.UsageError("expected one of --weight, --share and --exponent, not several")
@@ -98,14 +96,13 @@ def mixed(
             raise InputError(f"{name}: {error}") from None
     one = len(max_bytes) == 1 and "=" not in max_bytes[0]
     most = max_bytes[0] if one else {**named_values("--max-bytes", max_bytes)} or None
-    factors = mix_factors(
-        found,
-        weights=named_numbers("--weight", weights),
-        shares=named_numbers("--share", shares),
-        exponent=exponent,
-        max_bytes=most,
-    )
-    return add_multiplied(found, factors), factors
+    options: dict[str, Any] = {
+        "weights": named_numbers("--weight", weights),
+        "shares": named_numbers("--share", shares),
+        "exponent": exponent,
+        "max_bytes": most,
+    }
+    return WordCounts.mixed(found, **options), mix_factors(found, **options)
 
 
 def _print_mixture(counts: WordCounts, factors: dict[str, int], output: Path) -> None:
@@ -222,7 +219,7 @@ def train(
     run, reading, algorithm = run_from(options, threads), reading_from(options), options["algorithm"]
     _with_digits(options, sources, algorithm)
     target = target_of(output)
-    _check_format(target, algorithm, character_level=options["byte_level"] is False)
+    _check_format(target.kind, target.path, algorithm, character_level=options["byte_level"] is False)
     settings = given_settings(options)
     settings |= {name: options[name] for name in ("algorithm", "vocab_size", "template", "roles")}
     with wrong_usage(context):
@@ -270,7 +267,7 @@ def train(
 
 @command()
 @click.argument("sources", type=SOURCE, metavar="SOURCE...", nargs=-1, required=True)
-@opt("-o, --output FILE", "The file to write; Parquet if its name ends in .parquet.", PLACE, required=True)
+@opt("-o, --output FILE", "The file to write.", PLACE, required=True)
 @opt("--add", "The sources are files of counts: add them.", name="adding")
 @opt("--mix", "The sources are NAME=COUNTS: mix them, each with a weight.", name="mixing")
 @lambda function: add_options(function, _MIX)
@@ -311,7 +308,6 @@ def count(
     if not mixing and any(value not in (None, ()) for value in mixture.values()):
         raise click.UsageError("--weight, --share, --exponent and --max-bytes are for --mix")
     check_output(output)
-    check_saving(output, _no_counts().save)
     if adding or mixing:
         if adding and mixing:
             raise click.UsageError("expected one of --add and --mix, not both")
@@ -341,7 +337,7 @@ def count(
     _summarize(counts, {}, started, output)
 
 
-def _check_format(target: SaveTarget, algorithm: str, *, character_level: bool) -> None:
+def _check_format(kind: str, path: Path, algorithm: str, *, character_level: bool) -> None:
     others = {
         "bpe": [".model"] if character_level else [".tiktoken", ".gguf", "pair"],
         "wordpiece": [".txt", ".gguf"],
@@ -349,9 +345,9 @@ def _check_format(target: SaveTarget, algorithm: str, *, character_level: bool) 
         "mingram": [".model", ".gguf"],
     }
     known = [".json", *others.get(algorithm, [])]
-    if target.kind not in (*known, "folder"):
+    if kind not in (*known, "folder"):
         suffixes = " or ".join(name for name in known if name != "pair")
-        raise click.UsageError(f"-o: expected a name ending in {suffixes}, or a folder, not {target.path}")
+        raise click.UsageError(f"-o: expected a name ending in {suffixes}, or a folder, not {path}")
 
 
 def _with_digits(options: dict[str, Any], sources: Sequence[str], algorithm: str) -> None:
@@ -430,15 +426,6 @@ def _added(sources: Sequence[str]) -> WordCounts:
         except InputError as error:
             raise InputError(f"{source}: {error}") from None
     return WordCounts.joined(parts)
-
-
-def _no_counts() -> WordCounts:
-    import numpy as np
-
-    from subwords import WordCounts
-    from subwords.machine import Provenance
-
-    return WordCounts(np.zeros(0, np.uint8), np.zeros(1, np.int64), np.zeros(0, np.uint64), Provenance(""))
 
 
 def _load(source: str) -> WordCounts:

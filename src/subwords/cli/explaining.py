@@ -225,12 +225,12 @@ def show(
 
     if text is not None and text_file is not None:
         raise click.UsageError("--text and --text-file both say what the page starts with: give one")
-    from subwords.study.page import MOST_TOKENIZERS, PageApi, PageServer, TokenizerFile, panels
+    from subwords.study.page import MOST_TOKENIZERS, PageApi, PageServer, TokenizerFile
 
     if len(tokenizers) > MOST_TOKENIZERS:
         raise click.UsageError(f"expected 1 to {MOST_TOKENIZERS} tokenizers, not {len(tokenizers)}")
     start, left_out = _start(text_file) if text_file is not None else (text or "", False)
-    api = PageApi([TokenizerFile(name) for name in tokenizers], start, left_out, panels())
+    api = PageApi([TokenizerFile(name) for name in tokenizers], start, left_out)
     with PageServer(api, port=port) as server:
         # The tables of the tokenizers take a second: they are made while the browser starts.
         Thread(target=api.encode, args=({"text": start},), daemon=True).start()

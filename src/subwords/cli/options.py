@@ -56,8 +56,6 @@ _NAMES = {
     "keep": "--keep-parts",
     "output": "--output-embeddings",
 }
-_PARQUET = b"PAR1"
-_FOOTER = 1 << 16  # bytes; larger than the schema of counts
 AT_LEAST_1 = click.IntRange(min=1)
 threads_option = opt("--threads N", "Threads.  [default: one per processor]", AT_LEAST_1)
 
@@ -392,11 +390,7 @@ def is_counts(source: str) -> bool:
     if not path.is_file():
         return False
     with path.open("rb") as file:
-        head = file.read(len(COUNTS_MAGIC))
-        if not head.startswith(_PARQUET):
-            return head == COUNTS_MAGIC
-        file.seek(max(0, path.stat().st_size - _FOOTER))
-        return b"subwords" in file.read()  # the metadata key of the provenance
+        return file.read(len(COUNTS_MAGIC)) == COUNTS_MAGIC
 
 
 def corpus_of(sources: Sequence[str], *, named: bool = False, counts: bool = True) -> Any:

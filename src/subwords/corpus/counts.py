@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 
 from subwords.spec.splitter import PATTERNS
 from subwords.support.checks import check_integer, check_strings
-from subwords.support.errors import CorpusError, FormatError, InputError, readable, unreadable
+from subwords.support.errors import CorpusError, FormatError, InputError, readable
 from subwords.support.files import atomic_write, check_pointer, local_copy, place_of, scratch_folder
 from subwords.support.memory import release
-from subwords.support.names import install_hint
 from subwords.support.value import unshared
 
 if TYPE_CHECKING:
@@ -306,20 +305,14 @@ class WordCounts:
             raise InputError(f"expected counts made with {difference}: count again, or use the rules of the counts")
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the counts to a file that `load` can memory-map; to Parquet if the name ends in .parquet."""
-        from subwords.support.files import atomic_write
-
-        path = place_of(path, "path")
-        if path.suffix == ".parquet":
-            write_parquet(self, path)
-            return
+        """Write the counts to a file that `load` can memory-map."""
         is_marked = self.documents is not None
         header = header_of(self.provenance, len(self), len(self.data), self.text_bytes, documents=is_marked)
         starts: tuple[int, ...] = starts_of(len(header), len(self))
         parts: list[NDArray[Any]] = [self.counts, self.offsets, self.data]
         if self.documents is not None:
             starts, parts = (*starts, _aligned(starts[-1] + len(self.data))), [*parts, self.documents]
-        with atomic_write(path) as file:
+        with atomic_write(place_of(path, "path")) as file:
             file.write(header)
             for start, part in zip(starts, parts, strict=True):
                 file.write(bytes(start - file.tell()))
@@ -330,12 +323,10 @@ class WordCounts:
     def load(cls, path: str | PathLike[str]) -> WordCounts:
         """Read counts that `save` wrote; FormatError for a damaged file, CorpusError for an unreadable one.
 
-        Hazard: the file is mapped, not read into memory, unless it is Parquet: it must not be changed in place while it
-        is used. If it gets shorter, the system ends the process. `save`, which replaces a file, is safe.
+        Hazard: the file is mapped, not read into memory: it must not be changed in place while it is used. If it gets
+        shorter, the system ends the process. `save`, which replaces a file, is safe.
         """
         path = place_of(path, "path")
-        if path.suffix == ".parquet":
-            return _loaded(path, *read_parquet(path))
         try:
             with readable(path, CorpusError, f"cannot read word counts at {path}"), local_copy(path) as file:
                 raw = np.memmap(file, np.uint8, "r")
@@ -467,132 +458,3 @@ def _read_header(raw: NDArray[np.uint8], path: Path) -> tuple[int, int, Provenan
     if min(words, size) < 0 or end != len(raw):
         raise damaged(f"it has {len(raw)} bytes instead of {end}")
     return words, size, provenance, text_bytes, starts
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Reads and writes WordCounts as Parquet.
-
-_KEY = b"subwords"  # the provenance
-_SIZE = b"subwords.text_bytes"
-# Readers and writers keep a whole row group in memory.
-_GROUP_ROWS = 1 << 20
-_GROUP_BYTES = 64 << 20
-
-
-def write_parquet(counts: WordCounts, path: str | PathLike[str]) -> None:
-    """Write counts as the columns `word` (large_binary), `count` (uint64) and, if counted, `documents` (uint64).
-
-    Their provenance and the bytes of the text are in the metadata.
-
-    CorpusError without PyArrow; InputError if the file cannot be written.
-
-    >>> import tempfile
-    >>> import subwords
-    >>> from subwords.corpus.counts import write_parquet
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_parquet(subwords.count(["a b a"]), f"{folder}/counts.parquet")
-    ...     dict(subwords.WordCounts.load(f"{folder}/counts.parquet"))
-    {b'a': 1, b' b': 1, b' a': 1}
-    """
-    pa = _pyarrow()
-    import pyarrow.parquet as pq
-
-    metadata = {_KEY: json.dumps(vars(counts.provenance))}
-    metadata |= {} if counts.text_bytes is None else {_SIZE: str(counts.text_bytes)}
-    schema = _schema(pa, counts.documents is not None).with_metadata(metadata)
-    with (
-        atomic_write(path) as file,
-        pq.ParquetWriter(file, schema, compression="zstd", write_page_checksum=True) as out,
-    ):
-        for start, stop in _groups(counts.offsets):
-            offsets = np.ascontiguousarray(counts.offsets[start : stop + 1] - counts.offsets[start])
-            data = np.ascontiguousarray(counts.data[counts.offsets[start] : counts.offsets[stop]])
-            buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
-            words = pa.Array.from_buffers(pa.large_binary(), stop - start, buffers)
-            numbers = [counts.counts] if counts.documents is None else [counts.counts, counts.documents]
-            columns = [words, *(pa.array(np.ascontiguousarray(array[start:stop])) for array in numbers)]
-            out.write_table(pa.Table.from_arrays(columns, schema=schema), row_group_size=stop - start)
-
-
-def read_parquet(
-    path: str | PathLike[str],
-) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.uint64], Provenance, NDArray[np.uint64] | None, int | None]:
-    """Return the fields of counts that `write_parquet` wrote, read into memory.
-
-    FormatError for a damaged file or other columns, types or metadata; CorpusError for an unreadable file or without
-    PyArrow.
-    """
-    pa = _pyarrow()
-    import pyarrow.parquet as pq
-
-    path = place_of(path)
-    try:
-        with path.open("rb") as file:
-            check_pointer(file.read(32), path)
-            file.seek(0)
-            table = pq.ParquetFile(file, page_checksum_verification=True)
-            has_documents = "documents" in table.schema_arrow.names
-            provenance, text_bytes = _metadata(table.schema_arrow, _schema(pa, has_documents), path)
-            data, offsets, counts, documents = _arrays(table, path)
-    except (pa.ArrowException, UnicodeDecodeError) as error:
-        raise FormatError(f"{path}: invalid Parquet file of word counts: {error}") from None
-    except OSError as error:
-        if error.filename is None:  # from Parquet, not from the file system
-            raise FormatError(f"{path}: invalid Parquet file of word counts: {error}") from None
-        raise unreadable(CorpusError, f"cannot read word counts at {path}: {error.strerror}", error, path) from None
-    return data, offsets, counts, provenance, documents, text_bytes
-
-
-def _pyarrow() -> Any:
-    try:
-        import pyarrow
-    except ImportError as error:
-        raise CorpusError(f".parquet files need PyArrow: {install_hint('files')}") from error
-    return pyarrow
-
-
-def _schema(pa: Any, documents: bool = False) -> Any:
-    numbers = ["count", "documents"] if documents else ["count"]
-    return pa.schema(
-        [pa.field("word", pa.large_binary(), False), *(pa.field(name, pa.uint64(), False) for name in numbers)]
-    )
-
-
-def _groups(offsets: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-    start, words = 0, len(offsets) - 1
-    while start < words:
-        stop = int(np.searchsorted(offsets, offsets[start] + _GROUP_BYTES, "right")) - 1
-        stop = min(max(stop, start + 1), start + _GROUP_ROWS, words)
-        yield start, stop
-        start = stop
-
-
-def _metadata(schema: Any, expected: Any, path: Path) -> tuple[Provenance, int | None]:
-    columns = [(field.name, field.type) for field in schema]
-    if columns != [(field.name, field.type) for field in expected]:
-        came = ", ".join(f"{name} ({kind})" for name, kind in columns)
-        raise FormatError(f"{path}: expected the columns word (large_binary) and count (uint64), found {came}")
-    stored = (schema.metadata or {}).get(_KEY)
-    if stored is None:
-        raise FormatError(
-            f"{path}: missing provenance of the words: expected JSON under the key 'subwords' in the metadata"
-        )
-    try:
-        size = schema.metadata.get(_SIZE)
-        return Provenance.from_fields(json.loads(stored)), bytes_of_text(None if size is None else json.loads(size))
-    except (ValueError, TypeError, RecursionError) as error:
-        raise FormatError(f"{path}: invalid provenance of the words in the metadata: {error}") from None
-
-
-def _arrays(
-    table: Any, path: Path
-) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.uint64], NDArray[np.uint64] | None]:
-    """Return the bytes, offsets, counts and numbers of documents, if there are any, of all words."""
-    rows = {name: column.combine_chunks() for name, column in zip(table.schema_arrow.names, table.read(), strict=True)}
-    if any(column.null_count for column in rows.values()):
-        raise FormatError(f"{path}: expected a word and a count in every row, found nulls")
-    words = rows["word"]
-    _, bounds, content = words.buffers()
-    ends = np.frombuffer(bounds or bytes(8), np.int64)[words.offset : words.offset + len(words) + 1]
-    data = np.frombuffer(content or b"", np.uint8)[ends[0] : ends[-1]]
-    return data, ends - ends[0], rows["count"].to_numpy(), rows["documents"].to_numpy() if "documents" in rows else None

@@ -226,7 +226,7 @@ class AddedTokens(Sequence[AddedToken]):
 
     >>> from subwords.spec.added_token import AddedToken
     >>> added = AddedTokens([AddedToken("<eos>", 5)])
-    >>> added.split("a<eos>b", "allow")
+    >>> added.finder("allow").literal.cut("a<eos>b")
     ['a', 5, 'b']
     """
 
@@ -275,30 +275,6 @@ class AddedTokens(Sequence[AddedToken]):
             }
         return self._written
 
-    @overload
-    def split(self, text: str, special: str | AbstractSet[str] = "text") -> list[str | int]: ...
-    @overload
-    def split(self, text: bytes, special: str | AbstractSet[str] = "text") -> list[bytes | int]: ...
-    @overload
-    def split(
-        self, text: str | bytes, special: str | AbstractSet[str] = "text"
-    ) -> list[str | int] | list[bytes | int]: ...
-    def split(self, text: str | bytes, special: str | AbstractSet[str] = "text") -> list[str | int] | list[bytes | int]:
-        """Return the text between added tokens and the ids of the tokens found, in order; nothing is normalized.
-
-        special: "text" leaves special tokens as text, "error" raises InputError, "allow" finds all, a set
-        of contents finds these. Tokens that are not special are always found. The leftmost match wins, then the
-        longest.
-        `bytes` need not be UTF-8: an invalid byte matches no token (S2).
-        """
-        finder = self.finder(special)
-        if isinstance(text, str):
-            return _split(text, finder)
-        if not finder:
-            return list[bytes | int]([text])
-        parts = _split(text.decode("utf-8", "surrogateescape"), finder)
-        return [part if isinstance(part, int) else part.encode("utf-8", "surrogateescape") for part in parts]
-
     def named(self, content: str) -> AddedToken:
         """Return the token with this content; InputError if there is none."""
         token = self._by_content.get(content)
@@ -307,9 +283,10 @@ class AddedTokens(Sequence[AddedToken]):
         return token
 
     def finder(self, special: str | AbstractSet[str], as_text: frozenset[str] = frozenset()) -> AddedTokenFinder:
-        """Return the finder of the tokens that `special` allows (see `split`); InputError for invalid values.
+        """Return the finder of the tokens that `special` allows; InputError for invalid values.
 
-        as_text: tokens that are not special, which it does not find.
+        special: "text" leaves special tokens as text, "error" raises InputError where one is found, "allow" finds all,
+        a set of contents finds these. Tokens that are not special are always found, but those of `as_text`.
         """
         if isinstance(special, str) and not as_text and special in self._finders:
             return self._finders[special]
@@ -461,19 +438,6 @@ class Pass:
             if start < stop:
                 yield start, stop, token
                 done = stop
-
-
-def _split(text: str, finder: AddedTokenFinder) -> list[str | int]:
-    parts: list[str | int] = []
-    for start, stop, token in finder.literal.parts(text):
-        inner = [(0, stop - start, token)] if token else finder.normalized.parts(text[start:stop])
-        for first, last, found in inner:
-            if found is None:
-                parts.append(text[start + first : start + last])
-            else:
-                finder.check(found, start + first)
-                parts.append(found.id)
-    return parts or [text]
 
 
 def _is_word(character: str) -> bool:

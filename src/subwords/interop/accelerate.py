@@ -7,13 +7,11 @@ with two sets of methods. What is not answered here goes to the original's metho
 from __future__ import annotations
 
 import copyreg
-from array import array
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from copy import deepcopy
 from functools import cache, cached_property, lru_cache
 from importlib import import_module
-from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -23,7 +21,7 @@ from subwords import EncodingBatch, Padding, Truncation
 from subwords.interop.engines import ALLOW, ComparedEngine, FastWatch, SlowWatch, compared_engine
 from subwords.interop.hf import HFEncoding
 from subwords.interop.verify import needed
-from subwords.machine import LONGEST_LENGTH, SIDES, columns_of, extent, filled_rows, lists_of, places_of_rows
+from subwords.machine import LONGEST_LENGTH, columns_of, extent, lists_of
 from subwords.support.checks import check_flag
 from subwords.support.errors import InputError, MissingName, SubwordsError
 
@@ -38,8 +36,8 @@ def accelerate(tokenizer: HFTokenizer, *, strict: bool = False) -> HFTokenizer:
     tokenizer: any object that `AutoTokenizer.from_pretrained` returns, of transformers 5. The result has its class (a
     subclass of it, with the same name) and its state: what changes one of them changes both, and later calls see it.
     `tokenizer` itself stays as it is. Calling, `encode`, `decode`, `batch_decode`, `tokenize`, `apply_chat_template`,
-    `convert_ids_to_tokens`, `convert_tokens_to_ids` and `pad` give the same results, many times faster; the `encodings`
-    of a result have the methods of `tokenizers.Encoding` that read.
+    `convert_ids_to_tokens` and `convert_tokens_to_ids` give the same results, many times faster; the `encodings` of a
+    result have the methods of `tokenizers.Encoding` that read.
     What is not done here goes to the original: the same result, slower. `fallbacks` of the result counts these calls by
     the argument that was the reason. strict: raise InputError with its name instead.
 
@@ -104,8 +102,6 @@ def _accelerated(original: Any, strict: bool) -> Any:
         methods["convert_ids_to_tokens"] = _convert_ids_to_tokens
     if inherits(["_convert_token_to_id_with_added_voc"], fast) and inherits(["convert_tokens_to_ids"], base):
         methods["convert_tokens_to_ids"] = _convert_tokens_to_ids
-    if inherits(["pad", "_pad"], base):
-        methods["pad"] = _pad
     label = (_STRICT if strict else _COUNTING) + f"{original.__module__}:{original.__qualname__}".replace(".", "/")
     space = {"__module__": __name__, "__qualname__": label, "__doc__": original.__doc__, "__slots__": ("_subwords",)}
     kind: Any = type(original)
@@ -614,102 +610,6 @@ def _convert_tokens_to_ids(self: Any, tokens: Any) -> Any:
             ids = [unknown if index is None else index for index in ids]
         return ids
     return state.fall_back(self, "tokens", "convert_tokens_to_ids", tokens)
-
-
-# ------------------------------------------------------------------ padding of what is encoded
-
-
-def _pad(
-    self: Any,
-    encoded_inputs: Any,
-    padding: Any = True,
-    max_length: int | None = None,
-    pad_to_multiple_of: int | None = None,
-    padding_side: str | None = None,
-    return_attention_mask: bool | None = None,
-    return_tensors: Any = None,
-    verbose: bool = True,
-) -> Any:
-    """Return what the original's `pad` returns, of lists of ids."""
-    state: _State = self._subwords
-    options = {
-        "padding": padding,
-        "max_length": max_length,
-        "pad_to_multiple_of": pad_to_multiple_of,
-        "padding_side": padding_side,
-        "return_attention_mask": return_attention_mask,
-        "return_tensors": return_tensors,
-        "verbose": verbose,
-    }
-    rows, main = encoded_inputs, self.model_input_names[0]
-    if isinstance(rows, list | tuple) and rows and isinstance(rows[0], Mapping):
-        try:
-            rows = {key: [row[key] for row in rows] for key in rows[0]}
-        except KeyError:
-            rows = None
-    tensors = getattr(return_tensors, "value", return_tensors)
-    if tensors not in (None, "np", "pt") or (tensors == "pt" and not _has_torch()):
-        return state.fall_back(self, "return_tensors", "pad", encoded_inputs, **options)
-    if not isinstance(rows, Mapping) or not _are_lists(rows, main):
-        return state.fall_back(self, "encoded_inputs", "pad", encoded_inputs, **options)
-    strategy, _, width, _ = self._get_padding_truncation_strategies(
-        padding=padding, max_length=max_length, verbose=verbose
-    )
-    side = padding_side or self.padding_side
-    if strategy.value == NEITHER[0]:
-        width = None
-    elif strategy.value == "longest":
-        width = max(map(len, rows[main]))
-    if side not in SIDES or (width is not None and type(width) is not int):
-        return state.fall_back(
-            self, "max_length" if side in SIDES else "padding_side", "pad", encoded_inputs, **options
-        )
-    if width is not None and pad_to_multiple_of is not None:
-        width += -width % pad_to_multiple_of
-    fills = {main: self.pad_token_id, "token_type_ids": self.pad_token_type_id, "special_tokens_mask": 1}
-    with_mask = "attention_mask" in self.model_input_names if return_attention_mask is None else return_attention_mask
-    data = dict(rows)
-    if with_mask:
-        data.setdefault("attention_mask", [[1] * len(row) for row in rows[main]])
-        fills["attention_mask"] = 0
-    for name in data.keys() & fills.keys():
-        data[name] = _padded(data[name], rows[main], width, fills[name], side, tensors)
-    return _batch_encoding()(data, tensor_type=return_tensors)
-
-
-def _are_lists(rows: Mapping[str, Any], main: str) -> bool:
-    """Whether this is a batch of lists of ids."""
-    names = [name for name in (main, "attention_mask", "token_type_ids", "special_tokens_mask") if name in rows]
-    count = len(rows[main]) if main in names and type(rows[main]) is list else 0
-    return (
-        count > 0
-        and all(
-            len(rows[name]) == count
-            and {*map(type, rows[name])} == {list}
-            and {type(row[0]) for row in rows[name] if row} == {int}
-            for name in names
-        )
-        and all(len(value) == count for value in rows.values())
-    )
-
-
-def _padded(
-    lists: list[list[int]], mains: list[list[int]], width: int | None, value: int, side: str, tensors: str | None
-) -> Any:
-    """Return lists with as many values as their ids lack, as an array or a tensor if that has one length."""
-    sizes = [*map(len, lists)]
-    if tensors is not None and width is not None and max(sizes) <= width and sizes == [*map(len, mains)]:
-        try:
-            flat = np.frombuffer(array("q", chain.from_iterable(lists)), np.int64)
-        except (TypeError, OverflowError):
-            pass  # not all are integers
-        else:
-            return _tensor(filled_rows(flat, places_of_rows(np.array(sizes), width, side), value), tensors)
-    found = []
-    for row, ids in zip(lists, mains, strict=True):
-        more = [value] * (0 if width is None else width - len(ids))
-        found.append(row + more if side == "right" else more + row)
-    return found
 
 
 def _tensor(values: NDArray[np.int64], kind: str) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords import Tokenizer
-from subwords.machine import Split, decode_bytes
+from subwords.machine import ByteChars, Rule, Split, decode_bytes
 from subwords.support.checks import as_items
 from subwords.support.errors import InputError, TooLargeError, UnknownTokenError, WrongTypeError
 
@@ -140,11 +140,7 @@ class TiktokenShape:
     @property
     def _pat_str(self) -> str:
         """The regex that splits text; InputError for a splitter that is more than one regex."""
-        rule = self._tok.spec.splitter
-        step = rule[0] if len(rule) == 1 else None
-        if not isinstance(step, Split) or step.behavior != "isolated" or step.invert:
-            raise InputError(f"tiktoken splits by one regex; this tokenizer has the splitter {rule!r:.200}")
-        return step.pattern
+        return pattern_of(self._tok.spec.splitter)
 
     @cached_property
     def _mergeable_ranks(self) -> dict[bytes, int]:
@@ -251,6 +247,21 @@ class TiktokenShape:
                     f"allowed_special={{{match[0]!r}}} reads it as a special token, disallowed_special=() as text"
                 )
         return chosen & known
+
+
+def pattern_of(rule: Rule) -> str:
+    """Return the pattern of a splitter as tiktoken's `pat_str`; InputError if the splitter is more than a pattern.
+
+    >>> from subwords.spec.splitter import NAMED
+    >>> pattern_of(NAMED["bailing"])[:19]
+    "'(?i:[sdmt]|ll|ve|r"
+    """
+    while rule and isinstance(rule[-1], ByteChars):  # changes what models read, not where words end
+        rule = rule[:-1]
+    match rule:
+        case (Split(pattern=pattern, behavior="isolated", invert=False),):
+            return pattern
+    raise InputError(f"tiktoken splits by one regex; this tokenizer has the splitter {rule!r:.200}")
 
 
 @lru_cache(maxsize=64)

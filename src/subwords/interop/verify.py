@@ -13,13 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from subwords import Reading, Tokenizer
+from subwords.interop.tiktoken import pattern_of
 from subwords.machine import (
-    ByteChars,
-    Rule,
     Source,
-    Split,
     TokenizerLike,
-    describe_value,
     files_and_texts,
     is_stream,
     is_table,
@@ -190,7 +187,7 @@ def _of_files(
 
 def _of_text(text: object, index: int) -> Iterator[ComparedText]:
     if not isinstance(text, str):
-        raise InputError(f"text {index}: expected str, got {describe_value(text)}")
+        raise InputError(f"text {index}: expected str, got {type(text).__name__} {text!r:.60}")
     line, character = 1, 0
     for start in range(0, max(1, len(text)), _LONGEST_TEXT):
         part = text[start : start + _LONGEST_TEXT]
@@ -467,21 +464,6 @@ def _tiktoken(path: Path, ours: Tokenizer, library: str, threads: int) -> Origin
         decode=lambda rows: tok.decode_batch(rows, num_threads=threads),
         decode_one=tok.decode,
     )
-
-
-def pattern_of(rule: Rule) -> str:
-    """Return the pattern of a splitter as tiktoken's `pat_str`; InputError if the splitter is more than a pattern.
-
-    >>> from subwords.spec.splitter import NAMED
-    >>> pattern_of(NAMED["bailing"])[:19]
-    "'(?i:[sdmt]|ll|ve|r"
-    """
-    while rule and isinstance(rule[-1], ByteChars):  # changes what models read, not where words end
-        rule = rule[:-1]
-    match rule:
-        case (Split(pattern=pattern, behavior="isolated", invert=False),):
-            return pattern
-    raise InputError(f"expected a splitter of one pattern, as tiktoken has, not {len(rule)} steps: {rule!r:.200}")
 
 
 # ---------------------------------------------------------------------------------------------------------------------

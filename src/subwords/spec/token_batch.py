@@ -226,11 +226,12 @@ class TokenBatch(Value, Sequence[NDArray[np.uint32]]):
             raise InputError(f"expected at most {width} tokens in every text, not {longest}: truncate first")
         if width * len(lengths) > MOST_ENTRIES:
             raise InputError(f"{len(lengths)} texts of {width} tokens are more than {MOST_ENTRIES} ids: pad fewer")
-        filled = places_of_rows(lengths, width, direction)
-        return {
-            "input_ids": filled_rows(self.ids, filled, pad_id),
-            "attention_mask": filled.astype(np.int64),
-        }
+        filled = np.arange(width) < lengths[:, None]
+        if direction == "left":
+            filled = filled[:, ::-1]
+        ids = np.full(filled.shape, pad_id, np.int64)
+        ids[filled] = self.ids
+        return {"input_ids": ids, "attention_mask": filled.astype(np.int64)}
 
     @classmethod
     def of(cls, lists: Sequence[Sequence[int]]) -> TokenBatch:
@@ -256,19 +257,6 @@ def batch_of(ids: NDArray[np.uint32], offsets: NDArray[np.int64]) -> TokenBatch:
     made = TokenBatch.__new__(TokenBatch)
     made.__dict__.update(ids=read_only(ids), offsets=read_only(offsets))
     return made
-
-
-def places_of_rows(lengths: NDArray[np.int64], width: int, direction: str) -> NDArray[np.bool_]:
-    """Return where rows of these lengths stand in an array of a width, which they begin or end (left padding)."""
-    filled = np.arange(width) < lengths[:, None]
-    return filled[:, ::-1] if direction == "left" else filled
-
-
-def filled_rows(values: NDArray[Any], places: NDArray[np.bool_], value: int) -> NDArray[np.int64]:
-    """Return an array with the values at these places, and one value at all others."""
-    found = np.full(places.shape, value, np.int64)
-    found[places] = values
-    return found
 
 
 def padded_length(longest: int, length: int | None, multiple_of: int | None) -> int:

@@ -194,7 +194,7 @@ class Scanner(SplitRoute):
     def texts(self, text: Bytes, bounds: Offsets, buffers: SplitBuffers) -> Iterator[WordChunk]:
         """Split many texts; short ones by hundreds per kernel call.
 
-        Row: train, "english, 60 MB, each line a document".
+        Row: train, "english, 60 MB, each line a document": a line takes 5 us in a call of its own, 0.6 with others.
         """
         first = 0
         while first < len(bounds) - 1:
@@ -243,8 +243,8 @@ class MachineRoute(Scanner):
     def kept(cls, name: str, machine: Callable[[], Machine]) -> MachineRoute:
         """Return the route of the machine with this name, from its tables on disk if they are there.
 
-        So a process that finds them never imports what makes machines: 8 ms. Tokenizers of one rule share it.
-        Row: calls_load, "load o200k's ranks".
+        So a process that finds them never imports what makes machines. Tokenizers of one rule share it.
+        Row: calls_load, "load o200k's ranks": 8 ms more without it.
         """
         made = KEPT.get((cls, name))
         if made is None:
@@ -364,7 +364,10 @@ def by_masks(rule: Rule) -> MaskRoute | None:
 
 
 class MaskRoute(Scanner):
-    """Splits by GPT-2's rule, with boundary algebra on bit masks. Row: split, "gpt2, english, 60 MB"."""
+    """Splits by GPT-2's rule, with boundary algebra on bit masks.
+
+    Row: split, "gpt2, english, 60 MB": 1.25 ns a byte without it, 0.38 with it.
+    """
 
     name = "compiled masks"
     _split, _split_many = split_gpt2, split_gpt2_many

@@ -57,7 +57,7 @@ from subwords.support.report import Report, Table, frame
 if TYPE_CHECKING:
     from os import PathLike
 
-    from subwords.machine import Block, Cut, Source, TokenizerLike
+    from subwords.machine import Block, Source, TokenizerLike
     from subwords.study.plots import Bar
 
 
@@ -168,7 +168,7 @@ def _streams(
     return grouped_blocks(corpus, by, reading, **how)
 
 
-def _cut(encoders: list[PartEncoder]) -> Cut | None:
+def _cut(encoders: list[PartEncoder]) -> Callable[..., int] | None:
     """Return where documents may be cut: where no tokenizer's ids change, next to whitespace, which is in no word."""
     cuts = [encoder.cut for encoder in encoders]
     if not all(cuts):

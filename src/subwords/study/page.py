@@ -7,7 +7,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cache, cached_property
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -46,35 +46,14 @@ def page_files() -> dict[str, tuple[str, bytes]]:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# What the page shows besides tokens: findings, metrics, what happened before the model; each may be absent.
+# What the page shows besides tokens: findings, metrics, what happened before the model.
 
 MOST_SENTENCES = 8
 MOST_FINDINGS = 500
 
 
-@dataclass(frozen=True, slots=True)
-class Panels:
-    """The functions behind the panels of the page; a panel whose function is None is not shown.
-
-    audit: the findings, each with its severity, kind, message (one sentence), ids of tokens, and the meaning of its
-    kind. evaluate: a row for each metric, its name and a value for each tokenizer; None is unknown.
-    before: sentences about what normalizer and splitter did with a word, characters `start` to `stop` of its text.
-    chat: where templates of conversations run.
-    """
-
-    audit: Callable[[Tokenizer], Sequence[Mapping[str, object]]] | None = None
-    evaluate: Callable[[Sequence[Tokenizer], str], Sequence[Sequence[object]]] | None = None
-    before: Callable[[Trace, int, int], Sequence[str]] | None = None
-    chat: ChatProcess | None = None
-
-
-def panels() -> Panels:
-    """Return the panels of this version."""
-    return Panels(audit=_audited, evaluate=_evaluated, before=_before, chat=ChatProcess())
-
-
-def _audited(tok: Tokenizer) -> list[dict[str, object]]:
-    """Return the findings of `audit`, the worst first."""
+def audited(tok: Tokenizer) -> list[dict[str, object]]:
+    """Return the findings of `audit`, the worst first: severity, kind, message, ids, and the meaning of the kind."""
     from subwords.study.auditing import audit
     from subwords.study.findings import RULES
 
@@ -84,8 +63,11 @@ def _audited(tok: Tokenizer) -> list[dict[str, object]]:
     return [dict(zip(keys, row, strict=True)) for row in rows]
 
 
-def _evaluated(toks: Sequence[Tokenizer], text: str) -> list[list[object]]:
-    """Return the metrics of `evaluate`; the text is one document, so that its figures are those of the page."""
+def evaluated(toks: Sequence[Tokenizer], text: str) -> list[list[object]]:
+    """Return the metrics of `evaluate`, a row of a name and a value for each tokenizer; None is unknown.
+
+    The text is one document, so that its figures are those of the page.
+    """
     from subwords.study.evaluation import evaluate
 
     if not text.strip():
@@ -101,7 +83,7 @@ def _values(rows: Sequence[Sequence[object]]) -> Iterator[tuple[str, float | str
             yield str(name), value if isinstance(value, float | int) else None
 
 
-def _before(trace: Trace, start: int, stop: int) -> list[str]:
+def told_before(trace: Trace, start: int, stop: int) -> list[str]:
     """Return what a trace says of a word before the model: what the normalizer changed, what cut it out."""
     changes = [change for part in trace.parts if isinstance(part, Stretch) for change in part.changes]
     found = [
@@ -352,13 +334,14 @@ Answer: TypeAlias = Mapping[str, object]
 class PageApi:
     """The tokenizers on the page and the text that it starts with.
 
-    left_out: whether the text is only the beginning of its file. Methods raise InputError for invalid requests.
+    left_out: whether the text is only the beginning of its file. templates: where templates of conversations run.
+    Methods raise InputError for invalid requests.
     """
 
     files: Sequence[TokenizerFile]
     text: str = ""
     left_out: bool = False
-    panels: Panels = Panels()
+    templates: ChatProcess = field(default_factory=ChatProcess)
 
     def routes(self) -> Mapping[str, tuple[str, Callable[[Mapping[str, Any]], Answer]]]:
         """Return the method and the function of each path."""
@@ -378,7 +361,7 @@ class PageApi:
             "text": self.text[:MOST_CHARACTERS],
             "left_out": self.left_out,
             "most_characters": MOST_CHARACTERS,
-            "panels": {name: getattr(self.panels, name) is not None for name in ("audit", "evaluate", "chat")},
+            "panels": {"audit": True, "evaluate": True, "chat": True},  # a page without server has none of them
         }
 
     def encode(self, request: Mapping[str, Any]) -> Answer:
@@ -431,7 +414,7 @@ class PageApi:
         return self._found(one, encoding, places, word["segmentation"]) | {
             "word": word["text"],
             "names": {index: one.facts.text(index) for index in sorted(trace.mentioned())},
-            "before": self._before(trace),
+            "before": told_before(trace, *span) if len({*(span := trace.words[0].span)}) > 1 else [],
         }
 
     def _found(self, one: WatchedTokenizer, encoding: Encoding, places: range, steps: object) -> dict[str, object]:
@@ -440,37 +423,25 @@ class PageApi:
         found = {"word": "".join(tokens), "first": places.start, "stop": places.stop, "ids": ids, "steps": steps}
         return {**_status(one), **found, "names": {}, "before": []}
 
-    def _before(self, trace: Trace) -> list[str]:
-        if self.panels.before is None or not trace.words or len({*trace.words[0].span}) == 1:
-            return []
-        return list(self.panels.before(trace, *trace.words[0].span))
-
     def audit(self, request: Mapping[str, Any]) -> Answer:
         """Return the findings of the audit of one tokenizer."""
         one = self.files[_integer(request, "tokenizer", 0, len(self.files) - 1)].now()
-        if self.panels.audit is None:
-            return {**_status(one), "available": False}
-        return {**_status(one), "available": True, "findings": [*self.panels.audit(one.tok)]}
+        return {**_status(one), "findings": audited(one.tok)}
 
     def evaluate(self, request: Mapping[str, Any]) -> Answer:
         """Return metrics of all tokenizers on a text."""
         text, left_out = _requested_text(request)
-        if self.panels.evaluate is None:
-            return {"available": False}
-        rows = self.panels.evaluate([file.now().tok for file in self.files], text)
-        return {"available": True, "left_out": left_out, "rows": rows}
+        rows = evaluated([file.now().tok for file in self.files], text)
+        return {"left_out": left_out, "rows": rows}
 
     def chat(self, request: Mapping[str, Any]) -> Answer:
         """Return a conversation as ids of one tokenizer; see `answer` of subwords.study.conversations."""
         one = self.files[_integer(request, "tokenizer", 0, len(self.files) - 1)].now()
-        if self.panels.chat is None:
-            return {**_status(one), "available": False}
-        return {**_status(one), "available": True, **self.panels.chat.ask(one.tok, request)}
+        return {**_status(one), **self.templates.ask(one.tok, request)}
 
     def close(self) -> None:
         """End what runs beside the page."""
-        if self.panels.chat is not None:
-            self.panels.chat.close()
+        self.templates.close()
 
 
 def _about(file: TokenizerFile, one: WatchedTokenizer) -> dict[str, object]:
@@ -495,7 +466,7 @@ def _status(one: WatchedTokenizer) -> dict[str, object]:
 
 def _shallow(shown: Shown) -> dict[str, object]:
     # Its lists are made for the answer: asdict would copy them entry by entry, 15 ms for 2,000 tokens.
-    return {field.name: getattr(shown, field.name) for field in fields(shown)}
+    return {one.name: getattr(shown, one.name) for one in fields(shown)}
 
 
 def _encoded(one: WatchedTokenizer, text: str, request: Mapping[str, Any]) -> Encoding | str:

@@ -41,6 +41,7 @@ def drawn(tok: Tokenizer, text: str, times: int, **options: Any) -> Counter[tupl
     return Counter(tuple(tok.sample(text, seed=rng, **options)) for _ in range(times))
 
 
+@pytest.mark.rotating(3)
 @pytest.mark.parametrize("model", [{}, MARKED], ids=["plain", "marked"])
 @pytest.mark.parametrize("dropout", [0.1, 0.5, 0.9])
 def test_frequencies_are_hf_s(dropout: float, model: dict[str, Any]) -> None:

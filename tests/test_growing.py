@@ -126,6 +126,7 @@ def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prompts, "MARK", 24)
 
 
+@pytest.mark.rotating(3)
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.usefixtures("small_steps")
 def test_versions_of_files_equal_the_whole_text(name: str, data: Path) -> None:
@@ -136,6 +137,7 @@ def test_versions_of_files_equal_the_whole_text(name: str, data: Path) -> None:
             check_scripts(changed, rng, 10)
 
 
+@pytest.mark.rotating(3)
 @pytest.mark.parametrize("name", NAMED)
 @pytest.mark.usefixtures("small_steps")
 def test_versions_of_rules_equal_the_whole_text(name: str) -> None:

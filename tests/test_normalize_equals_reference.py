@@ -228,6 +228,7 @@ def test_runs_of_all_lengths(char: str, step: Step) -> None:
             check(data, step)
 
 
+@pytest.mark.rotating(5)
 @pytest.mark.parametrize("steps", [(Bert(),), (Form("NFC"),), (Form("NFD"),), *OF_MODELS[:2]], ids=range(5))
 def test_every_alignment_of_the_end_of_a_text(steps: tuple[Step, ...]) -> None:
     tails = ("", " ", "A", "ab", "中文", "  中文", "…", "e\u0323\u0301")

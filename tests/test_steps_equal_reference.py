@@ -98,6 +98,7 @@ def test_steps_with_many_classes_go_one_by_one() -> None:
 # ------------------------------------------------------------------ patterns nobody has seen
 
 
+@pytest.mark.rotating(4)
 @pytest.mark.parametrize("pattern", PARSED)
 def test_small_patterns_of_every_construct(pattern: str) -> None:
     rule = (Split(pattern),)
@@ -129,6 +130,7 @@ def test_invented_patterns(name: str) -> None:
 FAR_ENDS = ["far end", "far end of many", "far end in words"]  # a word ends far before it is known that it does
 
 
+@pytest.mark.rotating(3)
 @pytest.mark.parametrize("name", [*FAR_ENDS, "llama3", "cl100k", "bailing"])
 def test_ends_that_are_kept_aside(name: str) -> None:
     texts = [
@@ -250,6 +252,7 @@ def test_many_texts_and_a_text_of_several_chunks(name: str) -> None:
         assert words_of(splitter(RULES[name]), [(LINE + "\n").encode() * times])[0] == words + expected * (times - 1)
 
 
+@pytest.mark.rotating(4)
 @pytest.mark.parametrize("name", [name for name in RULES if ByteChars() not in RULES[name]])
 def test_places_of_the_words_of_a_batch(name: str) -> None:
     """An unknown word is one id, whose span is that of the word."""

@@ -141,6 +141,7 @@ def test_gains_apart_by_few_of_2_to_the_50_occurrences() -> None:
         assert got == ref, f"seed {seed}"
 
 
+@pytest.mark.rotating(3)
 @pytest.mark.parametrize("score", SCORES)
 def test_lengths_of_tokens_that_spell_the_prefix(score: str) -> None:
     # "##ab" of "#" and "###ab" has two characters, not four.

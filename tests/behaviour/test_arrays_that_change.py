@@ -67,6 +67,7 @@ race(set_to(offsets, {words} // 2, 1 << 40), set_to(offsets, 0, kept), lambda: {
 needs_arrow = pytest.mark.skipif(find_spec("pyarrow") is None, reason="needs pyarrow")
 
 
+@pytest.mark.rotating(3)
 @pytest.mark.parametrize(
     "race",
     [

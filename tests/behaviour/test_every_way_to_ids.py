@@ -289,6 +289,7 @@ ALWAYS = ("bpe, spaces-ascii-524288-1-text", "wordlevel-ascii-1048576-1-text", "
 LONG = (1 << 14, 60_000, 1 << 16, 250_000, 1 << 18, 750_000, 1 << 19, 1 << 20, 1 << 21, 3 << 20, 1 << 22)
 
 
+@pytest.mark.rotating(3)
 @pytest.mark.parametrize("kind", OWN)
 @pytest.mark.parametrize("name", MADE)
 def test_short_texts(name: str, kind: str) -> None:
@@ -422,6 +423,7 @@ def test_many_texts(name: str, kind: str, policy: str, shape: str) -> None:
     check_many(name, kind, SHAPES[shape], CONTAINERS, policy)
 
 
+@pytest.mark.rotating(3)
 @pytest.mark.parametrize("kind", OWN)
 @pytest.mark.parametrize("name", MADE)
 def test_a_few_texts(name: str, kind: str) -> None:

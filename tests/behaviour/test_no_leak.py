@@ -94,6 +94,7 @@ ODD = ("q", "\ud800", "a\udfff", b"\xff\xfe", b"a\xc3", "<s> \u4e2d", "q" * 300,
 WRONG_IDS = ([-1], [10**6], [2**40], ["a"], [0.5], [0, 10**9, 0], 7, "a", None)
 
 
+@pytest.mark.rotating(3)
 @pytest.mark.parametrize("spelled", [True, False], ids=["special", "plain"])
 @pytest.mark.parametrize("name", [*FAMILIES, *(f"no unknown token, {name}" for name in MODELS)])
 @pytest.mark.filterwarnings("ignore")

@@ -83,6 +83,7 @@ def test_normalizers_and_splitters(normalizer: object, splitter: str, small_part
     check(tok, random.Random(3), 40)
 
 
+@pytest.mark.rotating(4)
 @pytest.mark.parametrize("char", ["\ufdfa", "\u2026", "\xbd"])
 @pytest.mark.parametrize("normalizer", ["nfkc", "nfkd"])
 @pytest.mark.parametrize("splitter", ["gpt2", "whitespace"])

@@ -99,6 +99,7 @@ def test_a_map_to_itself_is_the_identity() -> None:
         assert sum(found.counts.values()) == len(tok) == len(found)
 
 
+@pytest.mark.rotating(3)
 @pytest.mark.parametrize(("one", "other"), [*product(range(len(FAMILIES)), repeat=2)])
 def test_a_map_has_all_ids_of_equal_bytes(one: int, other: int) -> None:
     a, b = trained(one), trained(other)

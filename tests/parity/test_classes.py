@@ -99,7 +99,7 @@ def check(theirs: Any, ours: Tokenizer) -> None:
 OFTEN = tuple(f"small-{name}-none" for name in ("Bert", "GPT2", "T5", "Albert", "Roberta", "CLIP"))
 
 
-@pytest.mark.rotating(12, always=OFTEN)
+@pytest.mark.rotating(30, always=OFTEN)
 @pytest.mark.parametrize("options", OPTIONS)
 @pytest.mark.parametrize("name", FOLDERS)
 def test_a_class_with_options(name: str, options: str, data: Path, tmp_path: Path) -> None:

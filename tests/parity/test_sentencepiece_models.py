@@ -173,6 +173,7 @@ def small_model(kind: int, rng: random.Random) -> bytes:
     return data
 
 
+@pytest.mark.rotating(2)
 @pytest.mark.parametrize("kind", [Kind.UNIGRAM, Kind.BPE, Kind.CHAR, Kind.WORD])
 def test_small_models(kind: int) -> None:
     check_small_models(kind, SEED, 30)

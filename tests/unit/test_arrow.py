@@ -121,6 +121,7 @@ print(refused)
 """
 
 
+@pytest.mark.rotating(3)
 @pytest.mark.parametrize("kind", ["string", "dictionary", "string_view"])
 def test_damaged_arrow_files_end_no_process(tmp_path: Path, kind: str) -> None:
     texts = pa.array(["Rays", "Light", "a text of more than twelve bytes", None, "é"] * 50)

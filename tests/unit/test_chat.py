@@ -602,6 +602,7 @@ HUGE = (
 )
 
 
+@pytest.mark.rotating(3)
 @pytest.mark.parametrize(
     "template",
     [

@@ -88,18 +88,19 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the limits of a
 
 
 def test_templates_that_took_the_process_are_stopped() -> None:
-    for source, error in zip(STOPPED, run([*STOPPED]), strict=True):
+    chosen = random.Random(seed_of_run()).sample(STOPPED, len(STOPPED) // 3)
+    for source, error in zip(chosen, run(chosen), strict=True):
         assert " is stopped: " in error, (source, error)
 
 
 def test_random_programs_end() -> None:
     rng = random.Random(seed_of_run())
-    shared = [bytes([kind, kind, kind, kind, 1, 1, rng.randrange(len(USE))]) for kind in (0, 1) * 4]
+    shared = [bytes([kind, kind, kind, kind, 1, 1, rng.randrange(len(USE))]) for kind in (0, 1)]
     long = [
         bytes([VALUES.index("'ab'")] * 2 + [GROW.index("x ~ x")] * 2 + [1, 1, k])
-        for k in rng.sample(range(len(USE)), 4)
+        for k in rng.sample(range(len(USE)), 2)
     ]
-    any_of_them = [bytes([*rng.randbytes(4), rng.randrange(2), *rng.randbytes(2), 0]) for _ in range(12)]
+    any_of_them = [bytes([*rng.randbytes(4), rng.randrange(2), *rng.randbytes(2), 0]) for _ in range(5)]
     run([program(data) for data in (*shared, *long, *any_of_them)])
 
 

@@ -92,6 +92,7 @@ def test_a_terminal_of_few_characters_shows_every_token(tok_path: Path) -> None:
     assert rb"\u2423" in out
 
 
+@pytest.mark.rotating(2)
 @posix
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_reader_that_goes_away_ends_it_quietly(unbuffered: str, tok_path: Path, tmp_path: Path) -> None:

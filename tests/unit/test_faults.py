@@ -82,6 +82,7 @@ def test_workers_end_with_their_driver(tmp_path: Path) -> None:
     assert not any(Path(f"/proc/{pid}").exists() for pid in workers.split())
 
 
+@pytest.mark.rotating(2)
 @pytest.mark.parametrize("size", [5_000, 10_000])
 def test_a_disk_that_is_full(tmp_path: Path, size: int) -> None:
     """A limit on the size of files stands for it: writing fails in the middle of a file."""

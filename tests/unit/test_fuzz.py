@@ -25,7 +25,7 @@ from subwords.cli import main
 from subwords.machine import PieceType, model_class, sources_digest
 
 MOST = 300_000  # bytes of all kept inputs
-MOST_SEEDS = 40  # of a target at a time: those of `programs`, 345, take minutes
+MOST_SEEDS = 15  # of a target at a time: those of `programs`, 345, take minutes
 
 
 @pytest.mark.filterwarnings("ignore")

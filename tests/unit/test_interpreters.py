@@ -16,6 +16,7 @@ PROGRAM = Path(__file__).parents[1] / "programs" / "sub_interpreters.py"
 REFUSED = ("main interpreter", "does not support loading in subinterpreters")  # ours, and Python 3.12's of ctypes
 
 
+@pytest.mark.rotating(4)
 @pytest.mark.skipif(MODE == "interpreted" or sys.implementation.name != "cpython", reason="takes minutes; or others")
 @pytest.mark.parametrize("tables", ["on", "off"])
 @pytest.mark.parametrize("kind", ["legacy", "isolated"])

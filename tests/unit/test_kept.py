@@ -211,6 +211,7 @@ def many_words(tok: subwords.Tokenizer) -> list[str]:
     return [" ".join(words[at : at + 500]) for at in range(0, len(words), 500)]
 
 
+@pytest.mark.rotating(4)
 @pytest.mark.parametrize("name", [*FILES[:3], "demo"])
 def test_a_table_of_tokens_on_disk_changes_no_id(
     data: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, name: str

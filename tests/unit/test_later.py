@@ -58,6 +58,7 @@ def run(program: str, cache: Path, *args: str) -> str:
     return done.stdout
 
 
+@pytest.mark.rotating(3)
 @pytest.mark.parametrize("end", ENDS)
 def test_the_first_answer_does_not_wait(tmp_path: Path, end: str) -> None:
     if "fork" in end and not hasattr(os, "fork"):

@@ -107,6 +107,7 @@ def test_a_file_with_the_marker_fails_its_test(tmp_path: Path) -> None:
 TESTS = Path(__file__).parents[1]
 
 
+@pytest.mark.rotating(2)
 @pytest.mark.skipif(MODE != "compiled" or os.name != "posix", reason="compiled kernels, and mprotect")
 @pytest.mark.parametrize("side", ["1", "before"])
 def test_one_element_beyond_an_array_or_a_text_ends_the_process(side: str, tmp_path: Path) -> None:

@@ -435,6 +435,7 @@ TEXTS_BETWEEN = [
 TAGS_BETWEEN = ["<call=", "<arg=", ">", "</arg>", "</call>", "city:", "[1,", "]"]
 
 
+@pytest.mark.rotating(2)
 @pytest.mark.parametrize("name", WRITTEN)
 @settings(max_examples=60, deadline=None)
 @given(
@@ -480,6 +481,7 @@ def test_hostile_replies_are_read_in_the_end() -> None:
     assert reply.status == "partial" and json.dumps(reply.message)
 
 
+@pytest.mark.rotating(2)
 @pytest.mark.filterwarnings("ignore::subwords.SubwordsWarning")
 @pytest.mark.parametrize("as_tokens", [True, False])
 def test_random_answers_of_real_templates(shared_data: Path, as_tokens: bool) -> None:  # H7

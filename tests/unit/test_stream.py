@@ -142,6 +142,7 @@ EVERY = {
 }
 
 
+@pytest.mark.rotating(3)
 @pytest.mark.parametrize("name", EVERY)
 def test_all_short_lists_of_tokens(name: str) -> None:
     """Each token first, between and last, beside each other one: whole, in a stream, with spans."""

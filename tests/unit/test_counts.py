@@ -330,3 +330,9 @@ def test_file_of_another_kind_is_a_format_error(content: bytes, tmp_path: Path) 
     path.write_bytes(content)
     with pytest.raises(FormatError, match=path.name):
         WordCounts.load(path)
+
+
+def test_a_name_of_parquet_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"dict\(counts\) gives a table its columns"):
+        subwords.count(["a b"]).save(tmp_path / "x.parquet")
+    assert not [*tmp_path.iterdir()]

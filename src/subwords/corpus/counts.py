@@ -306,13 +306,16 @@ class WordCounts:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the counts to a file that `load` can memory-map."""
+        path = place_of(path, "path")
+        if path.suffix.lower() == ".parquet":  # 0.2.0 wrote one
+            raise InputError(f"{path}: counts have a format of their own; dict(counts) gives a table its columns")
         is_marked = self.documents is not None
         header = header_of(self.provenance, len(self), len(self.data), self.text_bytes, documents=is_marked)
         starts: tuple[int, ...] = starts_of(len(header), len(self))
         parts: list[NDArray[Any]] = [self.counts, self.offsets, self.data]
         if self.documents is not None:
             starts, parts = (*starts, _aligned(starts[-1] + len(self.data))), [*parts, self.documents]
-        with atomic_write(place_of(path, "path")) as file:
+        with atomic_write(path) as file:
             file.write(header)
             for start, part in zip(starts, parts, strict=True):
                 file.write(bytes(start - file.tell()))

@@ -5,6 +5,7 @@ from subwords.corpus.columns import is_table as is_table  # whether a source is 
 from subwords.corpus.counts import COUNTS_MAGIC as COUNTS_MAGIC  # the first bytes of a file of counts
 from subwords.corpus.counts import MOST_COUNTED as MOST_COUNTED  # the largest count, 2**63 - 1
 from subwords.corpus.counts import Provenance as Provenance  # what a WordCounts was counted from
+from subwords.corpus.counts import place_of_counts as place_of_counts  # where counts are written; refuses Parquet
 from subwords.corpus.files import TextStream as TextStream  # an open file of text, decompressed
 from subwords.corpus.files import open_text as open_text  # opens one, "-" for standard input
 from subwords.corpus.groups import grouped_blocks as grouped_blocks  # blocks of text by column or file

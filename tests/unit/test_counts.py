@@ -10,12 +10,14 @@ from typing import Any, Literal
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import subwords
 from engines import splitter
 from inside import corpus_count as count
 from seeds import sweep_seed
 from subwords import CorpusError, FormatError, InputError, Reading, WordCounts
+from subwords.cli import main
 from subwords.machine import COUNTS_MAGIC, MOST_COUNTED, Provenance, read_blocks
 from subwords.reference.bpe import GPT2_PATTERN, count_words
 
@@ -335,4 +337,6 @@ def test_file_of_another_kind_is_a_format_error(content: bytes, tmp_path: Path) 
 def test_a_name_of_parquet_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"dict\(counts\) gives a table its columns"):
         subwords.count(["a b"]).save(tmp_path / "x.parquet")
-    assert not [*tmp_path.iterdir()]
+    said = CliRunner().invoke(main, ["count", "examples/opticks.txt", "-o", str(tmp_path / "x.parquet")])
+    assert said.exit_code == 1 and "dict(counts) gives a table" in said.stderr
+    assert not [*tmp_path.iterdir()]  # nor was anything counted

@@ -307,7 +307,9 @@ def count(
     mixture = {name: counting.pop(name) for name in MIXING}
     if not mixing and any(value not in (None, ()) for value in mixture.values()):
         raise click.UsageError("--weight, --share, --exponent and --max-bytes are for --mix")
-    check_output(output)
+    from subwords.machine import place_of_counts
+
+    check_output(place_of_counts(output))
     if adding or mixing:
         if adding and mixing:
             raise click.UsageError("expected one of --add and --mix, not both")

@@ -81,6 +81,13 @@ COUNTS_MAGIC = b"subwords-counts\x01"
 BLOCK = 1 << 20  # elements that are checked at once
 
 
+def place_of_counts(path: str | PathLike[str]) -> Path:
+    """Return where counts are written; raise InputError for Parquet, which 0.2.0 wrote by that suffix."""
+    if (place := place_of(path, "path")).suffix.lower() == ".parquet":
+        raise InputError(f"{place}: counts have a format of their own; dict(counts) gives a table its columns")
+    return place
+
+
 @dataclass(frozen=True, eq=False)
 class WordCounts:
     """Distinct words and their counts, in the order of first occurrence.
@@ -306,9 +313,7 @@ class WordCounts:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the counts to a file that `load` can memory-map."""
-        path = place_of(path, "path")
-        if path.suffix.lower() == ".parquet":  # 0.2.0 wrote one
-            raise InputError(f"{path}: counts have a format of their own; dict(counts) gives a table its columns")
+        path = place_of_counts(path)
         is_marked = self.documents is not None
         header = header_of(self.provenance, len(self), len(self.data), self.text_bytes, documents=is_marked)
         starts: tuple[int, ...] = starts_of(len(header), len(self))

@@ -156,7 +156,8 @@ class Lanes(types.Type):
 @register_model(Lanes)
 class _LanesModel(models.PrimitiveModel):
     def __init__(self, dmm, fe_type):
-        super().__init__(dmm, fe_type, ir.VectorType(LANE, fe_type.count))
+        vector = ir.VectorType(LANE, fe_type.count)
+        super().__init__(dmm, fe_type, vector.as_pointer() if PORTABLE == WEB else vector)
 
 
 def _load_lanes(count):
@@ -172,6 +173,19 @@ def _put_lane(b, lanes, i, value):
     count = lanes.type.count
     i, value = _splat(b, b.trunc(i, LANE), count), _splat(b, b.trunc(value, LANE), count)
     return b.select(b.icmp_unsigned("==", ir.Constant(lanes.type, [*range(count)]), i), value, lanes)
+
+
+# Where a vector has four lanes, to put one of many takes an instruction for each: lanes stay where they were loaded.
+
+
+def _lanes_at(count):
+    vector = ir.VectorType(LANE, count).as_pointer()
+    return lambda b, p: b.bitcast(p, vector)
+
+
+def _store_lane_at(b, lanes, i, value):
+    _stored(b, b.trunc(value, LANE), b.bitcast(lanes, LANE.as_pointer()), i, 4)
+    return lanes
 
 
 # ------------------------------------------------------------------ packing (AVX-512 VBMI2)
@@ -379,6 +393,12 @@ def _mix(b, x, y):
     return b.xor(b.trunc(product, WORD), b.trunc(b.lshr(product, wide(64)), WORD))
 
 
+def _scatter_by_words(b, low, high, x, y):
+    """Without a product of 128 bits: from the upper half of a sum, whose highest bits depend on all bytes."""
+    total = b.add(b.mul(low, x), b.mul(high, y))
+    return b.xor(b.lshr(total, WORD(32)), b.lshr(total, WORD(47)))
+
+
 # ------------------------------------------------------------------ the rows
 
 KINDS: dict[str, Any] = {
@@ -421,10 +441,12 @@ EVERYWHERE: dict[str, tuple[str, Any]] = {
     "store64": ("p i64 u64 -> void", lambda b, p, i, value: _stored(b, value, p, i, 4)),
     "advance": ("p i64 -> p", lambda b, p, k: b.gep(p, [k])),
     "prefetch": ("p i64 -> void", _prefetch),
+    "touches": ("-> i64", lambda b: WORD(0)),
     "trailing_zeros": ("u64 -> i64", lambda b, x: b.cttz(x, BIT(0))),
     "leading_zeros": ("u64 -> i64", lambda b, x: b.ctlz(x, BIT(0))),
     "popcount": ("u64 -> i64", lambda b, x: b.ctpop(x)),
     "mix": ("u64 u64 -> u64", _mix),
+    "scatter": ("u64 u64 u64 u64 -> u64", lambda b, low, high, x, y: _mix(b, b.xor(low, x), b.xor(high, y))),
 }
 WITH_BMI2: dict[str, tuple[str, Any]] = {
     "char_at": ("p i64 -> i64", _char_at),
@@ -442,6 +464,14 @@ WITH_VBMI2: dict[str, tuple[str, Any]] = {
     "classify_members": ("q r codes i64 classes p i64 u64 -> void", _classify_members),
 }
 ON_THE_WEB: dict[str, tuple[str, Any]] = {
+    "few_lanes": ("p -> lanes16", _lanes_at(16)),
+    "some_lanes": ("p -> lanes32", _lanes_at(32)),
+    "many_lanes": ("p -> lanes64", _lanes_at(64)),
+    "store_lanes": ("p lanes -> void", lambda b, p, lanes: None),
+    "lowest_lane": ("lanes -> u64", lambda b, lanes: _lowest_lane(b, b.load(lanes, align=4))),
+    "put_lane": ("lanes i64 u64 -> lanes", _store_lane_at),
+    "touches": ("-> i64", lambda b: WORD(1)),
+    "scatter": ("u64 u64 u64 u64 -> u64", _scatter_by_words),
     "bit_mask": ("p i64 i64 -> u64", _mask_by_parts(_bit_flags)),
     "range_mask": ("p i64 i64 i64 -> u64", _mask_by_parts(_range_flags)),
     "fold_mask": ("p i64 i64 i64 -> u64", _mask_by_parts(_fold_flags)),

@@ -40,7 +40,8 @@ def ln(x):
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Primitives on vectors of 32-bit lanes: values that stay in registers. Compiled, they are those of `llvm.py`.
+# Primitives on vectors of 32-bit lanes: values that stay in registers. Compiled, they are those of `llvm.py`. In
+# WebAssembly they stay in memory and are changed there, so only the value that is made last may be used.
 
 
 @primitive

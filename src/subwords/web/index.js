@@ -9,7 +9,8 @@ const NEED_TEXT = 16, NEED_PLACES = 17, RUN_ROOM = 18, MEMORY = 19, MERGES = 20,
 const DATA = 16, SIZE = 32; // of an array: where the address of its data is, and that of its size
 const ITEMS = 24, HIDDEN = 4; // of a tuple: where its items are; of an id: the flag of special tokens
 const PAGE = 1 << 16, SPARE = 192; // bytes after a text that kernels may read
-const MOST_AT_ONCE = 1 << 17; // slots, up to which a text alone says how many there will be
+const MOST_AHEAD = 1 << 10; // pages that memory grows by before they are needed: V8 may collect garbage each time
+const MOST_AT_ONCE = 1 << 17; // slots, up to which the size of a text says how many there will be
 const utf8 = new TextEncoder();
 
 /** Encodes and decodes; see index.d.ts. */
@@ -160,7 +161,7 @@ export class Tokenizer {
   #allocate(bytes) {
     const at = this.#end, missing = Math.ceil((at + bytes + SPARE - this.#memory.buffer.byteLength) / PAGE);
     if (missing > 0) {
-      this.#memory.grow(Math.max(missing, 16));
+      this.#memory.grow(Math.max(missing, Math.min(this.#memory.buffer.byteLength / PAGE / 4, MOST_AHEAD) | 0));
       this.#view = new DataView(this.#memory.buffer);
     }
     this.#end = at + Math.ceil((bytes + SPARE) / 64) * 64;

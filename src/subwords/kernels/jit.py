@@ -225,12 +225,6 @@ def prefetch(p, i):
 
 
 @primitive
-def touches():
-    """1 where `prefetch` does nothing, and what it would fetch is read early instead: in WebAssembly."""
-    return 0
-
-
-@primitive
 def trailing_zeros(x):
     """The number of zero bits below the lowest one; 64 for 0."""
     n = 0
@@ -267,9 +261,3 @@ def mix(a, b):
     middle = (p00 >> half) + (p01 & low) + (p10 & low)
     high = p11 + (p01 >> half) + (p10 >> half) + (middle >> half)
     return high ^ ((p00 & low) | (middle << half))
-
-
-@primitive
-def scatter(low, high, a, b):
-    """A number for a word's key and two random numbers, of which the low bits number its slot."""
-    return mix(low ^ a, high ^ b)

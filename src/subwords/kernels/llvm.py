@@ -161,8 +161,7 @@ class _LanesModel(models.PrimitiveModel):
 
 
 def _load_lanes(count):
-    vector = ir.VectorType(LANE, count).as_pointer()
-    return lambda b, p: b.load(b.bitcast(p, vector), align=4)
+    return lambda b, p: b.load(_lanes_at(count)(b, p), align=4)
 
 
 def _lowest_lane(b, lanes):
@@ -441,12 +440,10 @@ EVERYWHERE: dict[str, tuple[str, Any]] = {
     "store64": ("p i64 u64 -> void", lambda b, p, i, value: _stored(b, value, p, i, 4)),
     "advance": ("p i64 -> p", lambda b, p, k: b.gep(p, [k])),
     "prefetch": ("p i64 -> void", _prefetch),
-    "touches": ("-> i64", lambda b: WORD(0)),
     "trailing_zeros": ("u64 -> i64", lambda b, x: b.cttz(x, BIT(0))),
     "leading_zeros": ("u64 -> i64", lambda b, x: b.ctlz(x, BIT(0))),
     "popcount": ("u64 -> i64", lambda b, x: b.ctpop(x)),
     "mix": ("u64 u64 -> u64", _mix),
-    "scatter": ("u64 u64 u64 u64 -> u64", lambda b, low, high, x, y: _mix(b, b.xor(low, x), b.xor(high, y))),
 }
 WITH_BMI2: dict[str, tuple[str, Any]] = {
     "char_at": ("p i64 -> i64", _char_at),
@@ -464,9 +461,7 @@ WITH_VBMI2: dict[str, tuple[str, Any]] = {
     "classify_members": ("q r codes i64 classes p i64 u64 -> void", _classify_members),
 }
 ON_THE_WEB: dict[str, tuple[str, Any]] = {
-    "few_lanes": ("p -> lanes16", _lanes_at(16)),
-    "some_lanes": ("p -> lanes32", _lanes_at(32)),
-    "many_lanes": ("p -> lanes64", _lanes_at(64)),
+    **{f"{name}_lanes": (f"p -> lanes{n}", _lanes_at(n)) for name, n in (("few", 16), ("some", 32), ("many", 64))},
     "store_lanes": ("p lanes -> void", lambda b, p, lanes: None),
     "lowest_lane": ("lanes -> u64", lambda b, lanes: _lowest_lane(b, b.load(lanes, align=4))),
     "put_lane": ("lanes i64 u64 -> lanes", _store_lane_at),

@@ -242,11 +242,10 @@ def web_encode(job: Int) -> Int:
 
 def web_replaced(memory: U8s, at: Int, size: Int) -> Int:
     """Whether U+FFFD may be among the bytes at an address; bytes after them are read too."""
-    p = pointer(memory)
+    p, found = pointer(memory), U64(0)
     for k in range(at, at + size, layout.LANES):
-        if range_mask(p, k, 0xEF, 0xEF) & range_mask(p, k + 1, 0xBF, 0xBF) & range_mask(p, k + 2, 0xBD, 0xBD) != U64(0):
-            return I64(1)
-    return I64(0)
+        found |= range_mask(p, k, 0xEF, 0xEF) & range_mask(p, k + 1, 0xBF, 0xBF) & range_mask(p, k + 2, 0xBD, 0xBD)
+    return I64(found != U64(0))
 
 
 # ---------------------------------------------------------------------------------------------------------------------

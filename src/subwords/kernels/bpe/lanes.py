@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from subwords.kernels import layout
-from subwords.kernels.arithmetic import few_lanes, lowest_lane, many_lanes, put_lane, some_lanes, store_lanes
+from subwords.kernels.arithmetic import few_lanes, lowest_lane, many_lanes, put_lane, some_lanes, store_lanes, touches
 from subwords.kernels.bpe.pairs import (
     NO_MERGE,
     NONE,
@@ -26,7 +26,6 @@ from subwords.kernels.jit import (
     inlined,
     leading_zeros,
     prefetch,
-    touches,
     trailing_zeros,
 )
 from subwords.kernels.table.emit import insert

@@ -11,22 +11,8 @@ collide.
 from __future__ import annotations
 
 from subwords.kernels import layout
-from subwords.kernels.jit import (
-    I64,
-    U64,
-    ZERO,
-    Int,
-    advance,
-    helper,
-    inlined,
-    kernel,
-    load64,
-    mix,
-    pointer,
-    prefetch,
-    scatter,
-    touches,
-)
+from subwords.kernels.arithmetic import scatter, touches
+from subwords.kernels.jit import I64, U64, ZERO, Int, advance, helper, inlined, kernel, load64, mix, pointer, prefetch
 from subwords.kernels.layout import U64s
 
 LENGTH = U64(0xF) << U64(56)  # zero in the key high of a long word

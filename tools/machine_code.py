@@ -101,6 +101,8 @@ VARIABLE = re.compile(rf"({NAME.pattern}) = (?!.*\bexternal\b|hidden)")
 # A function that is passed to another is, to Numba, the address of an object in the process that compiles. No code
 # reads it, since calls are resolved; kernels of the cache have the address of another process.
 OBJECT = re.compile(r"^(@numba\.dynamic\.globals\.\w+ = .*global ptr )inttoptr \(i64 \d+ to ptr\)", re.MULTILINE)
+# WebAssembly adds an offset to an address only if the sum does not wrap around: no array begins or ends there.
+OFFSET = re.compile(r"getelementptr (i\d+), ptr (%\S+), i32 (\d+)$", re.MULTILINE)
 HEADER = re.compile(r'^target (?:datalayout|triple) = ".*"\n', re.MULTILINE)
 
 
@@ -210,16 +212,30 @@ def _objects(target: Target, work: Path) -> list[Path]:
         text = header + HEADER.sub("", ATTRIBUTES.sub("", text))
         text = re.sub(r"^(@subwords_\w+_head) = external ", r"\1 = external hidden ", text, flags=re.MULTILINE)
         text = OBJECT.sub(r"\1null", text if name == "places" else _without_unused(text))
+        if target.suffix == "wasm":
+            text = OFFSET.sub(r"getelementptr nuw \1, ptr \2, i32 \3", text)
         module = binding.parse_assembly(text)
         values = [*module.functions, *module.global_variables]
         own = [one for one in values if not one.is_declaration and not one.name.startswith("subwords_")]
         for number, value in enumerate(own):
             # A library for macOS keeps these names, and Numba's hold addresses of the process that compiled.
             value.linkage, value.name = "internal", f"{name}.{number}"
+        if target.suffix == "wasm":
+            _narrow(module, machine)
         path = work / f"{target.linker}-{target.source}-{name}.o"
         path.write_bytes(machine.emit_object(module))
         made.append(path)
     return made
+
+
+def _narrow(module: Any, machine: Any) -> None:
+    """Remove the parameters that functions do not use: Numba passes all that is in a tuple."""
+    from llvmlite import binding
+
+    passes = binding.create_new_module_pass_manager()
+    passes.add_ipsccp_pass()
+    passes.add_dead_arg_elimination_pass()
+    passes.run(module, binding.create_pass_builder(machine, binding.create_pipeline_tuning_options()))
 
 
 def _without_unused(text: str) -> str:

@@ -12,6 +12,7 @@ from subwords.kernels.jit import (
     helper,
     kernel,
     leading_zeros,
+    mix,
     pointer,
     popcount,
     primitive,
@@ -39,13 +40,25 @@ def ln(x):
     return exponent * LN2 + 2.0 * s * ((p * z + 1 / 3) * z + 1.0)
 
 
+@primitive
+def scatter(low, high, a, b):
+    """A number for a word's key and two random numbers, of which the low bits number its slot."""
+    return mix(low ^ a, high ^ b)
+
+
+@primitive
+def touches():
+    """1 where `prefetch` does nothing, and what it would fetch is read early instead: in WebAssembly."""
+    return 0
+
+
 # ---------------------------------------------------------------------------------------------------------------------
-# Primitives on vectors of 32-bit lanes: values that stay in registers. Compiled, they are those of `llvm.py`.
+# Primitives on vectors of 32-bit lanes. Compiled, they are those of `llvm.py`: in registers, or for the web in memory.
 
 
 @primitive
 def few_lanes(p):
-    """The first 16 elements of p, uint32, as a value that is never changed in place."""
+    """The first 16 elements of p, uint32, as a value."""
     return np.array([p[k] for k in range(16)], np.uint32)
 
 
@@ -76,7 +89,7 @@ def lowest_lane(lanes):
 
 @primitive
 def put_lane(lanes, i, value):
-    """The same lanes with `value` in lane i."""
+    """The same lanes with `value` in lane i; those given may change."""
     changed = lanes.copy()
     changed[i] = value
     return changed

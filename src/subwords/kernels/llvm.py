@@ -156,12 +156,12 @@ class Lanes(types.Type):
 @register_model(Lanes)
 class _LanesModel(models.PrimitiveModel):
     def __init__(self, dmm, fe_type):
-        super().__init__(dmm, fe_type, ir.VectorType(LANE, fe_type.count))
+        vector = ir.VectorType(LANE, fe_type.count)
+        super().__init__(dmm, fe_type, vector.as_pointer() if PORTABLE == WEB else vector)
 
 
 def _load_lanes(count):
-    vector = ir.VectorType(LANE, count).as_pointer()
-    return lambda b, p: b.load(b.bitcast(p, vector), align=4)
+    return lambda b, p: b.load(_lanes_at(count)(b, p), align=4)
 
 
 def _lowest_lane(b, lanes):
@@ -172,6 +172,19 @@ def _put_lane(b, lanes, i, value):
     count = lanes.type.count
     i, value = _splat(b, b.trunc(i, LANE), count), _splat(b, b.trunc(value, LANE), count)
     return b.select(b.icmp_unsigned("==", ir.Constant(lanes.type, [*range(count)]), i), value, lanes)
+
+
+# Where a vector has four lanes, to put one of many takes an instruction for each: lanes stay where they were loaded.
+
+
+def _lanes_at(count):
+    vector = ir.VectorType(LANE, count).as_pointer()
+    return lambda b, p: b.bitcast(p, vector)
+
+
+def _store_lane_at(b, lanes, i, value):
+    _stored(b, b.trunc(value, LANE), b.bitcast(lanes, LANE.as_pointer()), i, 4)
+    return lanes
 
 
 # ------------------------------------------------------------------ packing (AVX-512 VBMI2)
@@ -379,6 +392,12 @@ def _mix(b, x, y):
     return b.xor(b.trunc(product, WORD), b.trunc(b.lshr(product, wide(64)), WORD))
 
 
+def _scatter_by_words(b, low, high, x, y):
+    """Without a product of 128 bits: from the upper half of a sum, whose highest bits depend on all bytes."""
+    total = b.add(b.mul(low, x), b.mul(high, y))
+    return b.xor(b.lshr(total, WORD(32)), b.lshr(total, WORD(47)))
+
+
 # ------------------------------------------------------------------ the rows
 
 KINDS: dict[str, Any] = {
@@ -442,6 +461,12 @@ WITH_VBMI2: dict[str, tuple[str, Any]] = {
     "classify_members": ("q r codes i64 classes p i64 u64 -> void", _classify_members),
 }
 ON_THE_WEB: dict[str, tuple[str, Any]] = {
+    **{f"{name}_lanes": (f"p -> lanes{n}", _lanes_at(n)) for name, n in (("few", 16), ("some", 32), ("many", 64))},
+    "store_lanes": ("p lanes -> void", lambda b, p, lanes: None),
+    "lowest_lane": ("lanes -> u64", lambda b, lanes: _lowest_lane(b, b.load(lanes, align=4))),
+    "put_lane": ("lanes i64 u64 -> lanes", _store_lane_at),
+    "touches": ("-> i64", lambda b: WORD(1)),
+    "scatter": ("u64 u64 u64 u64 -> u64", _scatter_by_words),
     "bit_mask": ("p i64 i64 -> u64", _mask_by_parts(_bit_flags)),
     "range_mask": ("p i64 i64 i64 -> u64", _mask_by_parts(_range_flags)),
     "fold_mask": ("p i64 i64 i64 -> u64", _mask_by_parts(_fold_flags)),

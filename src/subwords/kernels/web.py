@@ -21,7 +21,7 @@ from subwords.kernels.fastpath import (
     get,
     set_field,
 )
-from subwords.kernels.jit import I64, U64, Int, declare, helper, inlined, pointer
+from subwords.kernels.jit import I64, U64, Int, declare, helper, inlined, pointer, range_mask
 from subwords.kernels.layout import BPEModel, GroupedPairs, I64s, U8s, U32s
 from subwords.kernels.objects import byte_at, call_at, data_of, item, load_at, store_at
 from subwords.kernels.plan_layout import FIELDS, PLAN, SPARE_BYTES, TEXT_ARRAY
@@ -238,6 +238,14 @@ def web_encode(job: Int) -> Int:
         end_batch(plan, fields, texts)
     store_at(numbers + 8 * JOB_NUMBER.state, BEGIN)
     return get(fields, FIELDS.filled)
+
+
+def web_replaced(memory: U8s, at: Int, size: Int) -> Int:
+    """Whether U+FFFD may be among the bytes at an address; bytes after them are read too."""
+    p, found = pointer(memory), U64(0)
+    for k in range(at, at + size, layout.LANES):
+        found |= range_mask(p, k, 0xEF, 0xEF) & range_mask(p, k + 1, 0xBF, 0xBF) & range_mask(p, k + 2, 0xBD, 0xBD)
+    return I64(found != U64(0))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -578,7 +586,7 @@ def web_build(merges: WebMerges, scratch: GroupedPairs, model: BPEModel, tokens:
     return I64(0)
 
 
-CALLED = [*map(declare, (web_encode, web_decode, web_spans, web_build)), entry_kernel("rehash")]
+CALLED = [*map(declare, (web_encode, web_replaced, web_decode, web_spans, web_build)), entry_kernel("rehash")]
 
 
 def every_web_kernel() -> list[Kernel]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from subwords.kernels import layout
-from subwords.kernels.arithmetic import few_lanes, lowest_lane, many_lanes, put_lane, some_lanes, store_lanes
+from subwords.kernels.arithmetic import few_lanes, lowest_lane, many_lanes, put_lane, some_lanes, store_lanes, touches
 from subwords.kernels.bpe.pairs import (
     NO_MERGE,
     NONE,
@@ -28,8 +28,8 @@ from subwords.kernels.jit import (
     prefetch,
     trailing_zeros,
 )
-from subwords.kernels.table.emit import find_free, insert
-from subwords.kernels.table.keys import LENGTH
+from subwords.kernels.table.emit import insert
+from subwords.kernels.table.keys import LENGTH, find_free
 
 # ---------------------------------------------------------------------------------------------------------------------
 # BPE of short words: the pairs of a word are lanes of a vector, whose lowest one is the next pair to merge.
@@ -199,7 +199,7 @@ def merge_known_lanes(merges, n, lanes):
 ROW_SYMBOLS = 16
 # The symbols that are left, the last merged one, the places of its pairs in the table, and the row of keys plus one, or
 # 0 if the row is free.
-ROW_ALIVE, ROW_AT, ROW_RIGHT, ROW_LEFT, ROW_KEY = range(34, 39)
+ROW_ALIVE, ROW_AT, ROW_RIGHT, ROW_LEFT, ROW_KEY, ROW_READ = range(34, 40)
 
 
 @helper
@@ -235,15 +235,22 @@ def fetch_pair(merges, left, right):
     return place
 
 
-@helper
-def merge_once(merges, row):
-    """Merge the best pair of a row's word: whether there was one."""
+@inlined
+def put_fetched(merges, row):
+    """The lanes of a row's word, with those of the pairs of the last merge."""
     symbols, alive, at = advance(row, ROW_SYMBOLS), U64(row[ROW_ALIVE]), I64(row[ROW_AT])
     # Without a last merge: the lanes of symbol 0, and of none before it.
     before = (63 - leading_zeros(alive & ((ONE << U64(at)) - ONE))) & 15
     after = trailing_zeros(alive & ~((U64(2) << U64(at)) - ONE))
     lanes = put_lane(few_lanes(row), at, fetched_lane(merges, row[ROW_RIGHT], symbols[at], symbols[after], at))
-    lanes = put_lane(lanes, before, fetched_lane(merges, row[ROW_LEFT], symbols[before], symbols[at], before))
+    return put_lane(lanes, before, fetched_lane(merges, row[ROW_LEFT], symbols[before], symbols[at], before))
+
+
+@helper
+def merge_once(merges, row):
+    """Merge the best pair of a row's word: whether there was one."""
+    symbols, alive = advance(row, ROW_SYMBOLS), U64(row[ROW_ALIVE])
+    lanes = few_lanes(row) if touches() != 0 else put_fetched(merges, row)
     best = lowest_lane(lanes)
     if best >= LINKED_LANE:
         return False
@@ -267,7 +274,7 @@ def end_word(table, keys, row):
     k, alive = I64(row[ROW_KEY]) - 1, U64(row[ROW_ALIVE])
     low, high, slot = keys[k], keys[k + 1], I64(keys[k + 2])
     row[ROW_KEY] = 0
-    slot = find_free(table, low, high, slot)
+    slot = find_free(table.slots, table.mask, low, high, slot)
     if table.slots[slot * layout.SLOT.width + layout.SLOT.key_high] == ZERO:
         inner = alive & ((ONE << (U64(63) - U64(leading_zeros(alive)))) - U64(2))  # without both borders
         n = left_over(advance(row, ROW_SYMBOLS), inner, row, 0)
@@ -294,7 +301,7 @@ def segment_side_by_side(model, table, keys, k, stop):
     while k < stop and count < room:
         found[count] = k
         if keys[k + 1] & LENGTH != ZERO:
-            slot = find_free(table, keys[k], keys[k + 1], I64(keys[k + 2]))
+            slot = find_free(table.slots, table.mask, keys[k], keys[k + 1], I64(keys[k + 2]))
             count += I64(table.slots[slot * layout.SLOT.width + layout.SLOT.key_high] == ZERO)
         k += layout.KEY_ROW
     begun, left = min(count, I64(layout.SIDE_WORDS)), count
@@ -302,6 +309,12 @@ def segment_side_by_side(model, table, keys, k, stop):
         begin_word(model, keys, I64(found[s]), advance(rows, layout.SIDE_ROW * s))
     used = begun
     while left > 0:
+        if touches() != 0:
+            for s in range(used):  # short turns, so that a processor reads many places at once
+                row = advance(rows, layout.SIDE_ROW * s)
+                row[ROW_READ] = merges.pairs[I64(row[ROW_RIGHT])] ^ merges.pairs[I64(row[ROW_LEFT])]
+            for s in range(used):
+                put_fetched(merges, advance(rows, layout.SIDE_ROW * s))
         for s in range(used):
             row = advance(rows, layout.SIDE_ROW * s)
             if row[ROW_KEY] != 0 and not merge_once(merges, row):

@@ -71,18 +71,6 @@ def find_slot(table, text, at, length, low, high, slot):
     return slot
 
 
-@inlined
-def find_free(table, low, high, slot):
-    """The same for a word that is its own key."""
-    slots = table.slots
-    while (
-        differs(slots, slot * layout.SLOT.width, low, high) != ZERO
-        and slots[slot * layout.SLOT.width + layout.SLOT.key_high] != ZERO
-    ):
-        slot = I64(U64(slot + 1) & table.mask)
-    return slot
-
-
 @helper
 def insert(table, text, at, length, low, high, slot, symbols, n):
     """Store a word and its n ids in the free slot; the arenas must have room."""

@@ -11,6 +11,7 @@ collide.
 from __future__ import annotations
 
 from subwords.kernels import layout
+from subwords.kernels.arithmetic import scatter, touches
 from subwords.kernels.jit import I64, U64, ZERO, Int, advance, helper, inlined, kernel, load64, mix, pointer, prefetch
 from subwords.kernels.layout import U64s
 
@@ -71,13 +72,24 @@ def word_key(p, i, length, seeds):
 @inlined
 def home(low, high, seeds, mask):
     """The slot where the search for a key begins."""
-    return I64(mix(low ^ seeds[0], high ^ seeds[1]) & mask)
+    return I64(scatter(low, high, seeds[0], seeds[1]) & mask)
 
 
 @inlined
 def differs(slots, at, low, high):
     """Zero if the slot that starts at `at` has this key; the owner's bits are ignored."""
     return slots[at + layout.SLOT.key_low] ^ low | (slots[at + layout.SLOT.key_high] ^ high) << OWNED
+
+
+@inlined
+def find_free(slots, mask, low, high, slot):
+    """The slot of a word that is its own key, or the free slot for it."""
+    while (
+        differs(slots, slot * layout.SLOT.width, low, high) != ZERO
+        and slots[slot * layout.SLOT.width + layout.SLOT.key_high] != ZERO
+    ):
+        slot = I64(U64(slot + 1) & mask)
+    return slot
 
 
 @inlined
@@ -156,6 +168,11 @@ def fill_keys(slots, mask, seeds, text, size, start, ends, first, last, keys, ru
         odd_words[odd] = U64(w)
         odd += 1 if high >= MARKED else 0
         at = stop
+    if touches() != 0 and not runs:  # short turns, so that a processor reads many slots at once
+        found = ZERO
+        for k in range(0, layout.KEY_ROW * (safe - first), layout.KEY_ROW):
+            found |= slots[I64(keys[k + 2]) * layout.SLOT.width + layout.SLOT.key_high]
+        keys[layout.ODD_COUNT - 1] = found  # in a free place: what is not used is not read
     for w in range(safe, last):
         odd_words[odd] = U64(w)
         if runs and is_run(ends, w):

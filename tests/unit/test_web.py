@@ -218,14 +218,41 @@ def test_a_page_in_one_file_shows_tokens_and_connects_to_nothing(
         export_page([], page)
 
 
+GUIDE = (Path(__file__).parents[2] / "docs" / "web.md").read_text("utf-8")
+HOOKS = (CHECK.parent / "web_hooks.mjs").as_uri()
+# As in a worker: no code is made from strings.
+FLAGS = (
+    "--disallow-code-generation-from-strings",
+    f'--import=data:text/javascript,import{{register}}from"node:module";register("{HOOKS}")',
+)
+CALLED = """
+import worker from "./worker.mjs";
+const answer = await worker.fetch(new Request("http://x", { method: "POST", body: "Light is refracted." }));
+console.assert((await answer.json()).tokens === 4);
+"""
+
+
+def run_program(folder: Path, name: str, code: str) -> None:
+    """Run a module in node; it fails if it says anything, as `console.assert` does."""
+    (folder / f"{name}.mjs").write_text(code, "utf-8")
+    command = [str(NODE), *FLAGS, str(folder / f"{name}.mjs")]
+    assert subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False).stderr == ""
+
+
 def test_the_code_of_the_guide_runs(tmp_path: Path) -> None:
-    guide = (Path(__file__).parents[2] / "docs" / "web.md").read_text("utf-8")
-    blocks = re.findall(r"^```js\n(.*?)^```$", guide, re.MULTILINE | re.DOTALL)
-    export("demo", tmp_path / "web")
-    for number, block in enumerate(blocks):
-        (tmp_path / f"{number}.mjs").write_text(block, "utf-8")
-        subprocess.run([str(NODE), str(tmp_path / f"{number}.mjs")], check=True)
-    assert blocks
+    sizes = export("demo", tmp_path / "web").compressed
+    assert sum(sizes.values()) < 1 << 20  # what a worker may have
+    blocks = re.findall(r"^```js\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
+    for block in blocks:
+        run_program(tmp_path, "worker" if "export default" in block else "block", block)
+    run_program(tmp_path, "called", CALLED)
+    cells = re.findall(r"^\|[^|]*\| `[^`]+` \| `([^`]+)` \|$", GUIDE, re.MULTILINE)
+    head = 'import { load } from "./web/index.js"; const tok = await load(), text = "a", ids = tok.encode(text);'
+    around = "const template = false, show = () => {};"
+    # The demo has no template.
+    code = "\n".join(f"{{ {cell.replace('template: true', 'template')} }}" for cell in cells)
+    run_program(tmp_path, "cells", f"{head} {around}\n{code}")
+    assert len(blocks) == 3 and len(cells) == 11
 
 
 def test_trimmed_spans_are_refused(tmp_path: Path) -> None:

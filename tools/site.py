@@ -237,7 +237,7 @@ def write_playground(path: Path) -> bool:
 
 
 def write_first_page(source: Path, *, playground: bool) -> None:
-    """Write the first page with the lists of all pages; if there is a playground, links to it, there and in the course."""
+    """Write the first page with the lists of all pages; with a playground, links to it there and in the course."""
     guide = re.findall(r"\]\(([\w-]+)\.md\)", (ROOT / "docs" / "README.md").read_text(encoding="utf-8"))
     lists = {
         "Guide": ["docs/README", *dict.fromkeys(f"docs/{name}" for name in guide)],

@@ -85,7 +85,7 @@ def texts_of(file: Path) -> Iterator[str]:
 @pytest.mark.parametrize("name", FILES)
 def test_known_tokenizers_give_the_same_ids(name: str, tmp_path: Path) -> None:
     tok = subwords.load(DATA / "tokenizers" / FILES[name])
-    export(tok, tmp_path)
+    assert export(tok, tmp_path).compressed["tokenizer.bin"] < 400_000
     files = sorted(file for folder in ("corpora", "adversarial") for file in (DATA / folder).glob("*.txt"))
     assert different(tok, tmp_path, [*TRICKY, *(text for file in files for text in texts_of(file))]) == []
     # Whole files: long texts in parts, and words that are longer than any buffer.

@@ -94,12 +94,12 @@ _OF_DECODING = {"skips": DECODING.skips, "waiting": DECODING.run, "read": DECODI
 
 
 class WebImage(NamedTuple):
-    """The memory of a tokenizer, from BASE on, after its filters; the numbers with which `web/index.js` uses it.
+    """The memory of a tokenizer, from BASE on, in blocks; the numbers with which `web/index.js` uses it.
 
     Of `facts`, at: addresses of arrays by name. words: an array, and the place of a number in it. rooms: by kind, the
     arrays that grow together: address, bytes of an element, elements for any size, and for each unit of the size.
     sizes: the first ones. slots: of the table of words, at first and at most. steps: calls of kernels that make tables.
-    blocks: how many have a filter, from the address `data` on. unused: kernels that it does not need.
+    blocks: how many there are, from the address `data` on. unused: kernels that it does not need.
     """
 
     content: bytes
@@ -173,27 +173,23 @@ def _placed(
     numbers += [(state.counters, _COUNTERS), (decoder.stream, _OF_DECODING)]
     words = {name: [BASE + image.add(array), place] for array, places in numbers for name, place in places.items()}
     fixed = [each for each in arrays_list(state.scratch) if len(each) and (each == -1).all()]
-    steps = [
-        [name, *(arg if isinstance(arg, int) else BASE + image.add(arg) for arg in args)] for name, *args in build.steps
-    ]
+    build_facts = _facts_of(image, build._replace(minus_ones=(*fixed, *build.minus_ones)))
     rooms = {
         kind: [[BASE + image.add(array), array.itemsize, first, per] for array, first, per in arrays]
         for kind, arrays in growing.arrays.items()
     }
-    minus_ones = [[BASE + image.add(each), each.itemsize] for each in (*fixed, *build.minus_ones)]
     content, end, kernels = image.placed(BASE)
-    filters, content = _filtered(content, image.words_size)
+    packed, blocks = _filtered(content, image.words_size)
     facts = {
         **policies,
+        **build_facts,
         "base": BASE,
         "end": end,
         "at": at,
         "words": words,
         "kernels": kernels,
         "rooms": rooms,
-        "minusOnes": minus_ones,
-        "steps": steps,
-        "blocks": len(filters),
+        "blocks": blocks,
         "data": BASE + image.words_size,
         "sizes": FIRST_ROOM,
         "vocabulary": len(decoder.tokens.flags),
@@ -202,9 +198,18 @@ def _placed(
         "slots": [max(FIRST_WORDS, len(state.slots) // layout.SLOT.width), max(MOST_SLOTS, 4 * len(first))],
         "mostArena": max(MOST_ARENA, 8 * len(state.segmenter.model.vocab.data)),
     }
-    used = {*(NAMED[content[place - BASE]] for place in kernels), *(name for name, *_ in steps)}
+    used = {*(NAMED[content[place - BASE]] for place in kernels), *(name for name, *_ in build.steps)}
     every = {*NAMED, *(kernel.name for kernel in BUILDERS)}
-    return WebImage(filters + content, facts, frozenset(every - used))
+    return WebImage(packed, facts, frozenset(every - used))
+
+
+def _facts_of(image: Image, build: _Build) -> dict[str, Any]:
+    """Return how tables are made, with addresses."""
+    steps = [
+        [name, *(each if isinstance(each, int) else BASE + image.add(each) for each in given)]
+        for name, *given in build.steps
+    ]
+    return {"steps": steps, "minusOnes": [[BASE + image.add(each), each.itemsize] for each in build.minus_ones]}
 
 
 # What the numbers of a block may be, by width and step: see `web_restore`.
@@ -212,29 +217,28 @@ FILTERS = ((1, 0), *((1, step) for step in (1, 2, 3, 4, 5, 6, 9)), *((4, step) f
 FAST_LEVEL = 1  # of zlib, to compare
 
 
-def _filtered(content: bytes, first: int) -> tuple[bytes, bytes]:
-    """Return a filter for each block of the content from `first` on, and the content as `web_restore` takes it.
+def _filtered(content: bytes, first: int) -> tuple[bytes, int]:
+    """Return the content with all from `first` on in blocks, as `web_restore` takes them, and how many these are.
 
-    For each block the filter with which it is smallest. Tables by code point become a tenth as large so.
+    For each block the filter with which it is smallest: tables by code point become a tenth as large so.
     """
     blocks = -(-(len(content) - first) // BLOCK)
     data = np.zeros(blocks * BLOCK, np.uint8)
     data[: len(content) - first] = np.frombuffer(content, np.uint8, offset=first)
     best: dict[int, tuple[int, int, bytes]] = {}
+    used = np.flatnonzero(data.reshape(blocks, BLOCK).any(1)).tolist()
     for width, step in FILTERS:
         numbers = data.view(f"<u{width}")
         changed = numbers.copy()
         changed[step:] -= numbers[: len(numbers) - step] if step else 0
         rows = changed.view(np.uint8).reshape(blocks, BLOCK // width, width)
-        for block in np.flatnonzero(data.reshape(blocks, BLOCK).any(1)).tolist():
+        for block in used:
             made = rows[block].T.tobytes()
             size = len(zlib.compress(made, FAST_LEVEL))
             if block not in best or (size < best[block][0] and block > 0):  # before the first one is no number
-                best[block] = size, width | step << 4 if (width, step) != FILTERS[0] else 0, made
+                best[block] = size, width | step << 4, made
     filters = bytes(best[block][1] if block in best else 0 for block in range(blocks))
-    for block, (_, _, made) in best.items():
-        data[block * BLOCK : (block + 1) * BLOCK] = np.frombuffer(made, np.uint8)
-    return filters, content[:first] + data.tobytes()
+    return content[:first] + filters + b"".join(best[block][2] for block in used), blocks
 
 
 def arrays_list(things: Any) -> list[NDArray[Any]]:
@@ -430,7 +434,7 @@ def _build_of_pairs(growing: _Growing, model: Any, pairs: NDArray[np.int64], tok
         made=growing.new(BUILDING, np.int64, len(sizes), 0),
     )
     spelled = "web_merges", merges, model, tokens
-    made = (tokens.data, tokens.offsets, model.first_ranks, model.pairs, *([model.spans] if spans else []))
+    made = (tokens.data, tokens.offsets, model.pairs, *([model.spans] if spans else []))
     seed = int(model.settings[layout.MODEL.seed])
     if not perfect:
         filled = "fill_pairs", *numbers, seed, model.pairs, model.sieve

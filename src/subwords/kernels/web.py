@@ -452,30 +452,29 @@ def web_spans(ids: U32s, n: Int, tokens: WebTokens, text: Int, size: Int, spans:
 BLOCK = 1 << 12  # bytes of an image that have a filter
 
 
-def web_restore(memory: U8s, first: Int, filters: Int, blocks: Int, spare: Int) -> Int:
-    """Undo the filters of the blocks from an address on, in order; 0.
+def web_restore(memory: U8s, first: Int, filters: Int, blocks: Int) -> Int:
+    """Write the blocks of an image from an address on, in order; 0.
 
-    filters: the address of a byte for each, 0 or width | step << 4: the block has numbers of `width` bytes, the lowest
-    byte of all first, and of each number the difference to that `step` numbers before it, or if 0 the number.
+    filters: the address of a byte for each, after which blocks follow as they travel. 0: it is all zero, and is left
+    out. Or width | step << 4: it has numbers of `width` bytes, the lowest byte of all first, and of each number the
+    difference to that `step` numbers before it, or if `step` is 0 the number.
     """
-    p = pointer(memory)
+    p, source = pointer(memory), filters + blocks
     for block in range(blocks):
         width, step = I64(p[filters + block]) & 15, I64(p[filters + block]) >> 4
-        at, count = first + BLOCK * block, BLOCK // max(width, I64(1))
-        if width != 0:
-            copy_range(p, spare, p, at, at + BLOCK, at + BLOCK)
-            for k in range(count):
-                carry = I64(0)
-                for j in range(width):
-                    carry += I64(p[spare + j * count + k]) + (I64(p[at + j - step * width]) if step != 0 else I64(0))
-                    p[at + j] = carry & 255
-                    carry >>= 8
-                at += width
+        count = BLOCK // width if width != 0 else 0
+        for k in range(count):
+            at, carry = first + BLOCK * block + k * width, I64(0)
+            for j in range(width):
+                carry += I64(p[source + j * count + k]) + (I64(p[at + j - step * width]) if step != 0 else I64(0))
+                p[at + j] = carry & 255
+                carry >>= 8
+        source += width * count
     return I64(0)
 
 
-# What is known of an id: 1 + the letter that it is, or 0; where its bytes are from; above, the merge that made it.
-OF_LETTER, LITERAL, MERGED, BY_MERGE = (1 << 9) - 1, 1 << 9, 1 << 10, 11
+# What has the bytes of an id: nothing so far, the literals, an alphabet of bytes, or the merge of number made - MERGED.
+UNKNOWN, LITERAL, LETTER, MERGED = range(4)
 # links: pairs before the merges. letters: of an alphabet of bytes, or 0. spans: whether these are the sizes of ids.
 MERGED_SETTING = layout.row("links letters spans width")
 
@@ -499,17 +498,17 @@ class WebMerges(NamedTuple):
 
 @helper
 def measure_tokens(m, count, literals, alphabet, offsets, ids):
-    """Write where the bytes of each id begin, and what is known of it."""
+    """Write where the bytes of each id begin, and what has them."""
     for k in range(literals):
         m.made[m.literal_ids[k]] = LITERAL
         offsets[m.literal_ids[k] + 1] = m.literal_sizes[k]
     for letter in range(m.settings[MERGED_SETTING.letters]):
-        if m.made[alphabet[letter]] == 0:
+        if m.made[alphabet[letter]] == UNKNOWN:
+            m.made[alphabet[letter]] = LETTER
             offsets[alphabet[letter] + 1] = 1
-        m.made[alphabet[letter]] |= letter + 1
     for k in range(m.settings[MERGED_SETTING.links], count):
-        if m.made[m.result[k]] == 0 and m.made[m.left[k]] != 0 and m.made[m.right[k]] != 0:
-            m.made[m.result[k]] = MERGED | k << BY_MERGE
+        if m.made[m.result[k]] == UNKNOWN and m.made[m.left[k]] != UNKNOWN and m.made[m.right[k]] != UNKNOWN:
+            m.made[m.result[k]] = MERGED + k
             offsets[m.result[k] + 1] = offsets[m.left[k] + 1] + offsets[m.right[k] + 1]
     for index in range(ids):
         offsets[index + 1] += offsets[index]
@@ -526,10 +525,10 @@ def spell_tokens(m, count, literals, alphabet, offsets, data):
             data[to + j] = m.literals[at + j]
         at += size
     for letter in range(m.settings[MERGED_SETTING.letters]):
-        if m.made[alphabet[letter]] & LITERAL == 0:
+        if m.made[alphabet[letter]] == LETTER:
             data[offsets[alphabet[letter]]] = letter
     for k in range(m.settings[MERGED_SETTING.links], count):
-        if m.made[m.result[k]] == MERGED | k << BY_MERGE:
+        if m.made[m.result[k]] == MERGED + k:
             to = I64(offsets[m.result[k]])
             for part in (I64(m.left[k]), I64(m.right[k])):
                 for j in range(I64(offsets[part]), I64(offsets[part + 1])):
@@ -538,20 +537,8 @@ def spell_tokens(m, count, literals, alphabet, offsets, data):
     return I64(0)
 
 
-@helper
-def rank_letters(m, count, first_ranks):
-    """Write the rank of each two bytes that merge."""
-    for k in range(1 << 16):
-        first_ranks[k] = layout.NO_RANK
-    for k in range(count):
-        left, right = m.made[m.left[k]] & OF_LETTER, m.made[m.right[k]] & OF_LETTER
-        if left != 0 and right != 0:
-            first_ranks[(left - 1) << 8 | right - 1] = m.rank[k]
-    return I64(0)
-
-
 def web_merges(merges: WebMerges, model: BPEModel, tokens: WebTokens) -> Int:
-    """Write the bytes of ids, the tables of a model that are made of these, and pairs as kernels take them; 0."""
+    """Write the bytes of ids, their sizes, and pairs as the kernels of tables take them; 0."""
     m = WebMerges(
         left=pointer(merges.left),
         right=pointer(merges.right),
@@ -575,8 +562,6 @@ def web_merges(merges: WebMerges, model: BPEModel, tokens: WebTokens) -> Int:
     if m.settings[MERGED_SETTING.spans] != 0:
         for index in range(len(model.spans)):
             spans[index] = offsets[index + 1] - offsets[index]
-    if len(model.first_ranks) > 1:
-        rank_letters(m, count, pointer(model.first_ranks))
     return I64(0)
 
 

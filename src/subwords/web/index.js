@@ -8,7 +8,7 @@ const NEED_OUT = 1, NEED_SLOTS = 2, NEED_ARENA = 3, NEED_SCRATCH = 4, UNKNOWN = 
 const NEED_TEXT = 16, NEED_PLACES = 17, RUN_ROOM = 18, MEMORY = 19, BUILDING = 20, SPANS = 21;
 const DATA = 16, SIZE = 32; // of an array: where the address of its data is, and that of its size
 const ITEMS = 24, HIDDEN = 4; // of a tuple: where its items are; of an id: the flag of special tokens
-const BLOCK = 1 << 12; // bytes that have a filter
+const BLOCK = 1 << 12; // bytes, of kernels/web.py
 const PAGE = 1 << 16, SPARE = 192; // bytes after a text that kernels may read
 const utf8 = new TextEncoder();
 
@@ -19,7 +19,7 @@ export class Tokenizer {
   constructor(module, image) {
     const length = new DataView(image.buffer, image.byteOffset).getUint32(0, true);
     const facts = (this.#facts = JSON.parse(new TextDecoder().decode(image.subarray(4, 4 + length))));
-    const memory = (this.#memory = new WebAssembly.Memory({ initial: Math.ceil(facts.end / PAGE) + 1 }));
+    const memory = (this.#memory = new WebAssembly.Memory({ initial: Math.ceil((facts.end + image.length) / PAGE) + 1 }));
     this.#exports = new WebAssembly.Instance(module, { env: { memory } }).exports;
     if (this.#exports.__heap_base.value > facts.base) throw new Error("tokenizer.bin was not made for this subwords.wasm");
     this.#view = new DataView(memory.buffer);
@@ -191,13 +191,13 @@ export class Tokenizer {
     for (const [name, value] of this.#used) this.#set(this.#words[name], value);
   }
 
-  /** Write an image into the memory; its filters are behind it meanwhile. */
+  /** Write an image into the memory; its blocks are behind it meanwhile. */
   #restore(image) {
     const { base, blocks, data, end, rooms } = this.#facts, bytes = new Uint8Array(this.#memory.buffer);
     const filters = end + BLOCK; // the last block may be longer than the image
-    bytes.set(image.subarray(blocks), base);
-    bytes.set(image.subarray(0, blocks), filters);
-    this.#exports.subwords_web_restore(...[rooms[MEMORY][0][0], data, filters, blocks, filters + blocks].map(BigInt));
+    bytes.set(image.subarray(0, data - base), base);
+    bytes.set(image.subarray(data - base), filters);
+    this.#exports.subwords_web_restore(...[rooms[MEMORY][0][0], data, filters, blocks].map(BigInt));
     bytes.fill(0, end);
   }
 

@@ -141,6 +141,8 @@ def test_what_has_no_kernels_is_refused_by_name(tmp_path: Path) -> None:
 
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FIREFOX = shutil.which("firefox-esr") or shutil.which("firefox")
+OPTIONS = {CHROMIUM: ["--no-sandbox", "--disable-gpu", "--user-data-dir="], FIREFOX: ["--no-remote", "--profile="]}
 POLICY = (
     "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; connect-src 'self'; require-trusted-types-for 'script'"
 )
@@ -167,20 +169,26 @@ class Handler(SimpleHTTPRequestHandler):
 
 
 @contextmanager
-def chromium(folder: Path, page: str) -> Iterator[None]:
-    """Chromium with a page of a folder."""
+def opened(browser: str | None, folder: Path, page: str) -> Iterator[None]:
+    """A browser with a page of a folder."""
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(folder))) as server:
         Thread(target=server.serve_forever, daemon=True).start()
-        options = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder / 'profile'}"]
+        (folder / "profile").mkdir()
+        *options, profile = OPTIONS[browser]
         address = f"http://127.0.0.1:{server.server_port}/{page}"
-        with subprocess.Popen([str(CHROMIUM), *options, address], stderr=subprocess.DEVNULL) as browser:
+        command = [str(browser), "--headless", *options, f"{profile}{folder / 'profile'}", address]
+        with subprocess.Popen(command, stderr=subprocess.DEVNULL) as running:
             yield
-            browser.terminate()
+            running.terminate()
         server.shutdown()
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
-def test_a_page_with_a_strict_policy_gives_the_same_ids(trained: tuple[Tokenizer, Path], tmp_path: Path) -> None:
+@pytest.mark.parametrize("browser", [CHROMIUM, FIREFOX], ids=["chromium", "firefox"])
+def test_a_page_with_a_strict_policy_gives_the_same_ids(
+    browser: str | None, trained: tuple[Tokenizer, Path], tmp_path: Path
+) -> None:
+    if browser is None:
+        pytest.skip("it is not installed")
     tok, folder = trained
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     shutil.copy(CHECK, tmp_path)
@@ -188,7 +196,7 @@ def test_a_page_with_a_strict_policy_gives_the_same_ids(trained: tuple[Tokenizer
     texts = [*TRICKY, *SOURCE, "lower newest " * 9_000]
     write_cases(tok, tmp_path, texts, POLICIES)
     Handler.policy = POLICY
-    with chromium(tmp_path, "page.html"):
+    with opened(browser, tmp_path, "page.html"):
         assert Handler.found.get(timeout=60) == f"{2 * len(texts)} same"
 
 
@@ -212,7 +220,7 @@ def test_a_page_in_one_file_shows_tokens_and_connects_to_nothing(
     assert "connect-src" not in html and "default-src 'none'" in html and "</script><b>" not in html
     (tmp_path / "asked.html").write_text(re.sub("<meta http-equiv.*", "", html) + f"<script>{SHOWN}</script>", "utf-8")
     Handler.policy = ""
-    with chromium(tmp_path, "asked.html"):
+    with opened(CHROMIUM, tmp_path, "asked.html"):
         assert Handler.found.get(timeout=60) == ",".join(str(len(each.encode(SOURCE[0]))) for each in given)
     with pytest.raises(SubwordsError, match="expected 1 to 4 tokenizers, not 0"):
         export_page([], page)

@@ -434,7 +434,7 @@ def _build_of_pairs(growing: _Growing, model: Any, pairs: NDArray[np.int64], tok
         made=growing.new(BUILDING, np.int64, len(sizes), 0),
     )
     spelled = "web_merges", merges, model, tokens
-    made = (tokens.data, tokens.offsets, model.pairs, *([model.spans] if spans else []))
+    made = (tokens.data, tokens.offsets, model.results, model.pairs, *([model.spans] if spans else []))
     seed = int(model.settings[layout.MODEL.seed])
     if not perfect:
         filled = "fill_pairs", *numbers, seed, model.pairs, model.sieve

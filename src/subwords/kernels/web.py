@@ -538,7 +538,7 @@ def spell_tokens(m, count, literals, alphabet, offsets, data):
 
 
 def web_merges(merges: WebMerges, model: BPEModel, tokens: WebTokens) -> Int:
-    """Write the bytes of ids, their sizes, and pairs as the kernels of tables take them; 0."""
+    """Write the bytes of ids, their sizes, the results, and pairs as the kernels of tables take them; 0."""
     m = WebMerges(
         left=pointer(merges.left),
         right=pointer(merges.right),
@@ -557,6 +557,8 @@ def web_merges(merges: WebMerges, model: BPEModel, tokens: WebTokens) -> Int:
     alphabet, offsets, spans = pointer(model.alphabet), pointer(tokens.offsets), pointer(model.spans)
     for k in range(count):
         m.lefts[k], m.rights[k], m.ranks[k] = m.left[k], m.right[k], m.rank[k]
+        if k >= m.settings[MERGED_SETTING.links]:
+            pointer(model.results)[m.rank[k]] = m.result[k]
     measure_tokens(m, count, literals, alphabet, offsets, len(tokens.flags))
     spell_tokens(m, count, literals, alphabet, offsets, pointer(tokens.data))
     if m.settings[MERGED_SETTING.spans] != 0:

@@ -25,6 +25,7 @@ ROOT = Path(__file__).resolve().parents[1]
 STATIC = Path(__file__).with_name("site_static")
 TITLE = "subwords"
 PLAYGROUND = "playground.html"
+IN_COURSE = "[playground](../web.md#a-page-in-one-file)"  # in files of the course, whose readers may have no site
 # Pages of 0.2: where their content is now.
 MOVED = {
     "auditing": "studying#audit",
@@ -236,7 +237,7 @@ def write_playground(path: Path) -> bool:
 
 
 def write_first_page(source: Path, *, playground: bool) -> None:
-    """Write the first page with the lists of all pages, and a link to the playground if there is one."""
+    """Write the first page with the lists of all pages; with a playground, links to it there and in the course."""
     guide = re.findall(r"\]\(([\w-]+)\.md\)", (ROOT / "docs" / "README.md").read_text(encoding="utf-8"))
     lists = {
         "Guide": ["docs/README", *dict.fromkeys(f"docs/{name}" for name in guide)],
@@ -254,6 +255,9 @@ def write_first_page(source: Path, *, playground: bool) -> None:
     landing = first_page(readme.read_text("utf-8"), (source / "docs" / "README.md").read_text("utf-8"))
     if playground:
         landing = landing.replace("\n[Guide](", f'\n<a href="{PLAYGROUND}">Playground</a> · [Guide](', 1)
+        for lesson in (source / "docs" / "course").glob("*.md"):
+            text = lesson.read_text("utf-8")
+            lesson.write_text(text.replace(IN_COURSE, f'<a href="../../{PLAYGROUND}">playground</a>'), "utf-8")
     (source / "index.md").write_text(landing + "\n" + "\n\n".join(trees) + "\n", "utf-8")
     readme.unlink()
 

@@ -85,7 +85,7 @@ def texts_of(file: Path) -> Iterator[str]:
 @pytest.mark.parametrize("name", FILES)
 def test_known_tokenizers_give_the_same_ids(name: str, tmp_path: Path) -> None:
     tok = subwords.load(DATA / "tokenizers" / FILES[name])
-    export(tok, tmp_path)
+    assert export(tok, tmp_path).compressed["tokenizer.bin"] < 400_000
     files = sorted(file for folder in ("corpora", "adversarial") for file in (DATA / folder).glob("*.txt"))
     assert different(tok, tmp_path, [*TRICKY, *(text for file in files for text in texts_of(file))]) == []
     # Whole files: long texts in parts, and words that are longer than any buffer.
@@ -141,6 +141,8 @@ def test_what_has_no_kernels_is_refused_by_name(tmp_path: Path) -> None:
 
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FIREFOX = shutil.which("firefox-esr") or shutil.which("firefox")
+OPTIONS = {CHROMIUM: ["--no-sandbox", "--disable-gpu", "--user-data-dir="], FIREFOX: ["--no-remote", "--profile="]}
 POLICY = (
     "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; connect-src 'self'; require-trusted-types-for 'script'"
 )
@@ -167,20 +169,26 @@ class Handler(SimpleHTTPRequestHandler):
 
 
 @contextmanager
-def chromium(folder: Path, page: str) -> Iterator[None]:
-    """Chromium with a page of a folder."""
+def opened(browser: str | None, folder: Path, page: str) -> Iterator[None]:
+    """A browser with a page of a folder."""
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(folder))) as server:
         Thread(target=server.serve_forever, daemon=True).start()
-        options = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder / 'profile'}"]
+        (folder / "profile").mkdir()
+        *options, profile = OPTIONS[browser]
         address = f"http://127.0.0.1:{server.server_port}/{page}"
-        with subprocess.Popen([str(CHROMIUM), *options, address], stderr=subprocess.DEVNULL) as browser:
+        command = [str(browser), "--headless", *options, f"{profile}{folder / 'profile'}", address]
+        with subprocess.Popen(command, stderr=subprocess.DEVNULL) as running:
             yield
-            browser.terminate()
+            running.terminate()
         server.shutdown()
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
-def test_a_page_with_a_strict_policy_gives_the_same_ids(trained: tuple[Tokenizer, Path], tmp_path: Path) -> None:
+@pytest.mark.parametrize("browser", [CHROMIUM, FIREFOX], ids=["chromium", "firefox"])
+def test_a_page_with_a_strict_policy_gives_the_same_ids(
+    browser: str | None, trained: tuple[Tokenizer, Path], tmp_path: Path
+) -> None:
+    if browser is None:
+        pytest.skip("it is not installed")
     tok, folder = trained
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     shutil.copy(CHECK, tmp_path)
@@ -188,7 +196,7 @@ def test_a_page_with_a_strict_policy_gives_the_same_ids(trained: tuple[Tokenizer
     texts = [*TRICKY, *SOURCE, "lower newest " * 9_000]
     write_cases(tok, tmp_path, texts, POLICIES)
     Handler.policy = POLICY
-    with chromium(tmp_path, "page.html"):
+    with opened(browser, tmp_path, "page.html"):
         assert Handler.found.get(timeout=60) == f"{2 * len(texts)} same"
 
 
@@ -212,20 +220,47 @@ def test_a_page_in_one_file_shows_tokens_and_connects_to_nothing(
     assert "connect-src" not in html and "default-src 'none'" in html and "</script><b>" not in html
     (tmp_path / "asked.html").write_text(re.sub("<meta http-equiv.*", "", html) + f"<script>{SHOWN}</script>", "utf-8")
     Handler.policy = ""
-    with chromium(tmp_path, "asked.html"):
+    with opened(CHROMIUM, tmp_path, "asked.html"):
         assert Handler.found.get(timeout=60) == ",".join(str(len(each.encode(SOURCE[0]))) for each in given)
     with pytest.raises(SubwordsError, match="expected 1 to 4 tokenizers, not 0"):
         export_page([], page)
 
 
+GUIDE = (Path(__file__).parents[2] / "docs" / "web.md").read_text("utf-8")
+HOOKS = (CHECK.parent / "web_hooks.mjs").as_uri()
+# As in a worker: no code is made from strings.
+FLAGS = (
+    "--disallow-code-generation-from-strings",
+    f'--import=data:text/javascript,import{{register}}from"node:module";register("{HOOKS}")',
+)
+CALLED = """
+import worker from "./worker.mjs";
+const answer = await worker.fetch(new Request("http://x", { method: "POST", body: "Light is refracted." }));
+console.assert((await answer.json()).tokens === 4);
+"""
+
+
+def run_program(folder: Path, name: str, code: str) -> None:
+    """Run a module in node; it fails if it says anything, as `console.assert` does."""
+    (folder / f"{name}.mjs").write_text(code, "utf-8")
+    command = [str(NODE), *FLAGS, str(folder / f"{name}.mjs")]
+    assert subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False).stderr == ""
+
+
 def test_the_code_of_the_guide_runs(tmp_path: Path) -> None:
-    guide = (Path(__file__).parents[2] / "docs" / "web.md").read_text("utf-8")
-    blocks = re.findall(r"^```js\n(.*?)^```$", guide, re.MULTILINE | re.DOTALL)
-    export("demo", tmp_path / "web")
-    for number, block in enumerate(blocks):
-        (tmp_path / f"{number}.mjs").write_text(block, "utf-8")
-        subprocess.run([str(NODE), str(tmp_path / f"{number}.mjs")], check=True)
-    assert blocks
+    sizes = export("demo", tmp_path / "web").compressed
+    assert sum(sizes.values()) < 1 << 20  # what a worker may have
+    blocks = re.findall(r"^```js\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
+    for block in blocks:
+        run_program(tmp_path, "worker" if "export default" in block else "block", block)
+    run_program(tmp_path, "called", CALLED)
+    cells = re.findall(r"^\|[^|]*\| `[^`]+` \| `([^`]+)` \|$", GUIDE, re.MULTILINE)
+    head = 'import { load } from "./web/index.js"; const tok = await load(), text = "a", ids = tok.encode(text);'
+    around = "const template = false, show = () => {};"
+    # The demo has no template.
+    code = "\n".join(f"{{ {cell.replace('template: true', 'template')} }}" for cell in cells)
+    run_program(tmp_path, "cells", f"{head} {around}\n{code}")
+    assert len(blocks) == 3 and len(cells) == 11
 
 
 def test_trimmed_spans_are_refused(tmp_path: Path) -> None:

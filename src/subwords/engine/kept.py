@@ -296,6 +296,11 @@ class Image:
         kernels = [base + 8 * at for at, kind in places if kind == KERNEL]
         return content, bases[EMPTY] + self._empty, kernels
 
+    @property
+    def words_size(self) -> int:
+        """How many bytes the words take, before the data."""
+        return padded(8 * len(self._words))
+
     def _object(self, size: int) -> int:
         self._words += [0] * (size // 8)
         return len(self._words) - size // 8

@@ -7,6 +7,8 @@ in the image; `rooms` says what JavaScript provides for each, at first and when 
 
 from __future__ import annotations
 
+import zlib
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -20,7 +22,7 @@ from subwords.engine.fast_path import new_plan
 from subwords.engine.kept import KERNEL, WORDS, Image, arrays_in
 from subwords.kernels import layout
 from subwords.kernels.entry import WEB_HEADS
-from subwords.kernels.layout import GroupedPairs, Items, TextPlaces
+from subwords.kernels.layout import Children, GroupedPairs, Items, TextPlaces, TrieNodes
 from subwords.kernels.plan_layout import (
     FIELDS,
     MOST_STAGES,
@@ -33,15 +35,14 @@ from subwords.kernels.plan_layout import (
 from subwords.kernels.web import (
     AT_END,
     AT_START,
+    BLOCK,
     BREAK,
-    BYTES,
-    COLUMNS,
+    BUILDERS,
     DECODING,
     EACH_BYTE,
     GOES_ON,
     HIDDEN,
     JOB_NUMBER,
-    MERGED_SETTING,
     NAMED,
     NEED_PLACES,
     NEED_TEXT,
@@ -51,6 +52,7 @@ from subwords.kernels.web import (
     WebJob,
     WebMerges,
     WebTokens,
+    WebTrie,
 )
 from subwords.spec.decoder import Strip
 from subwords.support.errors import SubwordsError
@@ -59,13 +61,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from subwords.engine.added_tokens import AddedTokenFinder
     from subwords.engine.decode.joined import Joined
-    from subwords.models.segmenter import Segmenter
+    from subwords.models.segmenter import Segmenter, TableStrings
     from subwords.spec.tokenizer import TokenizerSpec
     from subwords.split.routes import SplitCall
 
 BASE = 1 << 16  # where an image begins: the stack and the data of the module are before it
 # Kinds of rooms, beside NEED_...: what waits when ids are decoded, all of the memory, what making tables takes, spans.
-RUN_ROOM, MEMORY, MERGES, SPANS = 18, 19, 20, 21
+RUN_ROOM, MEMORY, BUILDING, SPANS = 18, 19, 20, 21
 FIRST_ROOM = {
     layout.NEED_OUT: 1 << 14,
     layout.NEED_ARENA: 1 << 16,
@@ -76,7 +78,10 @@ FIRST_ROOM = {
 }
 FIRST_WORDS = 1 << 14  # slots of the first table
 ASCII = 1 << 7
+SPACE = "\u2581"  # in pieces, as SentencePiece has it
+NO_BYTES, NO_NUMBERS, NO_SYMBOLS, NO_RECORDS = (np.zeros(0, kind) for kind in (np.uint8, np.int64, np.int32, np.uint64))
 FIXED_SEED = 0x9E3779B97F4A7C15  # JavaScript draws others where it can
+EDGE_SEED = FIXED_SEED >> 12 | 1  # a number of JavaScript
 # The numbers that JavaScript reads and writes.
 _FIELDS = {"room": FIELDS.room, "textAt": TEXT_ARRAY + 2}
 _GENERAL = {"generalRoom": FIELDS.room}
@@ -89,11 +94,12 @@ _OF_DECODING = {"skips": DECODING.skips, "waiting": DECODING.run, "read": DECODI
 
 
 class WebImage(NamedTuple):
-    """The memory of a tokenizer, from BASE on, and the numbers with which `web/index.js` uses it.
+    """The memory of a tokenizer, from BASE on, in blocks; the numbers with which `web/index.js` uses it.
 
-    Of `facts`, `at`: addresses of arrays by name. words: an array, and the place of a number in it. rooms: by kind, the
+    Of `facts`, at: addresses of arrays by name. words: an array, and the place of a number in it. rooms: by kind, the
     arrays that grow together: address, bytes of an element, elements for any size, and for each unit of the size.
-    sizes: the first ones. slots: of the table of words, at first and at most. unused: kernels that it does not need.
+    sizes: the first ones. slots: of the table of words, at first and at most. steps: calls of kernels that make tables.
+    blocks: how many there are, from the address `data` on. unused: kernels that it does not need.
     """
 
     content: bytes
@@ -134,11 +140,10 @@ def web_image(engine: Engine, spec: TokenizerSpec) -> WebImage:
     job.numbers[JOB_NUMBER.has_general] = wider is not None
     decoder = _decoder(growing, engine, IdDecoder(spec, engine.added).joined)
 
-    merges, made = _merges_of(growing, segmenter, decoder)
-
-    tables = first, decoder.tokens, decoder.stream, job.finders, merges
+    build = _build_of(growing, segmenter, decoder.tokens)
+    tables = first, decoder.tokens, decoder.stream, job.finders, build.steps
     stages = tuple(stage.tables for stage in (*plan.stages, *general.stages))
-    shared = arrays_in((engine.encoder.plan(other), other.workspace, tables, stages)) - arrays_in(made)
+    shared = arrays_in((engine.encoder.plan(other), other.workspace, tables, stages)) - arrays_in(build.made)
     later = [array for arrays in growing.arrays.values() for array, _, _ in arrays]
     own = state.seeds, state.counters, job.pairs
     image = Image(shared, own, later, WEB_HEADS["subwords_tuple_head"])
@@ -146,7 +151,7 @@ def web_image(engine: Engine, spec: TokenizerSpec) -> WebImage:
     if wider is not None:
         _add_plan(image, general, wider, state)
     image.add(job.numbers, {JOB_NUMBER.cut: (KERNEL, NAMED.index("cut_tokens"))})
-    return _placed(image, growing, state, first, job, decoder, merges, policies)
+    return _placed(image, growing, state, first, job, decoder, build, policies)
 
 
 def _placed(
@@ -156,43 +161,84 @@ def _placed(
     first: NDArray[np.uint64],
     job: Any,
     decoder: _Decoder,
-    merges: tuple[Any, ...],
+    build: _Build,
     policies: dict[str, Any],
 ) -> WebImage:
     """Return an image that has all plans, with what JavaScript needs to know of it."""
     named = {"job": job, "first": first, "out": state.out, "slots": state.slots, "seeds": state.seeds}
     named |= {"spare": np.zeros(0, np.uint64), "offsets": job.offsets, "upto": job.upto, **decoder._asdict()}
     named |= dict(zip(("begins", "lengths"), job.given, strict=False))
-    named |= dict(zip(("merges", "grouped", "model"), merges, strict=False))
     at = {name: BASE + image.add(thing) for name, thing in named.items()}
     numbers = [(job.plan.fields, _FIELDS), (job.general.fields, _GENERAL), (job.numbers, _OF_JOB)]
     numbers += [(state.counters, _COUNTERS), (decoder.stream, _OF_DECODING)]
     words = {name: [BASE + image.add(array), place] for array, places in numbers for name, place in places.items()}
-    fixed = [BASE + image.add(each) for each in arrays_list(state.scratch) if len(each) and (each == -1).all()]
+    fixed = [each for each in arrays_list(state.scratch) if len(each) and (each == -1).all()]
+    build_facts = _facts_of(image, build._replace(minus_ones=(*fixed, *build.minus_ones)))
     rooms = {
         kind: [[BASE + image.add(array), array.itemsize, first, per] for array, first, per in arrays]
         for kind, arrays in growing.arrays.items()
     }
     content, end, kernels = image.placed(BASE)
+    packed, blocks = _filtered(content, image.words_size)
     facts = {
         **policies,
+        **build_facts,
         "base": BASE,
         "end": end,
         "at": at,
         "words": words,
         "kernels": kernels,
         "rooms": rooms,
-        "minusOnes": fixed,
+        "blocks": blocks,
+        "data": BASE + image.words_size,
         "sizes": FIRST_ROOM,
         "vocabulary": len(decoder.tokens.flags),
-        "merges": len(merges[0].coded) // (COLUMNS * BYTES) if merges else 0,
         "seeds": 0 if len(first) else layout.SEEDS,
         "streamSize": DECODING.width,
         "slots": [max(FIRST_WORDS, len(state.slots) // layout.SLOT.width), max(MOST_SLOTS, 4 * len(first))],
         "mostArena": max(MOST_ARENA, 8 * len(state.segmenter.model.vocab.data)),
     }
-    used = {NAMED[content[place - BASE]] for place in kernels}
-    return WebImage(content, facts, frozenset(NAMED) - used)
+    used = {*(NAMED[content[place - BASE]] for place in kernels), *(name for name, *_ in build.steps)}
+    every = {*NAMED, *(kernel.name for kernel in BUILDERS)}
+    return WebImage(packed, facts, frozenset(every - used))
+
+
+def _facts_of(image: Image, build: _Build) -> dict[str, Any]:
+    """Return how tables are made, with addresses."""
+    steps = [
+        [name, *(each if isinstance(each, int) else BASE + image.add(each) for each in given)]
+        for name, *given in build.steps
+    ]
+    return {"steps": steps, "minusOnes": [[BASE + image.add(each), each.itemsize] for each in build.minus_ones]}
+
+
+# What the numbers of a block may be, by width and step: see `web_restore`.
+FILTERS = ((1, 0), *((1, step) for step in (1, 2, 3, 4, 5, 6, 9)), *((4, step) for step in range(4)), (8, 0), (8, 1))
+FAST_LEVEL = 1  # of zlib, to compare
+
+
+def _filtered(content: bytes, first: int) -> tuple[bytes, int]:
+    """Return the content with all from `first` on in blocks, as `web_restore` takes them, and how many these are.
+
+    For each block the filter with which it is smallest: tables by code point become a tenth as large so.
+    """
+    blocks = -(-(len(content) - first) // BLOCK)
+    data = np.zeros(blocks * BLOCK, np.uint8)
+    data[: len(content) - first] = np.frombuffer(content, np.uint8, offset=first)
+    best: dict[int, tuple[int, int, bytes]] = {}
+    used = np.flatnonzero(data.reshape(blocks, BLOCK).any(1)).tolist()
+    for width, step in FILTERS:
+        numbers = data.view(f"<u{width}")
+        changed = numbers.copy()
+        changed[step:] -= numbers[: len(numbers) - step] if step else 0
+        rows = changed.view(np.uint8).reshape(blocks, BLOCK // width, width)
+        for block in used:
+            made = rows[block].T.tobytes()
+            size = len(zlib.compress(made, FAST_LEVEL))
+            if block not in best or (size < best[block][0] and block > 0):  # before the first one is no number
+                best[block] = size, width | step << 4, made
+    filters = bytes(best[block][1] if block in best else 0 for block in range(blocks))
+    return content[:first] + filters + b"".join(best[block][2] for block in used), blocks
 
 
 def arrays_list(things: Any) -> list[NDArray[Any]]:
@@ -221,8 +267,15 @@ def _general_call(engine: Engine, call: SplitCall) -> SplitCall | None:
         raise _refusal("its normalizer needs more than compiled functions")
     found = call._replace(stages=stages, marked=False)
     _check_kernels(found)
-    same = [(stage.kernel, id(stage.tables)) for stage in stages] == [(s.kernel, id(s.tables)) for s in call.stages]
-    return None if same else found
+    return None if _same_stages(stages, call.stages) else found
+
+
+def _same_stages(stages: Sequence[Any], others: Sequence[Any]) -> bool:
+    """Whether stages do the same: by content, since tables may be made anew."""
+    if [stage.kernel for stage in stages] != [stage.kernel for stage in others]:
+        return False
+    pairs = zip(*(arrays_list(tuple(stage.tables for stage in each)) for each in (stages, others)), strict=True)
+    return all(np.array_equal(one, other) for one, other in pairs)
 
 
 def _check_kernels(call: SplitCall) -> None:
@@ -333,33 +386,150 @@ def _job(growing: _Growing, engine: Engine, plan: CallPlan, general: CallPlan) -
     return job, {"finders": ranges, "refused": refused}
 
 
-def _merges_of(growing: _Growing, segmenter: Segmenter, decoder: _Decoder) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """Return the merges of a perfect table, for `web_build`, and what it makes of them; () for other models."""
-    merges = segmenter.known_merges
-    if merges is None:
-        return (), ()
-    model, tokens = segmenter.arrays, decoder.tokens
-    literals = _literal_ids(merges, model.alphabet, tokens)
-    sizes = np.diff(tokens.offsets)
+# ---------------------------------------------------------------------------------------------------------------------
+# What does not travel: tables that kernels make when a tokenizer is loaded.
+
+
+class _Build(NamedTuple):
+    """How tables are made: kernels with their arguments; what they make; arrays that are -1 before."""
+
+    steps: tuple[tuple[Any, ...], ...] = ()
+    made: tuple[Any, ...] = ()
+    minus_ones: tuple[NDArray[Any], ...] = ()
+
+
+def _build_of(growing: _Growing, segmenter: Segmenter, tokens: WebTokens) -> _Build:
+    """Return how the tables of a model are made; nothing for other models, whose tables travel."""
+    if segmenter.table_pairs is not None:
+        return _build_of_pairs(growing, segmenter.arrays, segmenter.table_pairs, tokens)
+    if segmenter.table_strings is not None:
+        return _build_of_trie(growing, segmenter, segmenter.table_strings, tokens)
+    return _Build()
+
+
+def _build_of_pairs(growing: _Growing, model: Any, pairs: NDArray[np.int64], tokens: WebTokens) -> _Build:
+    """Return how the table of pairs and the bytes of ids are made of merges."""
+    links, perfect = int(np.count_nonzero(pairs[:, 3] < 0)), len(model.pilots) > 1
+    if pairs.max(initial=0, where=[True, True, False, True]) >= len(tokens.flags):
+        return _Build()  # symbols that are no ids: their bytes are unknown
+    alphabet = model.alphabet if perfect else np.zeros(0, np.int32)
+    literals, sizes = _literal_ids(pairs[links:], alphabet, tokens), np.diff(tokens.offsets)
     kept = np.zeros(len(sizes), np.bool_)
     kept[literals] = True
     spans = np.array_equal(model.spans, sizes[: len(model.spans)])
-    settings = np.zeros(MERGED_SETTING.width, np.int64)
-    settings[[MERGED_SETTING.gaps, MERGED_SETTING.spans]] = len(model.results) > len(merges), spans
-    numbers = np.stack([*merges[:, :2].T, np.diff(merges[:, 2], prepend=0) % (1 << 8 * BYTES)]).astype("<u4")
-    coded = numbers.view(np.uint8).reshape(COLUMNS, len(merges), 4)[:, :, :BYTES].transpose(0, 2, 1)
-    found = WebMerges(
-        coded.ravel(),
-        tokens.data[np.repeat(kept, sizes)],
-        literals.astype(np.uint32),
-        sizes[literals].astype(np.uint32),
-        settings,
-        *(growing.new(MERGES, np.int64, *of) for of in [()] * 4 + [(len(sizes), 0)]),
+    left, right, rank, result = (np.ascontiguousarray(column).astype(np.uint32) for column in pairs.T)
+    numbers = [growing.new(BUILDING, np.int64, len(pairs), 0) for _ in range(3)]
+    merges = WebMerges(
+        left=left,
+        right=right,
+        rank=rank,
+        result=result,
+        literals=tokens.data[np.repeat(kept, sizes)],
+        literal_ids=literals.astype(np.uint32),
+        literal_sizes=sizes[literals].astype(np.uint32),
+        settings=np.array([links, len(alphabet), spans], np.int64),
+        lefts=numbers[0],
+        rights=numbers[1],
+        ranks=numbers[2],
+        made=growing.new(BUILDING, np.int64, len(sizes), 0),
     )
-    groups = [growing.new(MERGES, np.int64, len(model.pilots) + 1, 0) for _ in range(2)]
-    grouped = GroupedPairs(*(growing.new(MERGES, np.uint64) for _ in range(2)), *groups)
-    made = model.pairs, model.pilots, model.results, model.first_ranks, tokens.data, tokens.offsets
-    return (found, grouped, model), (*made, model.spans) if spans else made
+    spelled = "web_merges", merges, model, tokens
+    made = (tokens.data, tokens.offsets, model.results, model.pairs, *([model.spans] if spans else []))
+    seed = int(model.settings[layout.MODEL.seed])
+    if not perfect:
+        filled = "fill_pairs", *numbers, seed, model.pairs, model.sieve
+        return _Build((spelled, filled), (*made, model.sieve), (model.pairs,))
+    groups = [growing.new(BUILDING, np.int64, len(model.pilots) + 1, 0) for _ in range(2)]
+    grouped = GroupedPairs(*(growing.new(BUILDING, np.uint64, len(pairs), 0) for _ in range(2)), *groups)
+    filled = "make_perfect", *numbers, seed, model.pilots, model.pairs, grouped
+    return _Build((spelled, filled), (*made, model.pilots))
+
+
+def _build_of_trie(growing: _Growing, segmenter: Segmenter, strings: TableStrings, tokens: WebTokens) -> _Build:
+    """Return how the trie of WordPiece, of bytes, or of Unigram, of characters, is made of the bytes of ids."""
+    model, data = segmenter.arrays, segmenter.model.vocab.data
+    characters, found = strings.characters, _places_in_tokens(data, strings, tokens)
+    if found is None:
+        return _Build()
+    skips, space = found
+    first = strings.roots == 0
+    after = slot = layout.MISSING
+    if not characters:  # as in `WordPieceSegmenter`
+        after = int(np.setdiff1d(np.arange(1 << 8), data[strings.starts[first]])[-1])
+        slot = int(model.settings[layout.WORDPIECE.after])
+    settings = np.array([np.count_nonzero(first), space, after, slot], np.int64)
+    count = int(np.count_nonzero(model.units & np.uint64(1 << layout.SYMBOL_BITS))) + (not characters)
+    trie = _trie_room(growing, strings, count, model.symbols if characters else NO_SYMBOLS)
+    trie = trie._replace(ids=strings.ids, skips=skips, settings=settings)
+    trie = trie._replace(records=model.records) if characters else trie
+    edges = growing.new(BUILDING, np.uint64, 1 << max(4, (2 * count).bit_length()), 0)
+    taken = growing.new(BUILDING, np.uint8, len(model.units), 0)
+    filled = "fill_units", trie.children, trie.labels, trie.pieces, model.units, taken, trie.places
+    steps: list[tuple[Any, ...]] = [
+        ("web_strings", trie, tokens),
+        ("build_edges", trie.data, trie.starts, trie.stops, trie.roots, edges, EDGE_SEED, trie.nodes),
+        ("web_order", trie),
+        filled,
+    ]
+    if characters:
+        steps += [("fill_links", trie.children, trie.labels, trie.places, model.units, model.links, model.records)]
+        made = model.units, model.links, model.records
+    else:
+        steps += [
+            ("web_after", trie, model.units),
+            ("build_links", trie.order, trie.places, trie.ids, trie.nodes, model),
+        ]
+        made = model.units, *model[1:5]
+    return _Build(tuple(steps), made, (edges, trie.nodes.strings))
+
+
+def _trie_room(growing: _Growing, strings: TableStrings, count: int, symbols: NDArray[Any]) -> WebTrie:
+    """Return room to make a trie of so many nodes."""
+
+    def room(dtype: Any, size: int) -> NDArray[Any]:
+        return growing.new(BUILDING, dtype, size, 0)
+
+    size, many = int((strings.stops - strings.starts).sum()), len(strings.ids)
+    return WebTrie(
+        ids=strings.ids,
+        skips=NO_BYTES,
+        settings=NO_NUMBERS,
+        symbols=symbols,
+        records=NO_RECORDS,
+        data=room(np.int32, size),
+        starts=room(np.int64, many),
+        stops=room(np.int64, many),
+        roots=room(np.int64, many),
+        nodes=TrieNodes(*(room(np.int32, count + 1) for _ in range(4))),
+        order=room(np.int64, count),
+        other=room(np.int64, count + 1),
+        counts=room(np.int64, max(count, len(symbols), 1 << 8) + 2),
+        labels=room(np.int32, count),
+        pieces=room(np.int32, count),
+        children=Children(room(np.int64, count), room(np.int64, count)),
+        places=room(np.int64, count),
+    )
+
+
+def _places_in_tokens(
+    data: NDArray[np.uint8], strings: TableStrings, tokens: WebTokens
+) -> tuple[NDArray[np.uint8], int] | None:
+    """Return how many bytes of its id are before each string, which has the others; None if some have not.
+
+    Also the character for which the bytes of ids have a space, or a space.
+    """
+    text, places = data.tobytes(), zip(strings.starts.tolist(), strings.stops.tolist(), strict=True)
+    texts = [text[begin:stop] for begin, stop in places]
+    space = SPACE.encode() if strings.characters and any(SPACE.encode() in each for each in texts) else b" "
+    whole, ends = tokens.data.tobytes(), tokens.offsets.tolist()
+    skips = []
+    for index, string in zip(strings.ids.tolist(), texts, strict=True):
+        token = whole[ends[index] : ends[index + 1]]
+        skip = len(token) - len(string.replace(space, b" "))
+        if not 0 <= skip < 1 << 8 or token[skip:].replace(b" ", space) != string:
+            return None
+        skips.append(skip)
+    return np.array(skips, np.uint8), ord(space.decode())
 
 
 def _literal_ids(merges: NDArray[np.int64], alphabet: NDArray[np.int32], tokens: WebTokens) -> NDArray[np.int64]:
@@ -367,14 +537,14 @@ def _literal_ids(merges: NDArray[np.int64], alphabet: NDArray[np.int32], tokens:
     data, ends = tokens.data.tobytes(), tokens.offsets.tolist()
     texts = [data[begin:end] for begin, end in pairwise(ends)]
     known = np.ones(len(texts), np.bool_)  # before the merges
-    known[merges[:, 2]] = False
+    known[merges[:, 3]] = False
     known[alphabet] = True
     literal = np.ones(len(texts), np.bool_)
     literal[alphabet] = [texts[index] != bytes([byte]) for byte, index in enumerate(alphabet.tolist())]
     there = known.tolist()
-    for left, right, result in merges.tolist():
-        if there[left] and there[right] and not there[result] and texts[left] + texts[right] == texts[result]:
-            there[result], literal[result] = True, False
+    for left, right, _, result in merges.tolist():
+        if there[left] and there[right] and not there[result]:
+            there[result], literal[result] = True, texts[left] + texts[right] != texts[result]
     return np.flatnonzero(literal)
 
 
@@ -416,22 +586,27 @@ def _decoder(growing: _Growing, engine: Engine, joined: Joined | None) -> _Decod
     """Return the bytes of ids and the arrays for decoding; SubwordsError if a decoder does more than join."""
     strip = _strip_of(joined)
     assert joined is not None
-    data, offsets = joined.tokens.data[: joined.tokens.offsets[-1]], joined.tokens.offsets.astype(np.uint32)
     flags = np.zeros(len(joined.tokens), np.uint8)
     flags[(joined.spans & layout.SPAN_BYTE) != 0] |= SINGLE_BYTE
     flags[(joined.spans & layout.SPAN_BREAK) != 0] |= BREAK
     flags[sorted(engine.added.special_ids)] |= HIDDEN
-    edges: list[bytes] = []
-    if joined.edge is not None:
-        edges = [_edge_of(joined, index, flags) for index in range(len(flags))]
-    edge_data = np.frombuffer(b"".join(edges), np.uint8)
-    edge_offsets = np.cumsum([0, *map(len, edges)]).astype(np.uint32) if edges else np.zeros(0, np.uint32)
-    tokens = WebTokens(data.copy(), offsets, edge_data, edge_offsets, flags)
-    stream = _first_state(joined, strip, max(1, *np.diff(offsets).tolist(), *map(len, edges)))
+    tokens, trims = [*joined.tokens], np.zeros((len(flags), 2, 2), np.uint16)
+    for index in range(len(flags)) if joined.edge is not None else ():
+        between, edge = tokens[index], _edge_of(joined, index, flags)
+        tokens[index] = max(between, edge, key=len)
+        for row, part in zip(trims[index], (between, edge), strict=True):
+            at = tokens[index].find(part)
+            if at < 0:
+                raise _refusal("its decoder gives other text at the start or end of a text")
+            row[:] = at, len(tokens[index]) - at - len(part)
+    sizes = [*map(len, tokens)]
+    offsets = np.cumsum([0, *sizes]).astype(np.uint32)
+    found = WebTokens(np.frombuffer(b"".join(tokens), np.uint8).copy(), offsets, trims.ravel(), flags)
+    stream = _first_state(joined, strip, max(1, *sizes))
     run, ids = growing.new(RUN_ROOM, np.uint8), growing.new(RUN_ROOM, np.uint32)
     # Text for the bytes that wait, three for each, and for the longest ids.
     text = growing.new(RUN_ROOM, np.uint8, (1 << 12) + 2 * int(stream[DECODING.longest]), 4)
-    return _Decoder(tokens, stream, run, text, ids, growing.new(SPANS, np.uint32, 0, 2))
+    return _Decoder(found, stream, run, text, ids, growing.new(SPANS, np.uint32, 0, 2))
 
 
 def _first_state(joined: Joined, strip: Strip | None, longest: int) -> NDArray[np.int64]:

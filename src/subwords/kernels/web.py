@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from subwords.kernels import layout
-from subwords.kernels.bpe.pairs import fill_perfect, grouped
 from subwords.kernels.entry import DATA, SIZES, Kernel, entry_kernel
 from subwords.kernels.fastpath import (
     begin_again,
@@ -22,10 +21,11 @@ from subwords.kernels.fastpath import (
     set_field,
 )
 from subwords.kernels.jit import I64, U64, Int, declare, helper, inlined, pointer, range_mask
-from subwords.kernels.layout import BPEModel, GroupedPairs, I64s, U8s, U32s
+from subwords.kernels.layout import BPEModel, Children, I32s, I64s, TrieNodes, U8s, U16s, U32s, U64s
 from subwords.kernels.objects import byte_at, call_at, data_of, item, load_at, store_at
 from subwords.kernels.plan_layout import FIELDS, PLAN, SPARE_BYTES, TEXT_ARRAY
 from subwords.kernels.text.utf8 import copy_range, decode_at
+from subwords.kernels.trie import AFTER, LABEL
 
 # The kernels of a WebAssembly module that a plan may name; `subwords_kernels` in the module says where each is. A plan
 # that needs another one cannot be exported.
@@ -263,13 +263,19 @@ DECODING = layout.row("edge mode skips content left stop longest last run held r
 
 
 class WebTokens(NamedTuple):
-    """The bytes of each id between others, and at the edge; its flags."""
+    """The bytes of each id, and its flags."""
 
     data: U8s
     offsets: U32s
-    edge_data: U8s
-    edge_offsets: U32s
+    trims: U16s  # four for each id: bytes left out at its start and its end, between others, and at the edge
     flags: U8s
+
+
+@inlined
+def token_range(tokens, index, at_edge):
+    """Where the bytes of an id begin and end, between others or at the edge."""
+    row = 4 * index + 2 * I64(at_edge)
+    return I64(tokens.offsets[index]) + tokens.trims[row], I64(tokens.offsets[index + 1]) - tokens.trims[row + 1]
 
 
 @helper
@@ -337,6 +343,12 @@ def has_room(state, j, room):
     return j + 3 * state[DECODING.run] + 2 * state[DECODING.longest] + layout.LANES <= room
 
 
+@inlined
+def token_pointers(tokens):
+    """The pointers of the tokens."""
+    return WebTokens(pointer(tokens.data), pointer(tokens.offsets), pointer(tokens.trims), pointer(tokens.flags))
+
+
 @helper
 def token_to_write(flags, state, index, is_last):
     """Return the id that is written when one is read: it, the one that waited, or -1."""
@@ -356,22 +368,18 @@ def token_to_write(flags, state, index, is_last):
 def write_token(tokens, index, is_last, state, run, out, j):
     """Write the text of an id, or let its bytes wait in the run: where the text ends."""
     each, flag = state[DECODING.mode] == EACH_BYTE, I64(tokens.flags[index])
-    if is_last or state[DECODING.edge] == AT_START:
-        begin, stop = I64(tokens.edge_offsets[index]), I64(tokens.edge_offsets[index + 1])
-        source = tokens.edge_data
-        if flag & GOES_ON == 0 and state[DECODING.edge] == AT_START:
-            state[DECODING.edge] = 0
-    else:
-        begin, stop, source = I64(tokens.offsets[index]), I64(tokens.offsets[index + 1]), tokens.data
+    begin, stop = token_range(tokens, index, is_last or state[DECODING.edge] == AT_START)
+    if flag & GOES_ON == 0 and state[DECODING.edge] == AT_START:
+        state[DECODING.edge] = 0
     waits = each or flag & SINGLE_BYTE != 0
     if waits:
         for k in range(begin, stop):
-            run[state[DECODING.run] + k - begin] = source[k]
+            run[state[DECODING.run] + k - begin] = tokens.data[k]
         state[DECODING.run] += stop - begin
     if state[DECODING.run] > 0 and (flag & BREAK != 0 or (not waits and stop > begin)):
         j, state[DECODING.run] = end_run(run, state[DECODING.run], out, j, each, False)
     if not waits:
-        copy_range(out, j, source, begin, stop, stop)
+        copy_range(out, j, tokens.data, begin, stop, stop)
         j += stop - begin
     return j
 
@@ -396,13 +404,7 @@ def web_decode(ids: U32s, n: Int, tokens: WebTokens, state: I64s, run: U8s, out:
     It reads as many ids as there is room for. final: no others follow.
     """
     p, s, r, q = pointer(ids), pointer(state), pointer(run), pointer(out)
-    table = WebTokens(
-        data=pointer(tokens.data),
-        offsets=pointer(tokens.offsets),
-        edge_data=pointer(tokens.edge_data),
-        edge_offsets=pointer(tokens.edge_offsets),
-        flags=pointer(tokens.flags),
-    )
+    table = token_pointers(tokens)
     i, j, each, ends = I64(0), I64(s[DECODING.held]), s[DECODING.mode] == EACH_BYTE, final != 0
     if not has_room(s, j, len(out)):
         return I64(-NEED_RUN)
@@ -431,17 +433,17 @@ def web_spans(ids: U32s, n: Int, tokens: WebTokens, text: Int, size: Int, spans:
 
     Ids that share a character all have it.
     """
-    p, data, offsets, out = pointer(ids), pointer(tokens.data), pointer(tokens.offsets), pointer(spans)
+    p, table, out = pointer(ids), token_pointers(tokens), pointer(spans)
     at, units, width = I64(0), I64(0), I64(0)
     for k in range(n):
-        begin, stop = I64(offsets[p[k]]), I64(offsets[p[k] + 1])
+        begin, stop = token_range(table, I64(p[k]), False)
         if at + stop - begin > size:
             return I64(0)
         inside = stop > begin and byte_at(text + at) >> 6 == 2
         out[2 * k] = units - width if inside else units
         for j in range(begin, stop):
             byte = byte_at(text + at)
-            if byte != I64(data[j]):
+            if byte != I64(table.data[j]):
                 return I64(0)
             if byte >> 6 != 2:
                 width = I64(2) if byte >= 0xF0 else I64(1)
@@ -452,112 +454,104 @@ def web_spans(ids: U32s, n: Int, tokens: WebTokens, text: Int, size: Int, spans:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Tables of merges, and the bytes of ids, when a tokenizer is loaded: merges are all that has to travel.
+# What is made when a tokenizer is loaded. JavaScript calls the kernels below, and between them those that make tables
+# elsewhere too, in the order that the image says. What they take besides tables is room that it gives back.
 
-COLUMNS, BYTES = 3, 3  # of the numbers of a merge
-# What is known of an id: 1 + the byte of the alphabet that it is, or 0; where its bytes are from.
-OF_BYTE, LITERAL, MERGED = (1 << 9) - 1, 1 << 9, 1 << 10
+BLOCK = 1 << 12  # bytes of an image that have a filter
+
+
+def web_restore(memory: U8s, first: Int, filters: Int, blocks: Int) -> Int:
+    """Write the blocks of an image from an address on, in order; 0.
+
+    filters: the address of a byte for each, after which blocks follow as they travel. 0: it is all zero, and is left
+    out. Or width | step << 4: it has numbers of `width` bytes, the lowest byte of all first, and of each number the
+    difference to that `step` numbers before it, or if `step` is 0 the number.
+    """
+    p, source = pointer(memory), filters + blocks
+    for block in range(blocks):
+        width, step = I64(p[filters + block]) & 15, I64(p[filters + block]) >> 4
+        count = BLOCK // width if width != 0 else 0
+        for k in range(count):
+            at, carry = first + BLOCK * block + k * width, I64(0)
+            for j in range(width):
+                carry += I64(p[source + j * count + k]) + (I64(p[at + j - step * width]) if step != 0 else I64(0))
+                p[at + j] = carry & 255
+                carry >>= 8
+        source += width * count
+    return I64(0)
+
+
+# What has the bytes of an id: nothing so far, the literals, an alphabet of bytes, or the merge of number made - MERGED.
+UNKNOWN, LITERAL, LETTER, MERGED = range(4)
+# links: pairs before the merges. letters: of an alphabet of bytes, or 0. spans: whether these are the sizes of ids.
+MERGED_SETTING = layout.row("links letters spans width")
 
 
 class WebMerges(NamedTuple):
-    """The merges of a perfect table, and the bytes of ids that are neither of the alphabet nor of merges."""
+    """The pairs of a table, at last its merges, and the bytes of ids that are no letters and not made."""
 
-    coded: U8s  # left ids, right ids, and by how much the results grow; of each the lowest byte of all first
+    left: U32s
+    right: U32s
+    rank: U32s
+    result: U32s
     literals: U8s
     literal_ids: U32s
     literal_sizes: U32s
     settings: I64s  # MERGED_SETTING
-    # Room for a number of each merge.
-    lefts: I64s
+    lefts: I64s  # room for the first three
     rights: I64s
     ranks: I64s
-    results: I64s
-    made: I64s  # and of each id
-
-
-# gaps: whether a rank is the difference of results. spans: whether the model covers the bytes that ids are decoded to.
-MERGED_SETTING = layout.row("gaps spans width")
-
-
-@inlined
-def coded_number(coded, column, count, k):
-    """A number of a merge."""
-    at = BYTES * column * count + k
-    return I64(coded[at]) | I64(coded[at + count]) << I64(8) | I64(coded[at + 2 * count]) << I64(16)
+    made: I64s  # and for each id
 
 
 @helper
-def decode_merges(merges, count, model_results):
-    """Read the numbers of merges, and write the table of results."""
-    result = I64(0)
-    for k in range(count):
-        merges.lefts[k] = coded_number(merges.coded, 0, count, k)
-        merges.rights[k] = coded_number(merges.coded, 1, count, k)
-        result = (result + coded_number(merges.coded, 2, count, k)) & I64((1 << 8 * BYTES) - 1)
-        merges.results[k] = result
-        merges.ranks[k] = result - merges.results[0] if merges.settings[MERGED_SETTING.gaps] != 0 else k
-        model_results[merges.ranks[k]] = result
-    return I64(0)
-
-
-@helper
-def measure_tokens(merges, count, literals, alphabet, offsets, ids):
-    """Write where the bytes of each id begin, and what is known of it."""
+def measure_tokens(m, count, literals, alphabet, offsets, ids):
+    """Write where the bytes of each id begin, and what has them."""
     for k in range(literals):
-        merges.made[merges.literal_ids[k]] = LITERAL
-        offsets[merges.literal_ids[k] + 1] = merges.literal_sizes[k]
-    for byte in range(256):
-        if merges.made[alphabet[byte]] == 0:
-            offsets[alphabet[byte] + 1] = 1
-        merges.made[alphabet[byte]] |= byte + 1
-    for k in range(count):
-        result = merges.results[k]
-        if merges.made[result] == 0:
-            merges.made[result] = MERGED
-            offsets[result + 1] = offsets[merges.lefts[k] + 1] + offsets[merges.rights[k] + 1]
+        m.made[m.literal_ids[k]] = LITERAL
+        offsets[m.literal_ids[k] + 1] = m.literal_sizes[k]
+    for letter in range(m.settings[MERGED_SETTING.letters]):
+        if m.made[alphabet[letter]] == UNKNOWN:
+            m.made[alphabet[letter]] = LETTER
+            offsets[alphabet[letter] + 1] = 1
+    for k in range(m.settings[MERGED_SETTING.links], count):
+        if m.made[m.result[k]] == UNKNOWN and m.made[m.left[k]] != UNKNOWN and m.made[m.right[k]] != UNKNOWN:
+            m.made[m.result[k]] = MERGED + k
+            offsets[m.result[k] + 1] = offsets[m.left[k] + 1] + offsets[m.right[k] + 1]
     for index in range(ids):
         offsets[index + 1] += offsets[index]
     return I64(0)
 
 
 @helper
-def spell_tokens(merges, count, literals, alphabet, offsets, data):
+def spell_tokens(m, count, literals, alphabet, offsets, data):
     """Write the bytes of each id."""
     at = I64(0)
     for k in range(literals):
-        to, size = I64(offsets[merges.literal_ids[k]]), I64(merges.literal_sizes[k])
+        to, size = I64(offsets[m.literal_ids[k]]), I64(m.literal_sizes[k])
         for j in range(size):
-            data[to + j] = merges.literals[at + j]
+            data[to + j] = m.literals[at + j]
         at += size
-    for byte in range(256):
-        if merges.made[alphabet[byte]] & LITERAL == 0:
-            data[offsets[alphabet[byte]]] = byte
-    for k in range(count):
-        if merges.made[merges.results[k]] == MERGED:
-            to = I64(offsets[merges.results[k]])
-            for part in (I64(merges.lefts[k]), I64(merges.rights[k])):
+    for letter in range(m.settings[MERGED_SETTING.letters]):
+        if m.made[alphabet[letter]] == LETTER:
+            data[offsets[alphabet[letter]]] = letter
+    for k in range(m.settings[MERGED_SETTING.links], count):
+        if m.made[m.result[k]] == MERGED + k:
+            to = I64(offsets[m.result[k]])
+            for part in (I64(m.left[k]), I64(m.right[k])):
                 for j in range(I64(offsets[part]), I64(offsets[part + 1])):
                     data[to] = data[j]
                     to += 1
     return I64(0)
 
 
-@helper
-def rank_bytes(merges, count, first_ranks):
-    """Write the rank of each two bytes that merge."""
-    for k in range(1 << 16):
-        first_ranks[k] = layout.NO_RANK
-    for k in range(count):
-        left, right = merges.made[merges.lefts[k]] & OF_BYTE, merges.made[merges.rights[k]] & OF_BYTE
-        if left != 0 and right != 0:
-            first_ranks[(left - 1) << 8 | right - 1] = merges.ranks[k]
-    return I64(0)
-
-
-def web_build(merges: WebMerges, scratch: GroupedPairs, model: BPEModel, tokens: WebTokens, seed: Int) -> Int:
-    """Make the tables of a model, and the bytes of ids, which are empty in the image; 0."""
+def web_merges(merges: WebMerges, model: BPEModel, tokens: WebTokens) -> Int:
+    """Write the bytes of ids, their sizes, the results, and pairs as the kernels of tables take them; 0."""
     m = WebMerges(
-        coded=pointer(merges.coded),
+        left=pointer(merges.left),
+        right=pointer(merges.right),
+        rank=pointer(merges.rank),
+        result=pointer(merges.result),
         literals=pointer(merges.literals),
         literal_ids=pointer(merges.literal_ids),
         literal_sizes=pointer(merges.literal_sizes),
@@ -565,28 +559,135 @@ def web_build(merges: WebMerges, scratch: GroupedPairs, model: BPEModel, tokens:
         lefts=pointer(merges.lefts),
         rights=pointer(merges.rights),
         ranks=pointer(merges.ranks),
-        results=pointer(merges.results),
         made=pointer(merges.made),
     )
-    count, literals = len(merges.coded) // (COLUMNS * BYTES), len(merges.literal_ids)
+    count, literals = len(merges.left), len(merges.literal_ids)
     alphabet, offsets, spans = pointer(model.alphabet), pointer(tokens.offsets), pointer(model.spans)
-    decode_merges(m, count, pointer(model.results))
+    for k in range(count):
+        m.lefts[k], m.rights[k], m.ranks[k] = m.left[k], m.right[k], m.rank[k]
+        if k >= m.settings[MERGED_SETTING.links]:
+            pointer(model.results)[m.rank[k]] = m.result[k]
     measure_tokens(m, count, literals, alphabet, offsets, len(tokens.flags))
     spell_tokens(m, count, literals, alphabet, offsets, pointer(tokens.data))
     if m.settings[MERGED_SETTING.spans] != 0:
         for index in range(len(model.spans)):
             spans[index] = offsets[index + 1] - offsets[index]
-    if len(model.first_ranks) > 1:
-        rank_bytes(m, count, pointer(model.first_ranks))
-    pilots, pairs, mask, t = pointer(model.pilots), pointer(model.pairs), U64(len(model.pairs) - 1), grouped(scratch)
-    tried, groups = U64(seed), len(model.pilots)
-    while fill_perfect(m.lefts, m.rights, m.ranks, count, tried, pilots, groups, pairs, mask, t) == 0:
-        tried += U64(1)
-    pointer(model.settings)[layout.MODEL.seed] = I64(tried)
     return I64(0)
 
 
-CALLED = [*map(declare, (web_encode, web_replaced, web_decode, web_spans, web_build)), entry_kernel("rehash")]
+# later: the first string that begins at AFTER. space: the character for a space in a token, of a trie of characters.
+# after: the symbol that leads to AFTER, or MISSING without it; slot: where AFTER is then.
+TRIE_SETTING = layout.row("later space after slot width")
+
+
+class WebTrie(NamedTuple):
+    """The strings of a trie as ends of the bytes of ids, and room for what its kernels take."""
+
+    ids: I32s
+    skips: U8s  # bytes before the string
+    settings: I64s  # TRIE_SETTING
+    symbols: I32s  # as in `UnigramModel`, or empty for a trie of bytes, and so is the next one
+    records: U64s
+    data: I32s
+    starts: I64s
+    stops: I64s
+    roots: I64s
+    nodes: TrieNodes
+    order: I64s
+    other: I64s  # this and the next one: one element more than nodes
+    counts: I64s  # also one for each symbol, and one more
+    labels: I32s
+    pieces: I32s
+    children: Children
+    places: I64s
+
+
+def web_strings(trie: WebTrie, tokens: WebTokens) -> Int:
+    """Write the symbols of the strings, and of a trie of characters how many bytes each has; 0."""
+    table, ids, skips, data = token_pointers(tokens), pointer(trie.ids), pointer(trie.skips), pointer(trie.data)
+    symbols, records, settings = pointer(trie.symbols), pointer(trie.records), pointer(trie.settings)
+    starts, stops, roots = pointer(trie.starts), pointer(trie.stops), pointer(trie.roots)
+    n, characters = I64(0), len(trie.symbols) > 0
+    for k in range(len(trie.ids)):
+        at, stop, width = I64(table.offsets[ids[k]]) + skips[k], I64(table.offsets[ids[k] + 1]), I64(0)
+        starts[k], roots[k] = n, I64(k >= settings[TRIE_SETTING.later])
+        while at < stop:
+            code, size = decode_at(table.data, at, stop) if characters else (I64(table.data[at]), 1)
+            at, width = at + size, width + size
+            if characters:
+                if code == 32:
+                    code, width = I64(settings[TRIE_SETTING.space]), width + I64(settings[TRIE_SETTING.space] > 32) * 2
+                code = I64(symbols[code + 1])
+            data[n] = code
+            n += 1
+        stops[k] = n
+        if characters:
+            records[ids[k]] = width
+    return I64(0)
+
+
+@helper
+def sort_nodes(keys, order, to, counts, n):
+    """Write numbers of nodes in the order of their keys, those of one key as before."""
+    most = I64(0)
+    for k in range(n):
+        most = max(most, I64(keys[order[k]]))
+    for key in range(most + 2):
+        counts[key] = 0
+    for k in range(n):
+        counts[I64(keys[order[k]]) + 1] += 1
+    for key in range(most):
+        counts[key + 1] += counts[key]
+    for k in range(n):
+        key = I64(keys[order[k]])
+        to[counts[key]] = order[k]
+        counts[key] += 1
+    return I64(0)
+
+
+def web_order(trie: WebTrie) -> Int:
+    """Write the nodes breadth first, the children of each side by side, as `models.segmenter.breadth_first`; 0."""
+    parents, labels = pointer(trie.nodes.parents), pointer(trie.nodes.labels)
+    depths, strings = pointer(trie.nodes.depths), pointer(trie.nodes.strings)
+    order, other, counts, ids = pointer(trie.order), pointer(trie.other), pointer(trie.counts), pointer(trie.ids)
+    first, last, n = pointer(trie.children.first), pointer(trie.children.last), len(trie.order)
+    after = pointer(trie.settings)[TRIE_SETTING.after]
+    for k in range(n):
+        other[k] = k + I64(k > 0 and after < 0)
+    if after >= 0:
+        labels[AFTER], depths[AFTER] = after, 1
+    sort_nodes(labels, other, order, counts, n)
+    sort_nodes(parents, order, other, counts, n)
+    sort_nodes(depths, other, order, counts, n)
+    for k in range(n):
+        other[order[k]] = k
+        string = I64(strings[order[k]])
+        pointer(trie.labels)[k] = labels[order[k]]
+        pointer(trie.pieces)[k] = ids[string] if string >= 0 and after < 0 else layout.MISSING
+        above = other[parents[order[k]]]
+        if k > 0 and last[above] == 0:
+            first[above] = k
+        if k > 0:
+            last[above] = k + 1
+    return I64(0)
+
+
+def web_after(trie: WebTrie, units: U64s) -> Int:
+    """Cut AFTER off, and write the slot of each node's parent, as `build_links` takes them; 0."""
+    parents, other, places = pointer(trie.nodes.parents), pointer(trie.other), pointer(trie.places)
+    for node in range(len(trie.order)):
+        parents[node] = places[other[parents[node]]]
+    pointer(units)[pointer(trie.settings)[TRIE_SETTING.slot]] &= ~LABEL
+    return I64(0)
+
+
+CALLED = [*map(declare, (web_encode, web_replaced, web_decode, web_spans, web_restore)), entry_kernel("rehash")]
+# What makes tables, with those of other machines: an image names what it needs.
+BUILDERS = [
+    *map(declare, (web_merges, web_strings, web_order, web_after)),
+    *map(entry_kernel, ("make_perfect", "fill_pairs", "build_edges", "fill_units", "fill_links", "build_links")),
+]
+CALLED += BUILDERS
 
 
 def every_web_kernel() -> list[Kernel]:

@@ -201,6 +201,16 @@ def tokens_of_ids(vocab: Vocab, ids: NDArray[np.int64]) -> TokenWords | None:
     return TokenWords(data, np.cumsum(lengths[ids]), ids.astype(np.int32))
 
 
+class TableStrings(NamedTuple):
+    """The strings of a trie: their ids, where they are in the bytes of the vocabulary, and where they begin."""
+
+    ids: NDArray[np.int32]
+    starts: NDArray[np.int64]
+    stops: NDArray[np.int64]
+    roots: NDArray[np.int64]
+    characters: bool  # whether the trie is one of characters, not of bytes
+
+
 class WordSource(Protocol):
     """Splits text into words: a splitter, with or without a normalizer before it."""
 
@@ -248,7 +258,9 @@ class Segmenter(ABC):
     goes_on = False  # whether tokens, of any bytes, stay apart in a word where each two are the ids of their text
     whole_words: TokenWords | None = None
     unk_id: int | None = None  # the id of unknown symbols
-    known_merges: NDArray[np.int64] | None = None  # (n, 3), if the kernel finds them in a perfect table
+    # What tables are made of, for an export that makes them when it is loaded: see the classes.
+    table_pairs: NDArray[np.int64] | None = None
+    table_strings: TableStrings | None = None
     shows_unknown = False  # whether an unknown token is shown as its text, as SentencePiece does
     id_sizes: IdSizes | None = None  # for `kernels/text/locate.py`; None if ids are not in the order of their bytes
 

@@ -5,9 +5,10 @@
 
 // Why a kernel stops: `layout.NEED_...` and `NEED_...` of kernels/web.py; the last four are rooms without such a status.
 const NEED_OUT = 1, NEED_SLOTS = 2, NEED_ARENA = 3, NEED_SCRATCH = 4, UNKNOWN = 8;
-const NEED_TEXT = 16, NEED_PLACES = 17, RUN_ROOM = 18, MEMORY = 19, MERGES = 20, SPANS = 21;
+const NEED_TEXT = 16, NEED_PLACES = 17, RUN_ROOM = 18, MEMORY = 19, BUILDING = 20, SPANS = 21;
 const DATA = 16, SIZE = 32; // of an array: where the address of its data is, and that of its size
 const ITEMS = 24, HIDDEN = 4; // of a tuple: where its items are; of an id: the flag of special tokens
+const BLOCK = 1 << 12; // bytes, of kernels/web.py
 const PAGE = 1 << 16, SPARE = 192; // bytes after a text that kernels may read
 const MOST_AHEAD = 1 << 10; // pages that memory grows by before they are needed: V8 may collect garbage each time
 const MOST_AT_ONCE = 1 << 17; // slots, up to which the size of a text says how many there will be
@@ -20,24 +21,23 @@ export class Tokenizer {
   constructor(module, image) {
     const length = new DataView(image.buffer, image.byteOffset).getUint32(0, true);
     const facts = (this.#facts = JSON.parse(new TextDecoder().decode(image.subarray(4, 4 + length))));
-    const memory = (this.#memory = new WebAssembly.Memory({ initial: Math.ceil(facts.end / PAGE) + 1 }));
+    const memory = (this.#memory = new WebAssembly.Memory({ initial: Math.ceil((facts.end + image.length) / PAGE) + 1 }));
     this.#exports = new WebAssembly.Instance(module, { env: { memory } }).exports;
     if (this.#exports.__heap_base.value > facts.base) throw new Error("tokenizer.bin was not made for this subwords.wasm");
-    new Uint8Array(memory.buffer).set(image.subarray(4 + length), facts.base);
     this.#view = new DataView(memory.buffer);
     this.#end = facts.end;
+    this.#restore(image.subarray(4 + length));
     this.#sizes = { ...facts.sizes };
     const places = this.#exports.subwords_kernels.value;
     for (const at of facts.kernels) this.#set(at, this.#view.getUint32(places + 4 * this.#get(at), true));
     for (const [name, [array, place]] of Object.entries(facts.words)) this.#words[name] = this.#data(array) + 8 * place;
-    for (const array of facts.minusOnes) new Int32Array(memory.buffer, this.#data(array), this.#size(array)).fill(-1);
     // A text that was made to collide must not know the seeds. Words that are known at first go by those of the image.
     const seeds = crypto.getRandomValues(new Uint32Array(2 * facts.seeds)).map((value, k) => (k % 2 ? value : value | 1));
     new Uint32Array(memory.buffer, this.#data(facts.at.seeds), seeds.length).set(seeds);
     for (const [kind, size] of Object.entries(facts.sizes)) this.#grow(Number(kind), size);
     this.#used = ["slotsUsed", "idsUsed", "bytesUsed"].map((name) => [name, this.#word(name)]);
     this.#fill(facts.slots[0]);
-    if (facts.merges) this.#build(facts.merges);
+    this.#build();
     this.#stream = new BigInt64Array(memory.buffer, this.#data(facts.at.stream), facts.streamSize).slice();
   }
 
@@ -117,15 +117,16 @@ export class Tokenizer {
 
   /** The bytes that an id adds to a text, between others. */
   tokenBytes(id) {
-    const [data, offsets, , , flags] = this.#columns();
+    const [data, offsets, trims, flags] = this.#columns();
     if (!(id in flags)) throw new RangeError(`expected an id from 0 to ${this.#facts.vocabulary - 1}, not ${id}`);
     const [begin, stop] = new Uint32Array(this.#memory.buffer, offsets, flags.length + 1).subarray(id, id + 2);
-    return new Uint8Array(this.#memory.buffer, data + begin, stop - begin).slice();
+    const [before, after] = new Uint16Array(this.#memory.buffer, trims, 4 * flags.length).subarray(4 * id);
+    return new Uint8Array(this.#memory.buffer, data + begin + before, stop - after - begin - before).slice();
   }
 
   /** Whether an id is that of a special token. */
   isSpecial(id) {
-    return (this.#columns()[4][id] & HIDDEN) !== 0;
+    return (this.#columns()[3][id] & HIDDEN) !== 0;
   }
 
   /** A decoder of ids that arrive one by one. */
@@ -192,12 +193,23 @@ export class Tokenizer {
     for (const [name, value] of this.#used) this.#set(this.#words[name], value);
   }
 
-  /** Make the tables of merges, and give back the memory that this took. */
-  #build(count) {
-    const { merges, grouped, model, tokens } = this.#facts.at, end = this.#end;
-    this.#grow(MERGES, count);
-    const [seed] = crypto.getRandomValues(new BigUint64Array(1));
-    this.#exports.subwords_web_build(...[merges, grouped, model, tokens].map(BigInt), seed >> 2n);
+  /** Write an image into the memory; its blocks are behind it meanwhile. */
+  #restore(image) {
+    const { base, blocks, data, end, rooms } = this.#facts, bytes = new Uint8Array(this.#memory.buffer);
+    const filters = end + BLOCK; // the last block may be longer than the image
+    bytes.set(image.subarray(0, data - base), base);
+    bytes.set(image.subarray(data - base), filters);
+    this.#exports.subwords_web_restore(...[rooms[MEMORY][0][0], data, filters, blocks].map(BigInt));
+    bytes.fill(0, end);
+  }
+
+  /** Make tables, and give back the memory that this took. */
+  #build() {
+    const { minusOnes, steps } = this.#facts, end = this.#end;
+    this.#grow(BUILDING, 0);
+    for (const [array, width] of minusOnes)
+      new Uint8Array(this.#memory.buffer, this.#data(array), width * this.#size(array)).fill(-1);
+    for (const [name, ...args] of steps) this.#exports[`subwords_${name}`](...args.map(BigInt));
     new Uint8Array(this.#memory.buffer, end).fill(0);
     this.#end = end;
   }
@@ -296,8 +308,8 @@ export class Tokenizer {
 
   /** Where the columns of `WebTokens` are, and the last one, flags. */
   #columns() {
-    const places = Array.from({ length: 5 }, (_, k) => this.#get(this.#facts.at.tokens + ITEMS + 8 * k));
-    const [flags] = places.splice(4);
+    const places = Array.from({ length: 4 }, (_, k) => this.#get(this.#facts.at.tokens + ITEMS + 8 * k));
+    const flags = places.pop();
     return [...places.map((array) => this.#data(array)), new Uint8Array(this.#memory.buffer, this.#data(flags), this.#size(flags))];
   }
 

@@ -22,6 +22,7 @@ from subwords.models.bpe.merges import (
     links_of,
     open_tables,
     pairs_of_bytes,
+    perfect_ranks,
     perfect_tables,
     without_repeats,
 )
@@ -191,19 +192,26 @@ class BPESegmenter(Segmenter):
         return self._seed
 
     def _open_tables(self) -> MergeTables:
-        merges, ranks = self._merges
-        links = np.zeros((2, 0), np.int64)
+        return open_tables(*self._merges, self._links(), self._new_seed())
+
+    def _links(self) -> NDArray[np.int64]:
+        results = self._merges[0][:, 2]
         if self._by_links and self.model.is_large:
-            links = stored("links", self.model.digest.encode(), lambda: links_of(self.model, merges[:, 2]))
-        elif self._by_links:
-            links = links_of(self.model, merges[:, 2])
-        return open_tables(merges, ranks, links, self._new_seed())
+            return stored("links", self.model.digest.encode(), lambda: links_of(self.model, results))
+        return links_of(self.model, results) if self._by_links else np.zeros((2, 0), np.int64)
 
     @property
-    def known_merges(self) -> NDArray[np.int64] | None:  # type: ignore[override]
-        """The merges of a perfect table, in order of rank."""
-        if not self._settings[layout.BPE.complete]:
-            return None
+    def table_pairs(self) -> NDArray[np.int64]:  # type: ignore[override]
+        """The pairs of the table, (n, 4), as they are filled in: left, right, rank and result, MISSING for links."""
+        if self._settings[layout.BPE.complete]:
+            known = self._known_merges()
+            return np.column_stack([known[:, :2], perfect_ranks(known), known[:, 2]])
+        (merges, ranks), links = self._merges, self._links()
+        linked = np.column_stack([links.T, np.full((links.shape[1], 2), [layout.MOST_RANK, layout.MISSING])])
+        return np.concatenate([linked, np.column_stack([merges[:, :2], ranks, merges[:, 2]])])
+
+    def _known_merges(self) -> NDArray[np.int64]:
+        """Return the merges of a perfect table, in order of rank."""
         merges, _ = self._merges
         merges = merges[without_repeats(merges)]
         if len(distinct(merges[:, 2])) < len(merges):
@@ -212,8 +220,7 @@ class BPESegmenter(Segmenter):
 
     def _perfect_tables(self) -> tuple[MergeTables, NDArray[np.int64]]:
         """Return the tables, and the ranks of all pairs of bytes."""
-        assert self.known_merges is not None
-        tables = perfect_tables(self.known_merges, self._new_seed)
+        tables = perfect_tables(self._known_merges(), self._new_seed)
         return tables, pairs_of_bytes(tables, self.model.alphabet)
 
     def last_parts(self) -> NDArray[np.int64]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from subwords.kernels import layout
 from subwords.kernels.layout import Edges, IdSizes, UnigramModel, UnigramScratch, UnigramWorkspace, WordTable
-from subwords.models.segmenter import NO_KINDS, Segmenter, units_of
+from subwords.models.segmenter import NO_KINDS, Segmenter, TableStrings, units_of
 from subwords.models.unigram.model import BYTE_PIECES, Unigram
 from subwords.spec.splitter import SPACE, Rule, Split
 from subwords.spec.vocab import Vocab
@@ -58,10 +58,17 @@ class UnigramSegmenter(Segmenter):
         settings[layout.MODEL.unk] = layout.MISSING if model.unk_id is None else model.unk_id
         settings[layout.UNIGRAM.running] = model.running and not model.exact
         scores = np.append(model.path_scores, model.unk_score)
-        ids = np.flatnonzero(np.diff(model.vocab.offsets) > 0)
-        ids = ids[~is_among(ids, model.special_ids)]
-        units, links, records, symbols = units_of(model.vocab, ids, characters=True)
+        units, links, records, symbols = units_of(model.vocab, self.table_strings.ids.astype(np.int64), characters=True)
         return UnigramModel(units, links, records, symbols, scores, model.byte_ids, settings)
+
+    @property
+    def table_strings(self) -> TableStrings:  # type: ignore[override]
+        """The pieces."""
+        offsets = self.model.vocab.offsets
+        ids = np.flatnonzero(np.diff(offsets) > 0)
+        ids = ids[~is_among(ids, self.model.special_ids)]
+        roots = np.zeros(len(ids), np.int64)
+        return TableStrings(ids.astype(np.int32), offsets[ids], offsets[ids + 1], roots, characters=True)
 
     def finer(self, rule: Rule) -> Rule:
         """Also cut around characters that no piece contains: every path has a boundary there.

@@ -17,6 +17,7 @@ from subwords.models.segmenter import (
     NO_KINDS,
     Encode,
     Segmenter,
+    TableStrings,
     UnknownSymbolError,
     breadth_first,
     children_of,
@@ -108,7 +109,7 @@ class WordPieceSegmenter(Segmenter):
         """Return the tries; of the settings only the slot of AFTER counts."""
         from subwords.kernels.named import build_edges, build_links
 
-        ids, starts, stops, roots = self._strings()
+        ids, starts, stops, roots, _ = self.table_strings
         data, size = self.model.vocab.data.astype(np.int32), int((stops - starts).sum()) + 2
         edges = np.full(2 << max(4, size.bit_length()), layout.NO_EDGE, np.uint64)
         nodes = TrieNodes(
@@ -138,8 +139,9 @@ class WordPieceSegmenter(Segmenter):
             if room <= 0:
                 return model
 
-    def _strings(self) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Return the entries of the tries: ids, ranges of the vocabulary's bytes, and roots."""
+    @property
+    def table_strings(self) -> TableStrings:  # type: ignore[override]
+        """The entries of the tries."""
         vocab, prefix = self.model.vocab, np.frombuffer(self.model.prefix.encode(), np.uint8)
         starts, stops = vocab.offsets[:-1], vocab.offsets[1:]
         usable = stops > starts
@@ -150,7 +152,8 @@ class WordPieceSegmenter(Segmenter):
             later = later[vocab.data[starts[later] + k] == byte]
         ids = np.concatenate([first, later]).astype(np.int32)
         roots = np.repeat(np.array([0, 1], np.int64), [len(first), len(later)])
-        return ids, np.concatenate([starts[first], starts[later] + len(prefix)]), stops[ids], roots
+        begins = np.concatenate([starts[first], starts[later] + len(prefix)])
+        return TableStrings(ids, begins, stops[ids], roots, characters=False)
 
     def reachable(self, tokens: Sequence[bytes], ids: NDArray[np.int64], encode: Encode) -> NDArray[np.bool_]:
         """Return which ids the model makes of words: a continuation after one of the pieces that begin a word."""

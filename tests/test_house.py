@@ -395,7 +395,7 @@ def test_rooms_keep_their_budgets() -> None:
 
 
 # The same for the tests, and for the names that they reach past the public ones.
-TEST_LINES = 53_500
+TEST_LINES = 53_600
 INSIDE_NAMES = 240
 
 
@@ -461,7 +461,7 @@ INSIDE = {
     "scale/": "its processes run the parts of counting and encoding, each on a shard",
     "study/training_steps.py": "watches the trainers",
 }
-MOST_OFFERED = 144  # names
+MOST_OFFERED = 145  # names
 
 
 def test_the_shop_uses_what_the_machine_offers() -> None:

@@ -35,7 +35,7 @@ TESTS = {
     "engine/decode/joined": "unit/test_stream.py parity/test_decoders.py",
     "engine/decode/stream": "unit/test_stream.py behaviour/test_streams_and_token_bytes.py parity/test_decoders.py",
     "engine/kept": "unit/test_kept.py unit/test_cache_folders.py",
-    "engine/rows": "unit/test_encoding.py behaviour/test_every_way_to_ids.py test_invariants.py",
+    "engine/rows": "parity/test_truncation_and_padding.py test_rows_equal_reference.py unit/test_encoding.py",
     "engine/spans": "unit/test_encoding.py behaviour/test_every_way_to_ids.py",
     "formats/hf/folder": "unit/test_hub.py behaviour/test_folders_with_every_key.py parity/test_folders.py",
     "interop/evidence": "unit/test_fuzz.py",

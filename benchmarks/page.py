@@ -211,7 +211,7 @@ def _chat(records: Record) -> str:
 def _provenance(records: Record) -> str:
     """When and where every table was measured, and with what."""
     found = [*records.values()]
-    dates = " and ".join(sorted({record["date"] for record in found}))
+    dates = ", ".join(sorted({record["date"] for record in found}))
     machines = {
         f"{one['cpu']}, {one['processors']} processors, {one['system']}" for one in (r["machine"] for r in found)
     }

@@ -79,7 +79,7 @@ def versions_of(results: list[Record]) -> str:
     seen: dict[str, set[str]] = {}
     for versions in (versions for result in results for versions in result["versions"].values()):
         for package, version in versions.items():
-            seen.setdefault(package, set()).add(version)
+            seen.setdefault(package.replace("_", "-"), set()).add(version)
     return ", ".join(f"{package} {' and '.join(sorted(seen[package]))}" for package in sorted(seen))
 
 

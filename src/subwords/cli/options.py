@@ -117,7 +117,10 @@ def _made(one: Option, before: str = "", default: str | None = None) -> click.Pa
     elif one.kind is int:
         how |= {"type": click.IntRange(one.least, one.most), "metavar": one.metavar or "N"}  # type: ignore[arg-type]
     elif one.kind is float:
-        how |= {"type": click.FloatRange(one.least, one.most), "metavar": one.metavar or "X"}
+        how |= {
+            "type": click.FLOAT if one.least is one.most is None else click.FloatRange(one.least, one.most),
+            "metavar": one.metavar or "X",
+        }
     else:
         how["type"] = PLACE if one.name == "folder" else INPUT if one.kind is Path else utf8_argument
     if one.kind is list:

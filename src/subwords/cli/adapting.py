@@ -122,7 +122,8 @@ def prune(call: Call) -> None:
 
     Name the tokens to remove (--drop), the tokens to keep (--keep, without --source), a script (--script), or a corpus
     and the size (--source with --vocab-size or --min-count; with --keep, those stay). Digits alone are an id, and
-    U+2423 is a space. Bytes and characters always stay, and so do the parts of other tokens. Special and added tokens go only by --drop.
+    U+2423 is a space. Bytes and characters always stay, and so do the parts of other tokens. Special and added tokens
+    go only by --drop.
 
     \b
     Example:

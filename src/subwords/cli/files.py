@@ -150,9 +150,9 @@ def convert(call: Call) -> None:
     """Write TOKENIZER in the format of TARGET's name, if its ids stay the same.
 
     TOKENIZER is any file or folder that this package loads. TARGET ends in .json, .model, .tiktoken, .gguf or .txt
-    (vocab.txt), is vocab.json or merges.txt (both are written), or is a folder (that exists, or a name without a suffix or that ends in
-    "/"). Before TARGET is written, a copy is loaded again and compared on a fixed list of tricky texts. Exit code 1:
-    ids would change, and nothing was written.
+    (vocab.txt), is vocab.json or merges.txt (both are written), or is a folder (that exists, or a name without a
+    suffix or that ends in "/"). Before TARGET is written, a copy is loaded again and compared on a fixed list of
+    tricky texts. Exit code 1: ids would change, and nothing was written.
 
     \b
     Example:

@@ -482,7 +482,7 @@ def web_restore(memory: U8s, first: Int, filters: Int, blocks: Int) -> Int:
 
 
 # What has the bytes of an id: nothing so far, the literals, an alphabet of bytes, or the merge of number made - MERGED.
-UNKNOWN, LITERAL, LETTER, MERGED = range(4)
+UNSPELLED, LITERAL, ALPHABET, MERGED = range(4)
 # links: pairs before the merges. letters: of an alphabet of bytes, or 0. spans: whether these are the sizes of ids.
 MERGED_SETTING = layout.row("links letters spans width")
 
@@ -511,11 +511,11 @@ def measure_tokens(m, count, literals, alphabet, offsets, ids):
         m.made[m.literal_ids[k]] = LITERAL
         offsets[m.literal_ids[k] + 1] = m.literal_sizes[k]
     for letter in range(m.settings[MERGED_SETTING.letters]):
-        if m.made[alphabet[letter]] == UNKNOWN:
-            m.made[alphabet[letter]] = LETTER
+        if m.made[alphabet[letter]] == UNSPELLED:
+            m.made[alphabet[letter]] = ALPHABET
             offsets[alphabet[letter] + 1] = 1
     for k in range(m.settings[MERGED_SETTING.links], count):
-        if m.made[m.result[k]] == UNKNOWN and m.made[m.left[k]] != UNKNOWN and m.made[m.right[k]] != UNKNOWN:
+        if m.made[m.result[k]] == UNSPELLED and m.made[m.left[k]] != UNSPELLED and m.made[m.right[k]] != UNSPELLED:
             m.made[m.result[k]] = MERGED + k
             offsets[m.result[k] + 1] = offsets[m.left[k] + 1] + offsets[m.right[k] + 1]
     for index in range(ids):
@@ -533,7 +533,7 @@ def spell_tokens(m, count, literals, alphabet, offsets, data):
             data[to + j] = m.literals[at + j]
         at += size
     for letter in range(m.settings[MERGED_SETTING.letters]):
-        if m.made[alphabet[letter]] == LETTER:
+        if m.made[alphabet[letter]] == ALPHABET:
             data[offsets[alphabet[letter]]] = letter
     for k in range(m.settings[MERGED_SETTING.links], count):
         if m.made[m.result[k]] == MERGED + k:

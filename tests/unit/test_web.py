@@ -40,7 +40,7 @@ TRICKY = (
     *("", " ", "a", "low lower", "\n \n x", "café e\u0301", "日本語", "\u2581a"),
     *("a\u0000b", "<s>low</s>", "😀" * 9, "\ufeffx"),
 )
-SOURCE = ["the low lower lowest, the newer widest; café, naïve, 12 34! 日本 語"] * 4
+SOURCE = ["the low lower lowest, the newer widest; café, naïve, 12 34! 日本 語 electroencephalographically"] * 4
 
 pytestmark = [pytest.mark.skipif(NODE is None, reason="node is not installed"), pytest.mark.usefixtures("wasm")]
 
@@ -97,7 +97,7 @@ TRAININGS = {
     "bpe": {"vocab_size": 300, "special_tokens": ["<s>", "</s>"]},
     "wordpiece": {"vocab_size": 60, "special_tokens": ["[PAD]", "[UNK]"]},
     "unigram": {"vocab_size": 60, "special_tokens": ["<unk>", "<s>"]},
-    "wordlevel": {"vocab_size": 12, "special_tokens": ["<unk>", "<s>"]},
+    "wordlevel": {"vocab_size": 16, "special_tokens": ["<unk>", "<s>"]},
 }
 
 
@@ -272,6 +272,50 @@ def test_trimmed_spans_are_refused(tmp_path: Path) -> None:
     (tmp_path / "program.mjs").write_text(program, "utf-8")
     found = subprocess.run([str(NODE), str(tmp_path / "program.mjs")], capture_output=True, text=True, check=False)
     assert "spans are not available: this tokenizer removes whitespace from them" in found.stderr
+
+
+# What one call leaves behind must not change the next: sizes of parts, memory that could not be had, a failed step.
+LEAVES = """
+import { load } from "./index.js";
+import { readFileSync } from "node:fs";
+const plain = await load(), tok = await load();
+const texts = Array.from({ length: 70 }, (_, k) => `low ${k} `.repeat(6000));
+tok.encode("x", { special: "allow" });
+const wanted = texts.map((text) => plain.encode(text).join());
+console.assert(tok.encodeBatch(texts).every((ids, k) => ids.join() === wanted[k]), "texts after allow");
+let text = "low lower ".repeat(30000);
+const before = process.memoryUsage().rss;
+for (let k = 0; k < 300; k++) tok.count((text += " low"));
+console.assert(process.memoryUsage().rss - before < 64 << 20, "memory of a growing text");
+const { grow } = WebAssembly.Memory.prototype;
+WebAssembly.Memory.prototype.grow = () => { throw new RangeError(); };
+let said = "";
+const words = Array.from({ length: 400000 }, (_, k) => "w" + k * k).join(" ");
+try { tok.count(words); } catch (error) { said = error.message; }
+console.assert(said.startsWith("expected a text for which there is memory"), said);
+WebAssembly.Memory.prototype.grow = grow;
+console.assert(tok.encode("hello").join() === plain.encode("hello").join(), "after an error");
+const stream = tok.stream(), ids = plain.encode("low lower");
+try { stream.step([...ids, 1 << 20]); } catch {}
+console.assert(stream.step(ids) + stream.finish() === "low lower", "a stream after an error");
+console.assert(tok.decode({ length: 1, 0: ids[0] }) === tok.decode([ids[0]]), "array-likes");
+const wasm = readFileSync("subwords.wasm");
+wasm[wasm.length - 1] ^= 1;
+const other = await load({ module: wasm, image: readFileSync("tokenizer.bin") }).catch((error) => error.message);
+console.assert(String(other).startsWith("tokenizer.bin was not made for this"), String(other));
+"""
+
+
+def test_a_call_leaves_nothing_behind(tmp_path: Path) -> None:
+    export("demo", tmp_path)
+    (tmp_path / "leaves.mjs").write_text(LEAVES, "utf-8")
+    command = [str(NODE), "leaves.mjs"]
+    assert subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False, cwd=tmp_path).stderr == ""
+
+
+def test_names_of_a_page_are_as_many_as_tokenizers(tmp_path: Path) -> None:
+    with pytest.raises(SubwordsError, match="expected 1 names, one for each tokenizer, not 2"):
+        export_page(["demo"], tmp_path / "page.html", names=["a", "b"])
 
 
 PROGRAM = """

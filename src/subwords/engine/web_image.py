@@ -80,7 +80,7 @@ FIRST_WORDS = 1 << 14  # slots of the first table
 ASCII = 1 << 7
 SPACE = "\u2581"  # in pieces, as SentencePiece has it
 NO_BYTES, NO_NUMBERS, NO_SYMBOLS, NO_RECORDS = (np.zeros(0, kind) for kind in (np.uint8, np.int64, np.int32, np.uint64))
-FIXED_SEED = 0x9E3779B97F4A7C15  # JavaScript draws others where it can
+FIXED_SEED = 0x9E3779B97F4A7C15  # JavaScript draws others
 EDGE_SEED = FIXED_SEED >> 12 | 1  # a number of JavaScript
 # The numbers that JavaScript reads and writes.
 _FIELDS = {"room": FIELDS.room, "textAt": TEXT_ARRAY + 2}
@@ -129,7 +129,6 @@ def web_image(engine: Engine, spec: TokenizerSpec) -> WebImage:
     state, other = (EncoderState(segmenter) for _ in range(2))
     call = _checked_call(engine, state)
     state.seeds[: layout.SEEDS] = [FIXED_SEED * k % 2**64 | 1 for k in range(1, layout.SEEDS + 1)]
-    state.clear()  # the words that are known at first go by the seeds
     first = _grow_state(growing, state)
     plan = _grow_plan(growing, new_plan(state, call, prefixed=False, marked=False), call)
     general, wider = plan, _general_call(engine, call)
@@ -141,7 +140,7 @@ def web_image(engine: Engine, spec: TokenizerSpec) -> WebImage:
     decoder = _decoder(growing, engine, IdDecoder(spec, engine.added).joined)
 
     build = _build_of(growing, segmenter, decoder.tokens)
-    tables = first, decoder.tokens, decoder.stream, job.finders, build.steps
+    tables = first[:3], decoder.tokens, decoder.stream, job.finders, build.steps
     stages = tuple(stage.tables for stage in (*plan.stages, *general.stages))
     shared = arrays_in((engine.encoder.plan(other), other.workspace, tables, stages)) - arrays_in(build.made)
     later = [array for arrays in growing.arrays.values() for array, _, _ in arrays]
@@ -158,14 +157,14 @@ def _placed(
     image: Image,
     growing: _Growing,
     state: EncoderState,
-    first: NDArray[np.uint64],
+    first: tuple[Any, ...],
     job: Any,
     decoder: _Decoder,
     build: _Build,
     policies: dict[str, Any],
 ) -> WebImage:
     """Return an image that has all plans, with what JavaScript needs to know of it."""
-    named = {"job": job, "first": first, "out": state.out, "slots": state.slots, "seeds": state.seeds}
+    named = {"job": job, "out": state.out, "slots": state.slots, "seeds": state.seeds}
     named |= {"spare": np.zeros(0, np.uint64), "offsets": job.offsets, "upto": job.upto, **decoder._asdict()}
     named |= dict(zip(("begins", "lengths"), job.given, strict=False))
     at = {name: BASE + image.add(thing) for name, thing in named.items()}
@@ -178,6 +177,7 @@ def _placed(
         kind: [[BASE + image.add(array), array.itemsize, first, per] for array, first, per in arrays]
         for kind, arrays in growing.arrays.items()
     }
+    added = [BASE + image.add(each) for each in first]
     content, end, kernels = image.placed(BASE)
     packed, blocks = _filtered(content, image.words_size)
     facts = {
@@ -191,11 +191,12 @@ def _placed(
         "rooms": rooms,
         "blocks": blocks,
         "data": BASE + image.words_size,
-        "sizes": FIRST_ROOM,
+        "sizes": {**FIRST_ROOM, layout.NEED_ARENA: (1 << 16) + len(first[0])},
         "vocabulary": len(decoder.tokens.flags),
-        "seeds": 0 if len(first) else layout.SEEDS,
+        "seeds": layout.SEEDS,
+        "first": added,
         "streamSize": DECODING.width,
-        "slots": [max(FIRST_WORDS, len(state.slots) // layout.SLOT.width), max(MOST_SLOTS, 4 * len(first))],
+        "slots": [max(FIRST_WORDS, len(state.slots) // layout.SLOT.width), max(MOST_SLOTS, 4 * len(first[1]))],
         "mostArena": max(MOST_ARENA, 8 * len(state.segmenter.model.vocab.data)),
     }
     used = {*(NAMED[content[place - BASE]] for place in kernels), *(name for name, *_ in build.steps)}
@@ -288,10 +289,11 @@ def _refusal(why: str) -> SubwordsError:
     return SubwordsError(f"this tokenizer cannot be exported for the web: {why}")
 
 
-def _grow_state(growing: _Growing, state: EncoderState) -> NDArray[np.uint64]:
-    """Let the arrays of a state grow; return the slots of the words that it has at first."""
-    rows = state.slots.reshape(-1, layout.SLOT.width)
-    first: NDArray[np.uint64] = rows[rows[:, layout.SLOT.key_high] != 0].ravel()
+def _grow_state(growing: _Growing, state: EncoderState) -> tuple[Any, ...]:
+    """Let the arrays of a state grow; return what `add_tokens` takes to enter the words that it has at first."""
+    keys = growing.new(layout.NEED_SLOTS, np.uint64, layout.KEYS, 0)
+    first = (*(state.whole_words or (NO_BYTES, NO_NUMBERS, NO_SYMBOLS)), state.table, keys, state.counters)
+    state.counters[[layout.COUNTER.slots_used, layout.COUNTER.ids_used, layout.COUNTER.bytes_used]] = 0
     growing.put(layout.NEED_SLOTS, state.slots, 0, layout.SLOT.width)
     growing.put(layout.NEED_OUT, state.out, layout.OUT_PADDING)
     growing.put(layout.NEED_ARENA, state.ids)

@@ -140,6 +140,7 @@ def cut_all(job, numbers):
     n, room = load_at(numbers + 8 * JOB_NUMBER.texts), load_at(numbers + 8 * JOB_NUMBER.room)
     source, target, other = item(job, JOB.given), item(job, JOB.one), item(job, JOB.two)
     ends, upto, pairs = data_of(item(job, JOB.ends)), data_of(item(job, JOB.upto)), item(job, JOB.pairs)
+    set_size(item(source, 0), n)  # JavaScript keeps as many if there is no room
     for t in range(n):
         store_at(upto + 8 * t, t + 1)
     for k in range(load_at(numbers + 8 * JOB_NUMBER.first), load_at(numbers + 8 * JOB_NUMBER.last)):
@@ -681,7 +682,10 @@ def web_after(trie: WebTrie, units: U64s) -> Int:
     return I64(0)
 
 
-CALLED = [*map(declare, (web_encode, web_replaced, web_decode, web_spans, web_restore)), entry_kernel("rehash")]
+CALLED = [
+    *map(declare, (web_encode, web_replaced, web_decode, web_spans, web_restore)),
+    *map(entry_kernel, ("rehash", "add_tokens")),
+]
 # What makes tables, with those of other machines: an image names what it needs.
 BUILDERS = [
     *map(declare, (web_merges, web_strings, web_order, web_after)),

@@ -14,7 +14,7 @@ from subwords import Tokenizer, __version__
 from subwords.machine import TokenizerLike, engine_of, tokenizer_of, web_image, web_module
 from subwords.support.files import atomic_write, place_of
 from subwords.support.report import Report, Table
-from subwords.web.module import without_kernels
+from subwords.web.module import mark_of, without_kernels
 
 HERE = Path(__file__).parent
 README = """# A tokenizer for JavaScript
@@ -23,7 +23,7 @@ README = """# A tokenizer for JavaScript
 import {{ load }} from "./index.js";
 
 const tok = await load();
-const ids = tok.encode("text"); // a Uint32Array; {{ special: "allow" }} reads special tokens as such
+const ids = tok.encode("text"); // a Uint32Array{allow}
 const text = tok.decode(ids);
 ```
 
@@ -32,6 +32,9 @@ types. subwords.wasm holds the compiled functions, tokenizer.bin the tables of t
 A page with a Content-Security-Policy needs `script-src 'wasm-unsafe-eval'`. A worker that cannot fetch its own files
 passes them: `load({{ module, image }})`. LICENSE is for the code; the vocabulary has the licence of the tokenizer.
 """
+ALLOW = '; { special: "allow" } reads special tokens as such'
+FILES = ("subwords.wasm", "tokenizer.bin")  # what bundlers import besides the module
+ENTRIES = {".": {"types": "./index.d.ts", "default": "./index.js"}, **{f"./{name}": f"./{name}" for name in FILES}}
 
 
 @dataclass(frozen=True)
@@ -49,21 +52,22 @@ class Export(Report):
 
 
 class Exported(NamedTuple):
-    """tokenizer.bin, kernels that the tokenizer does not need, and how many ids it has."""
+    """tokenizer.bin, kernels that the tokenizer does not need, how many ids it has, and whether "allow" is refused."""
 
     image: bytes
     unused: frozenset[str]
     vocabulary: int
+    refuses: bool
 
 
 def exported(tok: Tokenizer) -> Exported:
     """Return what is in the files of a tokenizer; SubwordsError for what has no kernels."""
     image = web_image(engine_of(tok), tok.spec)
     around = tok.template.around if tok.template else ((), ())
-    more = {"around": around, "trims": bool(tok.template and tok.template.trims)}
+    more = {"around": around, "trims": bool(tok.template and tok.template.trims), "module": mark_of(web_module())}
     facts = json.dumps({**image.facts, **more}, sort_keys=True, separators=(",", ":")).encode()
     content = gzip.compress(len(facts).to_bytes(4, "little") + facts + image.content, 9, mtime=0)
-    return Exported(content, image.unused, image.facts["vocabulary"])
+    return Exported(content, image.unused, image.facts["vocabulary"], "allow" in image.facts["refused"])
 
 
 def export(tokenizer: TokenizerLike, folder: str | PathLike[str]) -> Export:
@@ -80,8 +84,8 @@ def export(tokenizer: TokenizerLike, folder: str | PathLike[str]) -> Export:
     """
     made = exported(tokenizer_of(tokenizer))
     names = {"name": "tokenizer", "version": __version__, "license": "SEE LICENSE IN LICENSE", "type": "module"}
-    package = {**names, "private": True, "sideEffects": False, "exports": "./index.js", "types": "./index.d.ts"}
-    about = README.format(vocabulary=made.vocabulary, version=__version__)
+    package = {**names, "private": True, "sideEffects": False, "exports": ENTRIES, "types": "./index.d.ts"}
+    about = README.format(vocabulary=made.vocabulary, version=__version__, allow="" if made.refuses else ALLOW)
     files = {
         "subwords.wasm": without_kernels(web_module(), made.unused),
         "tokenizer.bin": made.image,

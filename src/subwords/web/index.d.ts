@@ -34,7 +34,7 @@ export interface Tokenizer {
    * share a character all have it. An Error for a text that a normalizer changes, and where spans are trimmed.
    */
   encodeWithSpans(text: string, options?: { special?: Special }): { ids: Uint32Array; spans: Uint32Array };
-  /** The beginning of a text, as long as it has at most `size` ids; no character is cut. */
+  /** The beginning of a text that has at most `size` ids, those of a template too; no character is cut. */
   truncate(text: string, size: number, options?: EncodeOptions): string;
   /** The text of ids; bytes that are not UTF-8 become U+FFFD. A RangeError for an id that does not exist. */
   decode(ids: ArrayLike<number>, options?: DecodeOptions): string;

@@ -16,14 +16,16 @@ const utf8 = new TextEncoder();
 
 /** Encodes and decodes; see index.d.ts. */
 export class Tokenizer {
-  #exports; #memory; #facts; #view; #end; #sizes; #words = {}; #used; #input = [0, 0]; #slotsFor = 0; #stream;
+  #exports; #memory; #facts; #view; #end; #sizes; #words = {}; #input = [0, 0]; #slotsFor = 0; #stream;
 
   constructor(module, image) {
     const length = new DataView(image.buffer, image.byteOffset).getUint32(0, true);
     const facts = (this.#facts = JSON.parse(new TextDecoder().decode(image.subarray(4, 4 + length))));
+    const [mark] = WebAssembly.Module.customSections(module, "subwords");
+    if (new TextDecoder().decode(mark ?? new Uint8Array()) !== facts.module)
+      throw new Error("tokenizer.bin was not made for this subwords.wasm: export both again");
     const memory = (this.#memory = new WebAssembly.Memory({ initial: Math.ceil((facts.end + image.length) / PAGE) + 1 }));
     this.#exports = new WebAssembly.Instance(module, { env: { memory } }).exports;
-    if (this.#exports.__heap_base.value > facts.base) throw new Error("tokenizer.bin was not made for this subwords.wasm");
     this.#view = new DataView(memory.buffer);
     this.#end = facts.end;
     this.#restore(image.subarray(4 + length));
@@ -31,11 +33,10 @@ export class Tokenizer {
     const places = this.#exports.subwords_kernels.value;
     for (const at of facts.kernels) this.#set(at, this.#view.getUint32(places + 4 * this.#get(at), true));
     for (const [name, [array, place]] of Object.entries(facts.words)) this.#words[name] = this.#data(array) + 8 * place;
-    // A text that was made to collide must not know the seeds. Words that are known at first go by those of the image.
+    // A text that was made to collide must not know the seeds.
     const seeds = crypto.getRandomValues(new Uint32Array(2 * facts.seeds)).map((value, k) => (k % 2 ? value : value | 1));
     new Uint32Array(memory.buffer, this.#data(facts.at.seeds), seeds.length).set(seeds);
     for (const [kind, size] of Object.entries(facts.sizes)) this.#grow(Number(kind), size);
-    this.#used = ["slotsUsed", "idsUsed", "bytesUsed"].map((name) => [name, this.#word(name)]);
     this.#fill(facts.slots[0]);
     this.#build();
     this.#stream = new BigInt64Array(memory.buffer, this.#data(facts.at.stream), facts.streamSize).slice();
@@ -58,6 +59,7 @@ export class Tokenizer {
 
   /** The ids of each text. */
   encodeBatch(texts, { special = "text", template = false } = {}) {
+    if (!Array.isArray(texts)) throw new TypeError("expected an array of texts");
     const count = this.#encoded(texts, special), [before, after] = template ? this.#around() : [[], []];
     const ids = new Uint32Array(this.#memory.buffer, this.#data(this.#facts.at.out), count);
     const upto = this.#data(this.#facts.at.upto), offsets = this.#data(this.#facts.at.offsets);
@@ -86,7 +88,7 @@ export class Tokenizer {
     if (count > (this.#sizes[SPANS] ?? 0)) this.#grow(SPANS, 2 * count);
     const args = [out, count, tokens, this.#input[0], this.#get(this.#data(this.#facts.at.lengths)), spans];
     if (!this.#exports.subwords_web_spans(...args.map(BigInt)))
-      throw new Error("spans are not available: the ids of this text do not have its bytes, which a normalizer changed");
+      throw new Error("spans are not available: the ids of this text do not have its bytes: a normalizer, an unknown token or one that takes whitespace changed them");
     const [ids, ranges] = [[out, count], [spans, 2 * count]].map(([at, size]) =>
       new Uint32Array(this.#memory.buffer, this.#data(at), size).slice(),
     );
@@ -97,15 +99,19 @@ export class Tokenizer {
   truncate(text, size, options) {
     if (!Number.isInteger(size) || size < 0) throw new RangeError(`expected size to be an integer from 0 on, not ${size}`);
     const fits = (stop) => this.count(text.slice(0, stop), options) <= size;
-    if (fits(text.length)) return text;
-    let [most, over] = [0, text.length]; // characters: a place that fits, and one that does not
-    for (let guess = 4 * size; over - most > 1; guess = (most + over) >> 1) {
+    if (!fits(0)) throw new RangeError(`expected size to be at least ${this.count("", options)}, not ${size}: the template has as many ids`);
+    let [most, over] = [0, text.length + 1]; // a place that fits, and one that does not, or is none
+    for (let guess = 4 * size; over - most > 1; guess = over > text.length ? 2 * most + 1 : (most + over) >> 1) {
       let stop = Math.max(most + 1, Math.min(guess, over - 1));
       if (inPair(text, stop)) stop += stop + 1 < over ? 1 : -1;
       if (stop <= most) break;
       if (fits(stop)) most = stop;
       else over = stop;
     }
+    // More characters may have fewer ids, mostly within a word: its end is tried, and taken if it is as full as `most`.
+    const end = most + /^[\p{L}\p{M}\p{N}]*/u.exec(text.slice(most, most + 64))[0].length;
+    const next = end + (text.codePointAt(end) > 0xffff ? 2 : 1), count = this.count(text.slice(0, end), options);
+    if (count === size || (count < size && (end === text.length || !fits(next)))) most = end;
     return text.slice(0, most);
   }
 
@@ -158,27 +164,41 @@ export class Tokenizer {
     return this.#get(this.#get(array + SIZE));
   }
 
-  /** The address of new memory, which is 0. */
-  #allocate(bytes) {
-    const at = this.#end, missing = Math.ceil((at + bytes + SPARE - this.#memory.buffer.byteLength) / PAGE);
+  /** The address of new memory, which is 0, for arrays of so many bytes, one after another; an Error leaves all as it is. */
+  #allocate(...sizes) {
+    const at = this.#end, end = sizes.reduce((place, bytes) => place + padded(bytes), at), { byteLength } = this.#memory.buffer;
+    const missing = Math.ceil((end - byteLength) / PAGE);
     if (missing > 0) {
-      this.#memory.grow(Math.max(missing, Math.min(this.#memory.buffer.byteLength / PAGE / 4, MOST_AHEAD) | 0));
+      const ahead = Math.max(missing, Math.min(byteLength / PAGE / 4, MOST_AHEAD) | 0);
+      if (![ahead, missing].some((pages) => this.#has(pages)))
+        throw new RangeError(`expected a text for which there is memory: ${end} bytes are needed, ${byteLength} are there`);
       this.#view = new DataView(this.#memory.buffer);
     }
-    this.#end = at + Math.ceil((bytes + SPARE) / 64) * 64;
+    this.#end = end;
     this.#set(this.#get(this.#facts.rooms[MEMORY][0][0] + SIZE), this.#end);
     return at;
   }
 
-  /** Give the arrays of a kind room for a size, and keep what is in them. */
-  #grow(kind, size) {
-    size = Math.ceil(size);
-    for (const [array, width, base, per] of this.#facts.rooms[kind] ?? []) {
-      const count = base + per * size, at = this.#allocate(width * count), before = width * this.#size(array);
-      new Uint8Array(this.#memory.buffer).copyWithin(at, this.#data(array), this.#data(array) + before);
-      this.#set(array + DATA, at);
-      this.#set(this.#get(array + SIZE), count);
+  #has(pages) {
+    try {
+      return this.#memory.grow(pages) >= 0;
+    } catch {
+      return false;
     }
+  }
+
+  /** Give the arrays of a kind room for a size, and keep what is in them if `keeps`. */
+  #grow(kind, size, keeps = true) {
+    size = Math.ceil(size);
+    const rooms = this.#facts.rooms[kind] ?? [], bytes = rooms.map(([, width, base, per]) => width * (base + per * size));
+    let at = this.#allocate(...bytes); // for all of them or none
+    rooms.forEach(([array, width], k) => {
+      const data = this.#data(array), before = keeps ? width * this.#size(array) : 0;
+      new Uint8Array(this.#memory.buffer).copyWithin(at, data, data + before);
+      this.#set(array + DATA, at);
+      this.#set(this.#get(array + SIZE), bytes[k] / width);
+      at += padded(bytes[k]);
+    });
     this.#sizes[kind] = size;
     if (kind === NEED_TEXT) for (const name of ["room", "generalRoom"]) this.#set(this.#words[name], size);
     if (kind === NEED_PLACES) this.#set(this.#words.places, size);
@@ -186,11 +206,11 @@ export class Tokenizer {
 
   /** Let the table of words have a number of slots, and only the words that it has at first. */
   #fill(count) {
-    const { slots, first, seeds } = this.#facts.at;
+    const { slots } = this.#facts.at;
     if (count > (this.#sizes[NEED_SLOTS] ?? 0)) this.#grow(NEED_SLOTS, count);
     new Uint8Array(this.#memory.buffer, this.#data(slots), 8 * this.#size(slots)).fill(0);
-    this.#exports.subwords_rehash(BigInt(first), BigInt(slots), BigInt(seeds));
-    for (const [name, value] of this.#used) this.#set(this.#words[name], value);
+    for (const name of ["slotsUsed", "idsUsed", "bytesUsed"]) this.#set(this.#words[name], 0);
+    this.#exports.subwords_add_tokens(...this.#facts.first.map(BigInt));
   }
 
   /** Write an image into the memory; its blocks are behind it meanwhile. */
@@ -219,10 +239,9 @@ export class Tokenizer {
     let count = 2 * this.#sizes[NEED_SLOTS];
     while (count < this.#slotsFor) count *= 2;
     const { slots, spare, seeds } = this.#facts.at, [data, size] = [this.#data(slots), this.#size(slots)];
+    this.#grow(NEED_SLOTS, count, false);
     this.#set(spare + DATA, data);
     this.#set(this.#get(spare + SIZE), size);
-    this.#set(this.#get(slots + SIZE), 0); // nothing is copied
-    this.#grow(NEED_SLOTS, count);
     this.#exports.subwords_rehash(BigInt(spare), BigInt(slots), BigInt(seeds));
   }
 
@@ -234,7 +253,7 @@ export class Tokenizer {
       else this.#double();
     } else if (kind === NEED_ARENA) {
       if (size >= this.#facts.mostArena) this.#fill(0);
-      this.#grow(kind, 2 * (size + wanted));
+      else this.#grow(kind, 2 * (size + wanted));
     } else if (kind === NEED_SCRATCH || kind === NEED_OUT) {
       this.#grow(kind, Math.max(1.5 * wanted, kind === NEED_OUT ? 1.5 * size : 0));
     } else if (kind === NEED_PLACES) {
@@ -261,9 +280,9 @@ export class Tokenizer {
 
   /** Write the ids of texts into the memory: how many. */
   #encoded(texts, special) {
-    const finders = this.#facts.finders[special];
+    const finders = Object.hasOwn(this.#facts.finders, special) && this.#facts.finders[special];
     if (!finders) {
-      const why = this.#facts.refused[special];
+      const why = Object.hasOwn(this.#facts.refused, special) && this.#facts.refused[special];
       throw new Error(why ? `special: "${special}" is not available: ${why}` : `expected special to be "text" or "allow", not ${special}`);
     }
     this.#write(texts);
@@ -287,6 +306,7 @@ export class Tokenizer {
     if (3 * units > this.#input[1]) this.#input = [this.#allocate(4 * units), 4 * units];
     if (texts.length >= this.#sizes[NEED_PLACES]) this.#grow(NEED_PLACES, 2 * texts.length);
     const { begins, lengths } = this.#facts.at, [atBegins, atLengths] = [this.#data(begins), this.#data(lengths)];
+    this.#set(this.#get(begins + SIZE), texts.length); // `cut_all` may have left the size of an earlier call, and #grow keeps as much
     let [at, left] = this.#input;
     texts.forEach((text, k) => {
       const { written } = utf8.encodeInto(text, new Uint8Array(this.#memory.buffer, at, left));
@@ -300,7 +320,7 @@ export class Tokenizer {
     if (size > units && this.#exports.subwords_web_replaced(...[memory, this.#input[0], size].map(BigInt)) && !texts.every(isWellFormed))
       throw new Error("expected text without lone surrogates");
     // One step for a long text: room that is given up has been paid for, since pages of memory take time at first.
-    if (size > 3 * this.#sizes[NEED_OUT]) this.#grow(NEED_OUT, size / 3);
+    if (size > 3 * this.#sizes[NEED_OUT]) this.#grow(NEED_OUT, Math.max(size / 3, 1.5 * this.#sizes[NEED_OUT]));
     this.#slotsFor = Math.min(size >> 5, MOST_AT_ONCE);
   }
 
@@ -316,16 +336,16 @@ export class Tokenizer {
   /** The text of ids after a state, which changes; `run`: the bytes that waited; returns the text and those. */
   #decoded(state, run, ids, final, reader) {
     const at = this.#facts.at, [skips, waiting, read] = ["skips", "waiting", "read"].map((name) => this.#facts.words[name][1]);
+    if (!ids.slice) ids = Array.from(ids);
+    const bad = ids.findIndex((id) => !(Number.isInteger(id) && id >= 0 && id < this.#facts.vocabulary));
+    if (bad >= 0) throw new RangeError(`expected ids from 0 to ${this.#facts.vocabulary - 1}; ids[${bad}] is ${ids[bad]}`);
     let text = "", done = 0, found;
     while (this.#sizes[RUN_ROOM] <= run.length) this.#grow(RUN_ROOM, 2 * this.#sizes[RUN_ROOM]);
     do {
       const part = ids.slice(done, done + this.#sizes[RUN_ROOM]), last = final && done + part.length === ids.length;
-      const written = new Uint32Array(this.#memory.buffer, this.#data(at.ids), part.length);
-      written.set(part);
+      new Uint32Array(this.#memory.buffer, this.#data(at.ids), part.length).set(part);
       new BigInt64Array(this.#memory.buffer, this.#data(at.stream), state.length).set(state);
       new Uint8Array(this.#memory.buffer, this.#data(at.run), run.length).set(run);
-      const bad = part.findIndex((id, k) => !(id === written[k] && id < this.#facts.vocabulary));
-      if (bad >= 0) throw new RangeError(`expected ids from 0 to ${this.#facts.vocabulary - 1}; ids[${done + bad}] is ${part[bad]}`);
       const args = [at.ids, part.length, at.tokens, at.stream, at.run, at.text, last ? 1 : 0].map(BigInt);
       found = this.#exports.subwords_web_decode(...args);
       state.set(new BigInt64Array(this.#memory.buffer, this.#data(at.stream), state.length));
@@ -368,6 +388,8 @@ class DecodeStream {
   }
 }
 
+/** The bytes of an array with what kernels may read after it. */
+const padded = (bytes) => Math.ceil((bytes + SPARE) / 64) * 64;
 /** Whether a place is within a character. */
 const inPair = (text, place) => text.codePointAt(place - 1) > 0xffff;
 const isWellFormed = (text) => text.isWellFormed?.() ?? !/\p{Surrogate}/u.test(text);

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from hashlib import sha256
 
 NAMES, CODE, HEAD = 0, 10, 8  # numbers of sections; bytes before the first one
+MARK = b"subwords"  # the name of the section by which an image knows its module
 STOPS = bytes((0, 0, 0x0B))  # the body of a function without variables: unreachable, end
 
 
@@ -12,6 +14,7 @@ def without_kernels(module: bytes, kernels: Collection[str]) -> bytes:
     """Return a module in which the functions of some kernels only stop, and without names.
 
     A function is named by the kernel that it is compiled with, see `tools/machine_code.py`; its number stays.
+    A section has `mark_of(module)`.
     """
     sections = [*_sections(module)]
     unused = {number for number, name in _names(sections) if _kernel_of(name) in kernels}
@@ -22,7 +25,13 @@ def without_kernels(module: bytes, kernels: Collection[str]) -> bytes:
             made.append(_sized(kind, _written(count) + b"".join(_bodies(content, at, count, unused))))
         elif kind != NAMES:
             made.append(_sized(kind, content))
+    made.append(_sized(NAMES, _written(len(MARK)) + MARK + mark_of(module).encode()))
     return b"".join(made)
+
+
+def mark_of(module: bytes) -> str:
+    """Return what tells a module from those of other kernels."""
+    return sha256(module).hexdigest()[:16]
 
 
 def _bodies(content: bytes, at: int, count: int, unused: set[int]) -> Iterator[bytes]:

@@ -43,6 +43,8 @@ def export_page(
     given = [*tokenizers]
     if not 1 <= len(given) <= MOST_SHOWN:
         raise InputError(f"expected 1 to {MOST_SHOWN} tokenizers, not {len(given)}")
+    if names and len(names) != len(given):
+        raise InputError(f"expected {len(given)} names, one for each tokenizer, not {len(names)}")
     opened = [tokenizer_of(each) for each in given]
     made = [exported(tok) for tok in opened]
     paths = [str(each) if isinstance(each, str | PathLike) else f"tokenizer {k}" for k, each in enumerate(given, 1)]

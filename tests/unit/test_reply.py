@@ -458,6 +458,11 @@ def test_whatever_a_model_writes_is_read_the_same_in_all_pieces(
         assert TOK.chat([*QUESTION, reply.message], tools=[WEATHER], template=template, prompt=False)
 
 
+def test_reasoning_quotes_no_tag_that_closes_it() -> None:  # H7
+    reply, _ = read(ids_of("<think>", "</think>", "<|user|>"), WRITTEN["bare"])
+    assert (reply.status, reply.message) == ("partial", {"role": "assistant", "content": "<think></think><|user|>"})
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_templates_of_models(name: str) -> None:
     tok = talking()

@@ -296,3 +296,13 @@ def test_given_roles_that_the_names_tell_are_the_same_after_a_reload(tmp_path: P
     assert tok == trained("wordpiece")
     tok.save(tmp_path)
     assert subwords.load(tmp_path) == tok
+
+
+def test_a_large_id_is_refused_before_transformers_makes_a_list_up_to_it(tmp_path: Path) -> None:
+    (tmp_path / "vocab.json").write_text('{"a": 0, "b": 2147483648, "ab": 2}')
+    (tmp_path / "merges.txt").write_text("#version: 0.2\na b\n")
+    (tmp_path / "config.json").write_text('{"model_type": "bart"}')
+    with pytest.raises(
+        FormatError, match=r'vocab.json: \["b"\]: expected an integer from 0 to 2097150, not 2147483648'
+    ):
+        subwords.load(tmp_path)

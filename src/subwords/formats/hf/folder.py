@@ -61,6 +61,9 @@ def read_with_class(place: Files, files: Mapping[str, bytes]) -> TokenizerSpec |
             config[key].integer(_MOST_IDS)
     given = {each: files[each] for each in (CONFIG, MAP, ADDED, MODEL_CONFIG) if each in files} | vocabulary
     own = name in classes.OWN
+    if not own and (data := vocabulary.get("vocab.json")):
+        # HF tokenizers makes a list of the ids up to the largest one: 2**31 took 8 GB, or ended the process.
+        read_vocab(parse_json(data, f"{folder}/vocab.json"))
 
     def made() -> tuple[TokenizerSpec, str, Mapping[str, str]]:
         if own:

@@ -196,7 +196,7 @@ for await (const line of createInterface({ input: process.stdin })) {
 
 @contextmanager
 def in_node(node: str | None, tok: subwords.Tokenizer, special: str) -> Iterator[Encode | str]:
-    """Give the exported tokenizer in node, or why there is none."""
+    """Run the exported tokenizer in node; give what encodes with it, or the reason why it cannot."""
     if node is None:
         yield "there is no node"
         return

@@ -274,7 +274,7 @@ def test_trimmed_spans_are_refused(tmp_path: Path) -> None:
     assert "spans are not available: this tokenizer removes whitespace from them" in found.stderr
 
 
-# What one call leaves behind must not change the next: sizes of parts, memory that could not be had, a failed step.
+# A call must not change what the next one gives: sizes of its parts, memory that ran out, a step with a bad id.
 LEAVES = """
 import { load } from "./index.js";
 import { readFileSync } from "node:fs";

@@ -306,7 +306,6 @@ export class Tokenizer {
     if (3 * units > this.#input[1]) this.#input = [this.#allocate(4 * units), 4 * units];
     if (texts.length >= this.#sizes[NEED_PLACES]) this.#grow(NEED_PLACES, 2 * texts.length);
     const { begins, lengths } = this.#facts.at, [atBegins, atLengths] = [this.#data(begins), this.#data(lengths)];
-    this.#set(this.#get(begins + SIZE), texts.length); // `cut_all` may have left the size of an earlier call, and #grow keeps as much
     let [at, left] = this.#input;
     texts.forEach((text, k) => {
       const { written } = utf8.encodeInto(text, new Uint8Array(this.#memory.buffer, at, left));

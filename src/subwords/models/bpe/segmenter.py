@@ -202,7 +202,7 @@ class BPESegmenter(Segmenter):
 
     @property
     def table_pairs(self) -> NDArray[np.int64]:  # type: ignore[override]
-        """The pairs of the table, (n, 4): left, right, rank and result. A pair that is only a link has the result MISSING."""
+        """The pairs of the table, (n, 4): left, right, rank and result; MISSING as result of a mere link."""
         if self._settings[layout.BPE.complete]:
             known = self._known_merges()
             return np.column_stack([known[:, :2], perfect_ranks(known), known[:, 2]])

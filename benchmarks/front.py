@@ -111,8 +111,9 @@ def _cells(figure: Figure, records: dict[str, Record]) -> list[str]:
         unit = figure.unit.rpartition(", ")[2]
         return f"{number(1e-6 / median if unit == 'MB/s' else median)} {unit}"
 
-    measured = {row["name"]: row for row in peers if cost(row) is not None}
-    best = min(measured.values(), key=lambda row: cost(row).median)  # type: ignore[union-attr]
+    measured = {row["name"]: row for row in case["engines"] if cost(row) is not None}
+    others = [row for row in peers if row["name"] in measured]
+    best = min(others, key=lambda row: cost(row).median)  # type: ignore[union-attr]
     known = [next((measured[name] for name in names if name in measured), None) for names in KNOWN.values()]
     cells = ["–" if row is None else shown(row) + (" (rc)" if row["name"].endswith("-rc") else "") for row in known]
     other = f"{shown(best)}, {NAMES.get(best['name'], best['name'])}"

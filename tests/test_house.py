@@ -511,8 +511,7 @@ PRICES = {
     """,
     "startup_encode": "engine/kept.py: formats/hf/by_kernel.py:",
     "train": """
-        corpus/blocks.py:invalid_place kernels/bpe/index.py:sift_pairs kernels/bpe/pairs.py:
-        split/routes.py:Scanner.texts
+        corpus/blocks.py:invalid_place kernels/bpe/pairs.py: split/routes.py:Scanner.texts
     """,
     "train_wordpiece": "kernels/wordpiece/train.py:",
 }

@@ -112,46 +112,23 @@ def test_nothing_but_ties(words: dict[bytes, int], tie_break: str, threshold: in
 
 
 @contextmanager
-def small_tables(counters: int, at_once: int, few: int = 0) -> Iterator[list[int]]:
-    """Index as if there were many pairs: in 3 parts, with a sieve of at most so many counters; yields their sizes.
-
-    few: of so many symbols, pairs are counted in an array instead.
-    """
-    room, parts, used = indexing._room_of_sieve, indexing._divide, list[int]()
-
-    def spy(source: indexing.Unindexed) -> int:
-        used.append(min(room(source), counters))
-        return used[-1]
-
+def small_tables(at_once: int, few: int) -> Iterator[None]:
+    """Index as if there were many pairs, in 3 parts. few: of so many symbols, pairs are counted in an array instead."""
+    parts = indexing._divide
     with pytest.MonkeyPatch.context() as patch:
-        sizes = {"MANY_SYMBOLS": 0, "FEW_TOKENS": 0, "FEW_PAIRS": 1, "AT_ONCE": at_once, "FEW_SYMBOLS": few}
-        for name, value in sizes.items():
+        for name, value in {"MANY_SYMBOLS": 0, "FEW_PAIRS": 1, "AT_ONCE": at_once, "FEW_SYMBOLS": few}.items():
             patch.setattr(indexing, name, value)
-        patch.setattr(indexing, "_room_of_sieve", spy)
         patch.setattr(indexing, "_divide", lambda words, spans, threads: parts(words, spans, 3))
-        yield used
+        yield
 
 
-@given(
-    word_counts(LETTERS), options(), THRESHOLDS, st.sampled_from([1, 4, 64]), st.sampled_from([1, 2, 64]), st.booleans()
-)
-def test_a_sieve_or_an_array_changes_nothing(
-    words: dict[bytes, int], options: dict[str, Any], threshold: int, counters: int, at_once: int, few: bool
+@given(word_counts(LETTERS), options(), THRESHOLDS, st.sampled_from([1, 2, 64]), st.booleans())
+def test_parts_or_an_array_change_nothing(
+    words: dict[bytes, int], options: dict[str, Any], threshold: int, at_once: int, few: bool
 ) -> None:
-    with small_tables(counters, at_once, few=few << 12), starting_threshold(threshold):
+    with small_tables(at_once, few << 12), starting_threshold(threshold):
         ref, got = train_both(words, **options)
     assert got == ref
-
-
-@pytest.mark.parametrize("threshold", [2, 30, 400])
-def test_a_sieve_of_any_size_is_used_and_changes_nothing(threshold: int) -> None:
-    words = random_words(7, "abcdefghijklmnopqrstuvwxyz", 700, 9)
-    ref = reference.train(words, 330)
-    for counters in (1, 16, 256, 1 << 12):
-        with small_tables(counters, 3) as used, starting_threshold(threshold):
-            assert vocab_and_merges(words, vocab_size=330) == ref
-        assert used
-        assert max(used) <= counters
 
 
 @pytest.mark.parametrize("tie_break", ["ids", "first", "bytes"])

@@ -39,7 +39,7 @@ def run(engine: Engine, job: Answer) -> Answer:
     if job["call"] in _COLD:
         return _COLD[job["call"]](engine, job)
     old = engine.load(job["tokenizer"])
-    other = _arguments(engine, old, job, other_text()[:20_000])
+    other = _arguments(engine, old, job, other_text())
     call = _call(engine, old, job)
     for argument in other:
         call(argument)

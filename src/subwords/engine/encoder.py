@@ -212,7 +212,7 @@ def keep_first_words(encoder: Encoder, root: str | None) -> None:
     segmenter, vocab = encoder.segmenter, encoder.segmenter.model.vocab
     if (name := segmenter.words_name) is None or len(first_words(segmenter)):
         return
-    sizes = np.diff(vocab.offsets)
+    sizes = vocab.sizes
     ids = np.flatnonzero((sizes > 0) & (sizes <= layout.INLINE))[:MOST_WORDS]  # trainers number frequent ones first
     try:
         words = tokens_of_ids(vocab, np.setdiff1d(ids, lost_words(segmenter, vocab, ids), assume_unique=True))

@@ -42,7 +42,7 @@ def ln(x):
 
 @primitive
 def scatter(low, high, a, b):
-    """A number for a word's key and two random numbers, of which the low bits number its slot."""
+    """The hash of a word's key, by two random numbers; its low bits are the number of the word's slot."""
     return mix(low ^ a, high ^ b)
 
 

@@ -20,11 +20,8 @@ from subwords.support.memory import zeros
 from subwords.support.threads import in_threads
 
 FEW_PAIRS = 1 << 12
-MANY_SYMBOLS = 1 << 22  # of fewer, threads and a sieve cost more than they save
-FEW_TOKENS = 1 << 10  # make few pairs
+MANY_SYMBOLS = 1 << 22  # of fewer, threads cost more than they save
 FEW_SYMBOLS = 1 << 9  # each of whose pairs has an element of an array: half of the time that a table takes
-MOST_SIEVE = 1 << 22  # counters
-NO_SIEVE = np.full(1, layout.END, np.uint32)
 AT_ONCE = 64  # pairs
 LOOK = 1 << 12  # symbols
 
@@ -126,10 +123,9 @@ def _index_of_many(
     """Return the table of the pairs of any symbols, and write the postings."""
     from subwords.kernels.named import fill_postings, move_pairs, place_pairs, place_postings
 
-    threshold, size, threads = int(source.settings[layout.TRAIN.threshold]), len(source.words.symbols), len(parts)
+    threshold, size = int(source.settings[layout.TRAIN.threshold]), len(source.words.symbols)
     numbers = postings[size : 2 * size]  # behind the first postings: the next ones come here later
-    sieve = _sieve(source, parts, spans, threads)
-    tables = in_threads(lambda part: _counted(source, part, spans, sieve, numbers), parts, threads)
+    tables = in_threads(lambda part: _counted(source, part, spans, numbers), parts, len(parts))
     every = tables[0] if len(tables) == 1 else _sum(tables)
     pairs = pair_table(room(live_in(every, threshold)))
     move_pairs(every, pairs, threshold, counters)
@@ -137,7 +133,7 @@ def _index_of_many(
     places = [np.full(len(table) // layout.PAIR.width // 2 + 1, layout.END, np.uint32) for table in tables]
     for table, found in zip(reversed(tables), reversed(places), strict=True):
         place_postings(table, pairs, found)
-    in_threads(lambda at: fill_postings(numbers, *at[0], at[1], postings), zip(parts, places, strict=True), threads)
+    in_threads(lambda at: fill_postings(numbers, *at[0], at[1], postings), zip(parts, places, strict=True), len(parts))
     return pairs
 
 
@@ -162,54 +158,20 @@ def _end_from(symbols: NDArray[np.uint32], at: int) -> int:
     return len(symbols)
 
 
-def _sieve(
-    source: Unindexed, parts: list[tuple[int, int]], spans: NDArray[np.uint32], threads: int
-) -> NDArray[np.uint32]:
-    """Return a counter for each hash of a pair, as large as the pair's count or larger; NO_SIEVE for a small table."""
-    from subwords.kernels.named import sift_pairs
-
-    small = len(source.words.symbols) < MANY_SYMBOLS or _tokens_of(source) < FEW_TOKENS
-    if small or int(source.settings[layout.TRAIN.threshold]) <= 1:
-        return NO_SIEVE
-    room = _room_of_sieve(source)
-
-    def sifted(part: tuple[int, int]) -> NDArray[np.uint32]:
-        counters = zeros(room, np.uint32, random=True)
-        sift_pairs(source.words, *part, spans, counters)
-        return counters
-
-    # 12 million symbols, 8,000 tokens to learn: 0.8 s with all pairs in the table.
-    first, *others = in_threads(sifted, parts, threads)
-    for other in others:
-        first += np.minimum(other, layout.END - first)
-    return first
-
-
-def _room_of_sieve(source: Unindexed) -> int:
-    """Return a number of counters such that few that only count rare pairs reach the threshold."""
-    starts, weights = source.words.starts[:-1].astype(np.float64), source.words.weights.astype(np.float64)
-    total = np.dot(np.diff(starts, append=len(source.words.symbols)), weights)
-    # 13 million symbols, 2**18 times the threshold: 0.49 s with 2**20 counters, 0.52 with 2**19, 0.52 with 2**21.
-    return min(MOST_SIEVE, 1 << int(2 * total / int(source.settings[layout.TRAIN.threshold])).bit_length())
-
-
 def _counted(
     source: Unindexed,
     part: tuple[int, int],
     spans: NDArray[np.uint32],
-    sieve: NDArray[np.uint32],
     numbers: NDArray[np.uint32],
 ) -> Table:
-    """Return a table of the pairs of a part, without some that do not reach the threshold; sets its `numbers`."""
+    """Return a table of the pairs of a part, and set its `numbers`."""
     from subwords.kernels.named import count_pairs
 
     table, counters = pair_table(FEW_PAIRS), np.zeros(layout.TALLY.width, np.int64)
     scratch = np.zeros(2 * AT_ONCE, np.uint64)
     counters[layout.TALLY.arena_at], stop = part
     words, rules, settings = source.words, source.rules, source.settings
-    while (
-        count_pairs(words, stop, table, spans, rules, sieve, numbers, scratch, settings, counters) == layout.NEED_PAIRS
-    ):
+    while count_pairs(words, stop, table, spans, rules, numbers, scratch, settings, counters) == layout.NEED_PAIRS:
         table = grown(table, counters)
     return table
 

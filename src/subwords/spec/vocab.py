@@ -95,9 +95,14 @@ class Vocab(Value, Sequence[bytes]):
         return _Known(self)
 
     @cached_property
+    def sizes(self) -> NDArray[np.int32]:
+        """How many bytes every token has."""
+        return read_only(np.subtract(self.offsets[1:], self.offsets[:-1], dtype=np.int32, casting="same_kind"))
+
+    @cached_property
     def spans(self) -> NDArray[np.int64]:
         """The bytes of every token, as `kernels/text/utf8.py` reads them."""
-        return self.offsets[:-1] << layout.SPAN_START | np.diff(self.offsets)
+        return self.offsets[:-1] << layout.SPAN_START | self.sizes
 
     def after(self, count: int) -> Vocab:
         """Return the tokens from id `count` on, as another vocabulary."""
@@ -122,7 +127,7 @@ class Vocab(Value, Sequence[bytes]):
 
     def joined(self, kept: NDArray[np.bool_]) -> bytes:
         """Return the bytes of some tokens, with 0xFF after each, which is in no character."""
-        lengths = np.diff(self.offsets)
+        lengths = self.sizes
         own = self.data[: self.offsets[-1]][np.repeat(kept, lengths)]
         found = np.full(len(own) + np.count_nonzero(kept), 0xFF, np.uint8)
         found[np.arange(len(own)) + np.repeat(np.arange(np.count_nonzero(kept)), lengths[kept])] = own
@@ -147,9 +152,8 @@ class Vocab(Value, Sequence[bytes]):
         wanted = {token: int.from_bytes(token[:8].ljust(8, b"\0"), "little") for token in tokens}
         if not len(self):
             return found
-        lengths = np.diff(self.offsets)
         for length in {*map(len, wanted)}:
-            ids = np.flatnonzero(lengths == length)
+            ids = np.flatnonzero(self.sizes == length)
             heads = self.heads(ids, length)
             keys = np.sort(np.array([key for token, key in wanted.items() if len(token) == length], np.uint64))
             nearest = keys[np.searchsorted(keys, heads).clip(max=len(keys) - 1)]  # np.isin imports numpy.ma

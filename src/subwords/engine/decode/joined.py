@@ -183,27 +183,29 @@ class Joined:
 
     def _ended(self, found: str, ids: Sequence[int] | NDArray[np.int64]) -> str | None:
         if self.edge is not None:
-            size, text, at = self._edge_of(ids[::-1] if self.at_end else ids)
+            size, text = self._edge_of(ids[::-1] if self.at_end else ids)
             if size < 0:
                 return None
             if size:
                 found = found[: len(found) - size] if self.at_end else found[size:]
             if text and isinstance(found, Traced):
+                row = ids[::-1] if self.at_end else ids
+                at = next(at for at, index in enumerate(row) if not self.edge_at(index)[2])
                 at = len(ids) - 1 - at if self.at_end else at
                 text = Traced.of(text, (at, at + 1))
             if text:
                 found = join_texts([found, text] if self.at_end else [text, found])
         return found if self.finish is None else self.finish(found)
 
-    def _edge_of(self, ids: Sequence[int] | NDArray[np.int64]) -> tuple[int, str, int]:
-        """Return what the ids at the edge change, as `Edge`, and the place of the last one of them."""
-        size = 0
-        for at, index in enumerate(ids):
-            more, text, goes_on = self.edge_at(index)
+    def _edge_of(self, ids: Sequence[int] | NDArray[np.int64]) -> tuple[int, str]:
+        """Return what the ids at the edge change, as `Edge`."""
+        size, edges = 0, self._edges
+        for index in ids:
+            more, text, goes_on = edges.get(index) or self.edge_at(index)  # always calling takes 0.1 of 0.9 us
             if not goes_on:
-                return (size + more if more >= 0 else more), text, at
+                return (size + more if more >= 0 else more), text
             size += more
-        return size, "", 0
+        return size, ""
 
     def edge_at(self, index: int) -> Edge:
         """Return what changes if an id is at the edge."""

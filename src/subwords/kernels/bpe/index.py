@@ -221,40 +221,6 @@ def place_few(words: SymbolWords, first: Int, stop: Int, tokens: Int, places: U3
     return 0
 
 
-@inlined
-def sieve_slot(key, mask):
-    """The counter of a pair."""
-    return I64(hash_of(key) >> U64(20) & mask)
-
-
-@kernel
-def sift_pairs(words: SymbolWords, first: Int, stop: Int, spans: U32s, sieve: U32s) -> Int:
-    """Add the count of each pair that starts at first..stop-1 to one of a few counters: if it is small, it is rare; 0.
-
-    spans: how many symbols each token covers; empty if each covers one. Row: train, "english, 60 MB".
-    """
-    s, starts, weights = pointer(words.symbols), pointer(words.starts), pointer(words.weights)
-    t, v, mask, most = pointer(spans), pointer(sieve), U64(len(sieve) - 1), U64(layout.END)
-    at, run, runs, joined = first, 0, len(words.weights), len(spans) > 0
-    while at < stop:
-        left, after = I64(s[at]), at + 1
-        if left == layout.END:
-            at += 1
-            continue
-        if joined:
-            after = at + I64(t[left])
-        right = I64(s[after])
-        if right != layout.END:
-            if at >= I64(starts[run + 1]):
-                run = run_at(starts, runs, run, at)
-            slot = sieve_slot(U64(left) << HALF | U64(right), mask)
-            # Pairs that share a counter only make it larger, and it saturates: a small counter proves each of them
-            # rare.
-            v[slot] = min(U64(v[slot]) + min(weights[run], most), most)
-        at = after
-    return 0
-
-
 @kernel
 def count_pairs(
     words: SymbolWords,
@@ -262,7 +228,6 @@ def count_pairs(
     pairs: U64s,
     spans: U32s,
     rules: MergeRules,
-    sieve: U32s,
     numbers: U32s,
     scratch: U64s,
     settings: I64s,
@@ -271,17 +236,11 @@ def count_pairs(
     """Count the pairs from counters[TALLY.arena_at] to `stop`: DONE, or NEED_PAIRS if the table is half full.
 
     PAIR.place numbers the pairs of the table from 1 on. numbers: set to the number of the pair at its places.
-    sieve: pairs that it shows to be below the threshold are left out.
     scratch: two elements for each pair that is looked up at once, so that no lookup waits for another.
     """
     s, starts, weights = pointer(words.symbols), pointer(words.starts), pointer(words.weights)
     p, t, st, kinds = pointer(pairs), pointer(spans), pointer(counters), kinds_of(rules)
-    v, few, found, least = (
-        pointer(sieve),
-        U64(len(sieve) - 1),
-        pointer(numbers),
-        min(pointer(settings)[layout.TRAIN.threshold], layout.END),
-    )
+    found = pointer(numbers)
     ruled, longest = pointer(settings)[layout.TRAIN.ruled] != 0, pointer(settings)[layout.TRAIN.max_length]
     lengths, classes, joined = pointer(rules.lengths), pointer(rules.classes), pointer(rules.joined)
     mask, room, runs = (
@@ -307,7 +266,7 @@ def count_pairs(
             key = U64(left) << HALF | U64(right)
             # Written in any case, and kept only if n moves on: whether a pair is live cannot be predicted.
             ahead[2 * n], ahead[2 * n + 1] = key, U64(at)
-            n += I64((right != layout.END) & (I64(v[sieve_slot(key, few)]) >= least))
+            n += I64(right != layout.END)
             at = after
         for k in range(n):
             prefetch(p, I64(hash_of(ahead[2 * k]) & mask) * layout.PAIR.width)

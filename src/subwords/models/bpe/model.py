@@ -323,7 +323,7 @@ class BPE(Model):
         """The id of each byte (256) or code point (0x110000) without prefix and suffix, -1 if it has none."""
         table = np.full(256 if self.byte_level else layout.CODE_POINTS, layout.MISSING, np.int32)
         if self.byte_level and not self.words_only:
-            single = np.flatnonzero(np.diff(self.symbols.offsets) == 1)
+            single = np.flatnonzero(self.symbols.sizes == 1)
             single = single[~np.isin(single, list(self.special_ids))]
             table[self.symbols.data[self.symbols.offsets[single]]] = single
             return table
@@ -468,7 +468,7 @@ def last_parts(vocab: Vocab, arrays: BPEModel) -> NDArray[np.int64]:
     """
     from subwords.kernels.named import last_pairs
 
-    room = max(1, int(np.diff(vocab.offsets).max(initial=0)))
+    room = max(1, int(vocab.sizes.max(initial=0)))
     keys = np.empty(layout.KEYS + room + layout.MERGE_PADDING + layout.TIED_SCRATCH * room, np.uint64)
     symbols, codes = np.empty(layout.SYMBOL_SCRATCH * room, np.int32), np.empty(layout.PAIR_LANES, np.uint32)
     scratch = BPEScratch(keys, symbols, codes, np.zeros(0, np.uint32), np.zeros(0, np.int32))

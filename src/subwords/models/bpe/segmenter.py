@@ -172,7 +172,7 @@ class BPESegmenter(Segmenter):
             classes=self._classes.astype(np.int32) if self._tied else np.zeros(1, np.int32),
             settings=settings,
             first_ranks=first_ranks(tables, of_bytes, model.alphabet),
-            spans=np.diff(model.symbols.offsets).astype(np.int32),
+            spans=model.symbols.sizes,
             fallback=model.byte_ids,
             parted=self._parted(),
             pilots=tables.pilots,
@@ -294,7 +294,7 @@ class BPESegmenter(Segmenter):
             return tokens_of_ids(
                 model.vocab, np.array(sorted(model.user_ids - model.special_ids - model.unused_ids), int)
             )
-        kept = np.diff(model.vocab.offsets) > 0
+        kept = model.vocab.sizes > 0
         kept[list(model.special_ids | model.unused_ids)] = False
         ids = np.flatnonzero(kept)
         if model.knows_all and model.is_large:

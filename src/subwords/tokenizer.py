@@ -331,7 +331,8 @@ class Tokenizer(metaclass=WithHints):
         if special is TEXT and template is False and (found := self._fast_encode(text)) is not None:
             return found
         if type(template) is bool:
-            fast = (self._framed_paths if template else self._fast_paths).of(special)
+            paths = self._framed_paths if template else self._fast_paths
+            fast = paths[special] if type(special) is str else paths.of(special)  # a call more takes 0.06 us of 0.7
             if (found := fast.encode(text)) is not None or (found := fast.in_pieces(text)) is not None:
                 return found
         check_flag("template", template)
@@ -346,7 +347,7 @@ class Tokenizer(metaclass=WithHints):
         threads: for a text of several megabytes; None uses one per processor. Their number changes no id.
         """
         if threads is None or (type(threads) is int and threads > 0):
-            fast = self._fast_paths.of(special)
+            fast = self._fast_paths[special] if type(special) is str else self._fast_paths.of(special)
             if (found := fast.array(text)) is not None or (found := fast.array_in_pieces(text)) is not None:
                 return found
         return self._engine.encode(text, special, threads)

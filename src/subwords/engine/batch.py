@@ -47,6 +47,7 @@ Offsets = NDArray[np.int64]
 SAMPLED, SAMPLE = 8, 512  # texts of a part that show its script, and bytes of each
 LEAST_SAMPLED = 1 << 14  # bytes of texts
 PART = 1 << 18  # bytes of short texts per task of a thread
+LONE_PART = 1 << 24  # the same of the only thread: with PART, 12 MB of lines took 1.15 times as long
 THREAD_TEXT = 1 << 21  # bytes of one text that are worth a thread
 LEAST_ROOM = 1 << 20  # bytes for the UTF-8 of texts
 BYTES_PER_ID = 2  # of the first guess of a part's ids: growing took a tenth of the time of Russian with BERT
@@ -125,9 +126,9 @@ def encode_places(encoder: Encoder, places: Places, threads: int) -> IdsAndOffse
     if count > 1 and encoder.segmenter.apart and int(lengths.max()) >= THREAD_TEXT:
         tasks = _shares(encoder, whole, count)
         states = encoder.crew(len(tasks))
-    elif total > PART and len(lengths) > 1:
+    elif total > (part := PART if threads > 1 else LONE_PART) and len(lengths) > 1:
         ends = np.cumsum(lengths)
-        cuts = np.searchsorted(ends, np.arange(PART, total, PART)) + 1
+        cuts = np.searchsorted(ends, np.arange(part, total, part)) + 1
         bounds = distinct(np.concatenate([[0], cuts, [len(ends)]])).tolist()
         tasks = [_Task(places, *part) for part in pairwise(bounds)]
     if len(tasks) == 1:

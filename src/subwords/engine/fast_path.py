@@ -167,9 +167,9 @@ class FastPaths(dict[str | frozenset[str], FastPath]):
 
     def of(self, special: object) -> FastPath:
         """Return the fast path; special: also a set of tokens."""
-        if isinstance(special, AbstractSet):
-            return self[frozenset(special)]
-        return self[special] if isinstance(special, str) else FastPath(None)
+        if isinstance(special, str):  # first: to ask for a set takes 0.27 us of 0.9
+            return self[special]
+        return self[frozenset(special)] if isinstance(special, AbstractSet) else FastPath(None)
 
     def __missing__(self, special: str | frozenset[str]) -> FastPath:
         try:

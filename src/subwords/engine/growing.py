@@ -433,7 +433,7 @@ class Growers:
 
     def __getitem__(self, special: Any) -> Grower:
         """Return the grower; InputError for what is no policy."""
-        key = frozenset(special) if isinstance(special, AbstractSet) else special
+        key = frozenset(special) if not isinstance(special, str) and isinstance(special, AbstractSet) else special
         if not isinstance(key, str | frozenset) or (found := self._found.get(key)) is None:
             found = Grower(self._engine, self._decoder, key)  # refuses other types
             if len(self._found) >= MOST_GROWERS:

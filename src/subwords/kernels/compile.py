@@ -57,12 +57,9 @@ class _Passes(CompilerBase):
 
 
 # Only kernels call helpers: without wrappers for Python and C they compile a sixth faster.
-INNER: dict[str, Any] = {
-    "pipeline_class": _Passes,
-    "nogil": True,
-    "no_cpython_wrapper": True,
-    "no_cfunc_wrapper": True,
-}
+INNER: dict[str, Any] = {"nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+# Not of primitives, which are Python that no kernel contains where a processor has an instruction for them.
+FEW_PASSES: dict[str, Any] = {"pipeline_class": _Passes, **INNER} if MODE == "compiled" else INNER
 
 
 class Buffer(types.Type):
@@ -164,7 +161,7 @@ def _module(kernel: Kernel, codegen: Any) -> Any:
     """
     function = _activated(kernel)
     parameters = tuple(map(_type, kernel.parameters))
-    dispatcher = njit(**INNER, **OPTIONS)(function)
+    dispatcher = njit(**FEW_PASSES, **OPTIONS)(function)
     dispatcher.compile(types.int64(*parameters))
     compiled = dispatcher.overloads[parameters]
     context, module, word = compiled.target_context, ir.Module(kernel.name), ir.IntType(64)
@@ -239,10 +236,11 @@ def _instructions() -> dict[str, Any]:
 def _compiled(function: Callable[..., Any]) -> Any:
     if MODE == "compiled" and function in PRIMITIVES and function.__name__ in _instructions():
         return _instructions()[function.__name__]
+    passes = INNER if function in PRIMITIVES else FEW_PASSES
     if function in SPLICED:
-        return njit(inline="always", **INNER, **OPTIONS)(function)
+        return njit(inline="always", **passes, **OPTIONS)(function)
     # Checked code need not be fast: not inlined it compiles in half the time.
-    return njit(forceinline=MODE == "compiled" and function not in HELPERS, **INNER, **OPTIONS)(function)
+    return njit(forceinline=MODE == "compiled" and function not in HELPERS, **passes, **OPTIONS)(function)
 
 
 _COMPILED: dict[Callable[..., Any], Any] = {}

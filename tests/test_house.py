@@ -492,6 +492,7 @@ PRICES = {
     "calls_batch": "engine/batch.py:encode_places kernels/fastpath.py:make_lists",
     "calls_load": "split/routes.py:MachineRoute.kept",
     "calls_special": """
+        engine/call.py:QuickCalls
         engine/decode/joined.py:Joined.fast_paths engine/engine.py:Engine.fast_path engine/fast_path.py:FastPath.rows
         engine/rows.py:IdRows engine/text_parts.py:TextParts.cut_in_place
     """,
@@ -505,7 +506,6 @@ PRICES = {
         kernels/layout.py: kernels/objects.py:write_utf8
     """,
     "requests_lists": "engine/fast_path.py:FastPath.listed",
-    "requests_options": "engine/call.py:QuickCalls",
     "split": """
         kernels/split/transducer.py: split/routes.py:CasedRoute split/routes.py:GapsRoute split/routes.py:MaskRoute
     """,

@@ -43,7 +43,8 @@ from subwords.machine import sources_digest  # noqa: E402
 
 Rows = tuple[Any, Any]  # the ids of texts one after the other, and where each text's begin and the last one's end
 Encode = Callable[[Sequence[str]], Rows]
-FEW = 4096  # texts of a batch
+FEW = 4096  # texts of a batch, at most
+MANY = 1 << 19  # characters of a batch, at most
 LONG = 1 << 18  # characters of the text that threads share
 MOST_SEEN = 0x323B0  # code points from here on are rare: they differ between versions of Unicode
 MOST_EXAMPLES = 5  # differences that a manifest holds
@@ -128,10 +129,10 @@ def batches(data: Path | None, seed: int) -> Iterator[tuple[str, list[str]]]:
     while True:
         yield "alphabets", maker.texts(FEW, 5)
         for kind, texts in sources.items():
-            mean = int(maker.rng.choice([12, 40, 120]))
-            text = texts[int(maker.rng.integers(len(texts)))]
-            yield kind, maker.windows(text, FEW, mean, changed=False)
-            yield f"{kind}, changed", maker.windows(text, FEW, mean, changed=True)
+            mean = int(maker.rng.choice([12, 40, 120, 1000, 8000]))
+            text, count = texts[int(maker.rng.integers(len(texts)))], min(FEW, MANY // mean)
+            yield kind, maker.windows(text, count, mean, changed=False)
+            yield f"{kind}, changed", maker.windows(text, count, mean, changed=True)
 
 
 # ------------------------------------------------------------------ paths

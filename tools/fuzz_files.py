@@ -71,8 +71,9 @@ def _use(tok: Any, chosen: int) -> None:
 
 def _spells_hidden(tok: Any, text: str) -> bool:
     """Whether a text spells a token that text never becomes here; in a tokenizer.json it does (COMPATIBILITY.md)."""
-    model = tok.spec.model
-    return any((token := model.vocab[index]) and token in text.encode() for index in model.special_ids)
+    model, data = tok.spec.model, text.encode()
+    spelled = data, data.replace(b" ", "\u2581".encode())  # of which a piece may consist
+    return any((token := model.vocab[index]) and any(token in each for each in spelled) for index in model.special_ids)
 
 
 def reader(name: str) -> Callable[[bytes], None]:

@@ -56,6 +56,8 @@ class Subwords(Engine):
             "allow_array": lambda text: tokenizer.encode_to_numpy(text, special="allow", **shared),
             "allow_text": lambda data: tokenizer.encode_to_numpy(data, special="allow", **shared),
             "hf": lambda text: shape().encode(text).ids,
+            "cut": lambda text: tokenizer(text, truncation=128).ids,
+            "tokens": lambda text: list(tokenizer(text, template=False).tokens),
             "padded": lambda texts: tokenizer(texts, padding=True, truncation=256, threads=threads).to_numpy(),
         }
         if hasattr(tokenizer, "count_tokens"):

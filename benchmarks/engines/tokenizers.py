@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,10 @@ class Tokenizers(Engine):
             }
             return {name: np.array(column, np.int64) for name, column in columns.items()}
 
+        cutting = cache(lambda: tokenizer.enable_truncation(128) or tokenizer)
         return {
+            "cut": lambda text: cutting().encode(text).ids,
+            "tokens": lambda text: tokenizer.encode(text, add_special_tokens=False).tokens,
             "template": lambda text: tokenizer.encode_batch_fast([text])[0].ids,
             "allow": lambda text: ids_of([text])[0].ids,
             "allow_array": allow_array,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from subwords.corpus.reading import Reading
     from subwords.corpus.source import Source
     from subwords.engine.added_tokens import AddedTokens
-    from subwords.engine.call import QuickCalls
+    from subwords.engine.call import Calls
     from subwords.engine.chunks import Chunks, Kind, Side
     from subwords.engine.decode.stream import DecodeStream, DecodeStreams, IdDecoder, Ids, StopLike
     from subwords.engine.decode.token_table import TokenTable
@@ -491,19 +491,19 @@ class Tokenizer(metaclass=WithHints):
         >>> [encoding.ids.tolist() for encoding in tok(["ab", "ab ab ab"], truncation=2, padding=True)]
         [[257, 0], [257, 258]]
         """
-        calls, plain = self._calls, truncation is None and padding is None and threads is None
-        if plain and pair is None and template is True and isinstance(special, str):
-            found = calls[special](text)
+        calls, usual = self._calls, template is True and truncation is None and padding is None
+        quick = calls.usual if usual else calls.of(template, truncation, padding)
+        if pair is None and threads is None and isinstance(special, str):
+            found = quick[special](text)
             if found is not None:
                 return found
-        framing = calls.framing(template, truncation, padding)
-        return calls.run(framing, text, pair, special, threads)
+        return calls.run(quick, text, pair, special, threads)
 
     @cached_property
-    def _calls(self) -> QuickCalls:
-        from subwords.engine.call import QuickCalls
+    def _calls(self) -> Calls:
+        from subwords.engine.call import Calls
 
-        return QuickCalls(self._engine, self.spec, self._framed_paths)
+        return Calls(self._engine, self.spec, (self._fast_paths, self._framed_paths))
 
     # ------------------------------------------------------------------ other segmentations
 

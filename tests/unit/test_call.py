@@ -190,6 +190,12 @@ def test_arrays_of_ids_are_those_of_whole_encodings(
             assert getattr(framed(*given, **options)[number], name).tolist() == getattr(one, name).tolist(), name
         assert one.ids[one.attention_mask == 1].tolist() == alone.ids.tolist()
         assert one.overflow[:1] == () or len(one.overflow) == len(alone.overflow)
+    for row in zip(*given, strict=True):  # one text or pair: what is read first must not matter either
+        expected = framed(*row, **{**options, "special": {*TOKENS}})  # has no short way
+        for name in (*names, "tokens", "file_tokens", "spans", "byte_spans", "word_ids", "ranges", "overflow"):
+            found, wanted = (getattr(one, name) for one in (framed(*row, **options), expected))
+            assert np.array_equal(found, wanted) if isinstance(found, np.ndarray) else found == wanted, name
+        assert framed(*row, **options) == expected
     columns = [np.array([getattr(one, name) for one in whole]) for name in names] if padding is True else []
     again = framed(*given, **options)
     for name, column in zip(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -48,42 +48,55 @@ def _list_of(texts: Any) -> list[Any]:
 
 
 class QuickCalls(dict[str, Callable[[object], "Encoding | None"]]):
-    """By the way to treat special tokens: the encoding of a short text; None: use the general path, `run`.
+    """By the way to treat special tokens: the encoding of a short text; None: use the general path, `encoding_of`.
 
-    Row: requests_options, "GPT-2, tok(text).ids": a line 5 to 6 us without it, 1.7 with it.
+    Row: calls_special, "BERT, `tok(line, truncation=128).ids`": 53 us without it, 2 with it.
     """
 
-    def __init__(self, engine: Engine, spec: TokenizerSpec, paths: FastPaths) -> None:
+    def __init__(self, engine: Engine, framing: Framing, paths: FastPaths) -> None:
         super().__init__()
-        self._engine, self._paths = engine, paths
-        self._framing = lru_cache(32, typed=True)(partial(framing_of, spec))  # made for each call: 3 us
+        self.engine, self.framing, self._paths = engine, framing, paths
 
     def __missing__(self, special: str) -> Callable[[object], Encoding | None]:
-        engine, framing, array = self._engine, self._framing(True, None, None), self._paths[special].array
+        engine, framing, array = self.engine, self.framing, self._paths[special].array
+        kept = framing.kept
 
         def call(text: object) -> Encoding | None:
             ids = array(text) if type(text) is str else None
-            return None if ids is None else _encoding(engine, framing, text, special, ids)  # type: ignore[arg-type]
+            return None if ids is None or len(ids) > kept else _encoding(engine, framing, text, special, ids)  # type: ignore[arg-type]
 
-        if not framing.only_adds or not self._paths[special].works:
+        if kept < 0 or not self._paths[special].works:
             return lambda text: None
         self[special] = call
         return call
 
-    def framing(self, template: bool, truncation: Truncation | int | None, padding: Padding | int | None) -> Framing:
-        """Return what the options of a call mean; InputError for invalid ones."""
+
+class Calls:
+    """The calls of a tokenizer by their options. paths: those without a template, and those with that of the tokenizer."""
+
+    def __init__(self, engine: Engine, spec: TokenizerSpec, paths: tuple[FastPaths, FastPaths]) -> None:
+        self._engine, self._spec, self._paths = engine, spec, paths
+        self._made = lru_cache(32, typed=True)(self._make)  # made for each call: 3 us
+        self.usual = self._make(True, None, None)
+
+    def _make(self, template: bool, truncation: Any, padding: Any) -> QuickCalls:
+        framing = framing_of(self._spec, template, truncation, padding)
+        return QuickCalls(self._engine, framing, self._paths[template])
+
+    def of(self, template: bool, truncation: Truncation | int | None, padding: Padding | int | None) -> QuickCalls:
+        """Return the calls with these options; InputError for invalid ones."""
         try:
-            return self._framing(template, truncation, padding)
+            return self._made(template, truncation, padding)
         except TypeError:  # a value without a hash, which is of a wrong type
-            return self._framing.__wrapped__(template, truncation, padding)
+            return self._make(template, truncation, padding)
 
     def run(
-        self, framing: Framing, text: Any, pair: Any, special: str | AbstractSet[str], threads: int | None
+        self, quick: QuickCalls, text: Any, pair: Any, special: str | AbstractSet[str], threads: int | None
     ) -> Encoding | EncodingBatch:
         """Return the encoding of a text or a pair, or those of many."""
         if is_one_text(text):
-            return encoding_of(self._engine, framing, text, pair, special, threads)
-        return encodings_of(self._engine, framing, text, pair, special, threads)
+            return encoding_of(quick.engine, quick.framing, text, pair, special, threads)
+        return encodings_of(quick.engine, quick.framing, text, pair, special, threads)
 
 
 def encoding_of(
@@ -97,12 +110,15 @@ def encoding_of(
     """Return the encoding of a text or pair; InputError if a number of threads is given."""
     if threads is not None:
         raise InputError("threads is an option for a list of texts; this is one text")
-    text, pair = exact(text), exact(pair)
-    if pair is None and type(text) is str and framing.only_adds and isinstance(special, str):
-        ids = _ids_of(engine, text, special)
+    texts = [exact(text)] if pair is None else [exact(text), exact(pair)]
+    if pair is None and type(texts[0]) is str and framing.only_adds and isinstance(special, str):
+        ids = _ids_of(engine, texts[0], special)
         if ids is not None:
-            return _encoding(engine, framing, text, special, framing.template.apply(ids))
-    return Encoding(_one(engine, framing, (text,) if pair is None else (text, pair), special), 0)
+            return _encoding(engine, framing, texts[0], special, framing.template.apply(ids))
+    try:
+        return Encoding(_found(engine, framing, texts, special, 1, pair=pair is not None), 0)
+    except TextError as error:
+        raise InputError(error.message) from None
 
 
 def _encoding(engine: Engine, framing: Framing, text: str, special: str, ids: NDArray[np.uint32]) -> Encoding:
@@ -151,18 +167,17 @@ class _OneRow:
         return self.field("tokens", index)[:most]  # type: ignore[no-any-return]
 
     def _spelled(self) -> dict[str, Any]:
-        """Return the tokens; nothing if the template adds some, or if they may not be those of the vocabulary."""
-        if self._framing.around != (0, 0):
+        """Return the tokens; nothing if one may be shown as another text than that of the vocabulary."""
+        if self._framing.tokens is None:
             return {}
-        if "spans" not in self._quick:
-            self._quick.update(self._spans())
-        if "spans" not in self._quick:
+        before, after = self._framing.tokens
+        ids = self._ids.tolist()[len(before) : len(self._ids) - len(after)]
+        if not self._engine.shown_otherwise.isdisjoint(ids):
             return {}
-        ids = self._ids.tolist()
         tokens, file_tokens, _ = self._engine.spelling
         return {
-            "tokens": tuple([tokens[index] for index in ids]),
-            "file_tokens": tuple([file_tokens[index] for index in ids]),
+            "tokens": (*before, *[tokens[index] for index in ids], *after),
+            "file_tokens": (*before, *[file_tokens[index] for index in ids], *after),
         }
 
     def _spans(self) -> dict[str, Any]:

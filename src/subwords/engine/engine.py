@@ -380,6 +380,12 @@ class Engine:
         return [*map(self._tokens.__getitem__, ids)]
 
     @cached_property
+    def shown_otherwise(self) -> frozenset[int]:
+        """The ids whose tokens in an encoding may differ from those of the vocabulary: they are parts of the text."""
+        unknown = self.segmenter.unk_id if self.segmenter.shows_unknown else None
+        return frozenset([*self.added.ids.values(), *([] if unknown is None else [unknown])])
+
+    @cached_property
     def _tokens(self) -> Tokens:
         return Tokens(self.model)
 

@@ -19,7 +19,7 @@ from subwords.kernels.named import fill_rows, frame_rows, keep_ids
 from subwords.models.segmenter import TextError
 from subwords.spec.added_token import Input, input_bytes
 from subwords.spec.padding import LONGEST_LENGTH, NO_INPUTS, STRATEGIES, Padding, Truncation, padding_of, truncation_of
-from subwords.spec.template import Slot, Template, whitespace_around
+from subwords.spec.template import Inserted, Slot, Template, whitespace_around
 from subwords.spec.tokenizer import TokenizerSpec
 from subwords.split.routes import NO_OFFSETS
 from subwords.support.checks import check_flag
@@ -116,10 +116,26 @@ class Framing:
         return self.truncation is None and self.padding is None
 
     @cached_property
+    def kept(self) -> int:
+        """The most ids of a text, with those of the template, that stay as they are; -1 if texts are filled up."""
+        if self.padding is not None:
+            return -1
+        return LONGEST_LENGTH if self.truncation is None else self.truncation.max_length
+
+    @cached_property
     def around(self) -> tuple[int, int] | None:
         """How many ids come before and after those of a single text; None if its spans are changed too."""
         around = None if self.template.trims else self.template.around
         return None if around is None else (len(around[0]), len(around[1]))
+
+    @cached_property
+    def tokens(self) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+        """The tokens before and after those of a single text; None if it has not exactly one place."""
+        if self.template.around is None:
+            return None
+        every = [token for piece in self.template.single if isinstance(piece, Inserted) for token in piece.tokens]
+        before = len(self.template.around[0])
+        return tuple(every[:before]), tuple(every[before:])
 
     @cached_property
     def single(self) -> RowFrame:
@@ -328,11 +344,20 @@ class IdRows:
     ) -> None:
         self._filling, self._size, self._count, self._whole = (pieces, ids, texts, kept, length), size, count, whole
         self._made: Rows | None = None
-        self._fields: Rows | None = None
+        self._fields: dict[str, tuple[NDArray[Any], list[int]]] = {}
 
     def field(self, name: str, index: int) -> Any:
         """Return a field of the encoding of a row."""
-        return (self._of_ids if name in OF_IDS and self._made is None else self._all).field(name, index)
+        if self._made is not None or name not in _OF_IDS:
+            return self._all.field(name, index)
+        if name not in self._fields:
+            column, kind = _OF_IDS[name]
+            made = self._filled({column})
+            entries = made[[*COLUMNS].index(column)].astype(kind)
+            entries.setflags(False)  # write; by its name it took twice as long
+            self._fields[name] = entries, made.bounds.tolist()
+        entries, bounds = self._fields[name]
+        return entries[bounds[index] : bounds[index + 1]]
 
     def first_tokens(self, index: int, most: int) -> tuple[str, ...]:
         """Return the first tokens of a row, at most so many."""
@@ -346,7 +371,8 @@ class IdRows:
     def _filled(self, names: AbstractSet[str]) -> Filled:
         # Arrays of their own: as rows of one, who keeps the ids would keep all of it.
         size = self._size
-        columns = [np.empty(size, np.int64) if name in names else NO_OFFSETS for name in COLUMNS]
+        wanted = {"input_ids", *names}  # ids are always written
+        columns = [np.empty(size, np.int64) if name in wanted else NO_OFFSETS for name in COLUMNS]
         ids, types, attention, special = columns
         made = Filled(ids, types, attention, special, np.empty(self._count + 1, np.int64))
         fill_rows.by_size(size)(*self._filling, made)
@@ -358,19 +384,10 @@ class IdRows:
             self._made = self._whole()
         return self._made
 
-    @property
-    def _of_ids(self) -> Rows:
-        """Rows without places, for `OF_IDS`."""
-        if self._fields is None:
-            made = self._filled(_ALL_COLUMNS)
-            ids, types = made.ids.astype(np.uint32), made.types.astype(np.uint32)
-            special, attention = made.special.astype(np.uint8), made.attention.astype(np.uint8)
-            self._fields = Rows(Row(ids, *NO_ROW[1:5], types, special, attention), made.bounds, {}, {})
-        return self._fields
 
-
-OF_IDS = ("ids", "type_ids", "special_tokens_mask", "attention_mask")
-_ALL_COLUMNS = frozenset(COLUMNS)
+_OF_IDS = {  # fields that ids tell: the column, and the type of the field
+    field: (column, np.uint8 if field.endswith("mask") else np.uint32) for column, field in COLUMNS.items()
+}
 
 _NONE, _NO_TEXT = np.zeros(0, np.int32), np.zeros(0, np.uint8)
 NOTHING = _NO_TEXT, _NONE, _NONE, _NONE, _NO_TEXT

@@ -257,6 +257,12 @@ def token_texts(model: BPE, added: Sequence[AddedToken]) -> list[str]:
     except UnicodeDecodeError as error:
         raise FormatError(f"tokenizer.json cannot hold {error.object!r:.60}: it is not UTF-8") from None
     texts = written_texts(texts, added)
+    for token in added:  # that no text yields; as a word of its own, a file's tokens are found by their spelling
+        spelled = model.from_files(token.content) if token.id in model.special_ids else None
+        if spelled and spelled != token.content.encode() and (len(spelled) == 1 or model.whole_words):
+            raise FormatError(
+                f"tokenizer.json cannot hold the token {token.content!r:.60}: there it spells {spelled!r}"
+            )
     # BPE has checked that bytes of merges concatenate; their texts may not if an added token is spelled literally.
     literal = np.array(sorted(token.id for token in added), np.int64)
     prefix, names = _written_mark(model.prefix, model.byte_level) or "", _with_parts(texts, model)

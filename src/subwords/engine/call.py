@@ -50,7 +50,7 @@ def _list_of(texts: Any) -> list[Any]:
 class QuickCalls(dict[str, Callable[[object], "Encoding | None"]]):
     """By the way to treat special tokens: the encoding of a short text; None: use the general path, `encoding_of`.
 
-    Row: calls_special, "BERT, `tok(line, truncation=128).ids`": 53 us without it, 2 with it.
+    Row: calls_special, "BERT, tok(line, truncation=128).ids": 53 us without it, 2 with it.
     """
 
     def __init__(self, engine: Engine, framing: Framing, paths: FastPaths) -> None:
@@ -72,7 +72,7 @@ class QuickCalls(dict[str, Callable[[object], "Encoding | None"]]):
 
 
 class Calls:
-    """The calls of a tokenizer by their options. paths: those without a template, and those with that of the tokenizer."""
+    """The calls of a tokenizer by their options. paths: those without a template, and those with its own."""
 
     def __init__(self, engine: Engine, spec: TokenizerSpec, paths: tuple[FastPaths, FastPaths]) -> None:
         self._engine, self._spec, self._paths = engine, spec, paths

@@ -44,7 +44,7 @@ from subwords.machine import sources_digest  # noqa: E402
 Rows = tuple[Any, Any]  # the ids of texts one after the other, and where each text's begin and the last one's end
 Encode = Callable[[Sequence[str]], Rows]
 FEW = 4096  # texts of a batch, at most
-MANY = 1 << 19  # characters of a batch, at most
+MANY = 1 << 21  # characters of a batch, at most
 LONG = 1 << 18  # characters of the text that threads share
 MOST_SEEN = 0x323B0  # code points from here on are rare: they differ between versions of Unicode
 MOST_EXAMPLES = 5  # differences that a manifest holds

@@ -34,7 +34,7 @@ def main() -> None:
         state.update(repr(tok.encode_batch(text.splitlines()[:2_000]).to_lists()).encode())
         state.update(repr([tok.encode(line) for line in text.splitlines()[:200]]).encode())
     for rule in ("cl100k", "o200k", "bert", "deepseek-v3"):
-        state.update(repr(subwords.splitter(rule).byte_spans(odd.encode())).encode())
+        state.update(subwords.splitter(rule).byte_spans(odd.encode()).tobytes())
     print(state.hexdigest())
     loaded = [name for name in ("numba", "llvmlite") if name in sys.modules]
     print(f"first words after {first:.3f} s; imported: {', '.join(loaded) or 'neither Numba nor llvmlite'}")

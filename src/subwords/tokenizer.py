@@ -1032,7 +1032,7 @@ class Tokenizer(metaclass=WithHints):
     def __setattr__(self, name: str, value: object) -> None:
         if name in OF_TOKENIZER:
             raise hint("Tokenizer", name, 'tok.with_(...), such as tok.with_(roles={"pad": "<pad>"})')
-        raise MissingName(f"Tokenizer is immutable: cannot set {name!r}; tok.with_({name}=...) returns a changed copy")
+        raise MissingName(f"Tokenizer is immutable: cannot set {name!r}; tok.with_(...) returns a changed copy")
 
     def __delattr__(self, name: str) -> None:
         raise MissingName(f"Tokenizer is immutable: cannot delete {name!r}")

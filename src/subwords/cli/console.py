@@ -359,14 +359,16 @@ def _warnings_printed(spoken: Callable[[str], str], context: click.Context) -> I
     """Print warnings of this package as one line on standard error unless --quiet, all others as Python does."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", SubwordsWarning)
-        others = warnings.showwarning
+        others, said = warnings.showwarning, set[str]()
 
         def show(message: Warning | str, category: type[Warning], *place: Any, **where: Any) -> None:
             if not issubclass(category, SubwordsWarning):
                 others(message, category, *place, **where)
             elif not context.meta.get("quiet"):
                 text = spoken(" ".join(str(message).splitlines()))
-                click.echo(f"subwords: warning: {printable(text)}", err=True)
+                if text not in said:  # a corpus that is read twice warns twice
+                    click.echo(f"subwords: warning: {printable(text)}", err=True)
+                said.add(text)
 
         warnings.showwarning = show
         yield
@@ -539,6 +541,8 @@ def _value(value: object) -> str:
         return f"{value:,}"
     if isinstance(value, dict):
         return " ".join(f"{print_token(key.encode())}={item}" for key, item in value.items()) or "none"
+    if isinstance(value, list):
+        return ", ".join(map(_value, value)) or "none"
     return "none" if value is None else printable(str(value))
 
 

@@ -360,7 +360,9 @@ def open_original(path: Path, ours: Tokenizer, package: str | None = None, *, th
         raise
     except BaseException as error:
         reason = checked_reason(error)
-        hint = "; a file of the folder, such as spiece.model, can be verified alone" if package == "transformers" else ""
+        hint = (
+            "; a file of the folder, such as spiece.model, can be verified alone" if package == "transformers" else ""
+        )
         raise FormatError(f"{path}: {package} {version(package)} cannot load it: {reason}{hint}") from None
 
 

@@ -167,7 +167,7 @@ def check_file(files: Sequence[str], what: str, option: str | None = None) -> No
     for file in files:
         if file != "-" and not is_remote(file) and not glob.has_magic(file) and not os.path.lexists(file):
             itself = shlex.quote(" ".join(files))
-            hint = f"; if this is the {what} itself, use {option} {itself}" if option else ""
+            hint = f"; for the {what} itself, use {option} {itself}" if option else ""
             raise missing(InputError, f"no file {file!r:.300}{hint:.400}", file)
 
 
@@ -337,7 +337,7 @@ class Commands(Group):
             with _warnings_printed(partial(self._spoken, ctx), ctx):
                 result = super().invoke(ctx)
             sys.stdout.flush()
-        except SubwordsError as error:
+        except (SubwordsError, ImportError) as error:  # of a wrong SUBWORDS_KERNELS, and where NumPy refuses to run
             _fail(ctx, self._spoken(ctx, str(error)))
         except KeyboardInterrupt:
             click.echo("subwords: interrupted", err=True)

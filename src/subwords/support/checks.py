@@ -133,7 +133,8 @@ def encode_text(text: str) -> bytes:
             "cannot encode"
         ) from None
     except TypeError:
-        raise InputError(f"expected text (str or bytes), not {type(text).__name__}") from None
+        kind = "as str" if isinstance(text, bytes) else "(str or bytes)"
+        raise InputError(f"expected text {kind}, not {type(text).__name__}") from None
 
 
 def as_list(items: Iterable[T], what: str) -> list[T]:

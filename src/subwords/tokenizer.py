@@ -753,7 +753,8 @@ class Tokenizer(metaclass=WithHints):
         found: dict[SpecialPolicy, Healer] = {}
 
         def healers(special: SpecialPolicy) -> Healer:
-            key = frozenset(special) if isinstance(special, set | frozenset) else special
+            self._engine.added.finder(special)  # refuses other types
+            key = special if isinstance(special, str) else frozenset(special)
             if key not in found:
                 found[key] = Healer(self._engine, self._token_table, key)
             return found[key]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from os import PathLike
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, overload
@@ -750,14 +750,11 @@ class Tokenizer(metaclass=WithHints):
     def _healers(self) -> Callable[[SpecialPolicy], Healer]:
         from subwords.engine.healing import Healer
 
-        found: dict[SpecialPolicy, Healer] = {}
+        made = cache(partial(Healer, self._engine, self._token_table))
 
         def healers(special: SpecialPolicy) -> Healer:
             self._engine.added.finder(special)  # refuses other types
-            key = special if isinstance(special, str) else frozenset(special)
-            if key not in found:
-                found[key] = Healer(self._engine, self._token_table, key)
-            return found[key]
+            return made(special if isinstance(special, str) else frozenset(special))
 
         return healers
 

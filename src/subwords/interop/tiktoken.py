@@ -178,7 +178,7 @@ class TiktokenShape:
             return None
         with suppress(KeyError):
             return [*map(self._bytes.__getitem__, tokens)]
-        for index in {*tokens} - self._bytes.keys():
+        for index in {*tokens}.difference(self._bytes):  # not `-`: it walks all keys, which another thread may add to
             if not 0 <= index < len(self._vocab) or not self._sizes[index]:
                 return None
             self._bytes[index] = self._vocab[index]

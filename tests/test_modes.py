@@ -171,6 +171,10 @@ def test_unknown_mode_is_an_error_that_names_the_known_ones(tmp_path: Path) -> N
     assert process.returncode == 1
     known = "compiled, checked, interpreted, jit, v4-vbmi2, v4, v3, v2"
     assert f"expected SUBWORDS_KERNELS to be one of {known}, not 'fast'" in err
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE), "SUBWORDS_KERNELS": "fast"}
+    command = [sys.executable, "-m", "subwords", "warmup"]
+    spoken = subprocess.run(command, env=environment, capture_output=True, text=True).stderr
+    assert spoken.startswith("subwords: error: expected SUBWORDS_KERNELS to be one of ") and "\n" not in spoken[:-1]
 
 
 @pytest.mark.parametrize(

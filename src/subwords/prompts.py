@@ -110,8 +110,7 @@ class PromptCache:
 
     def encode(self, text: str, *, salt: str | bytes | None = None) -> list[int]:
         """Return the ids of a text, as `Tokenizer.encode` does; texts of different salts share nothing."""
-        ids: list[int] = self.encode_to_numpy(text, salt=salt).tolist()
-        return ids
+        return self._grower.listed(self.encode_to_numpy(text, salt=salt))
 
     def encode_to_numpy(self, text: str, *, salt: str | bytes | None = None) -> Ids:
         """Return the ids as a uint32 array: for a long text much faster than a list.

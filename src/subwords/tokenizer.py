@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from os import PathLike
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, overload
@@ -750,13 +750,11 @@ class Tokenizer(metaclass=WithHints):
     def _healers(self) -> Callable[[SpecialPolicy], Healer]:
         from subwords.engine.healing import Healer
 
-        found: dict[SpecialPolicy, Healer] = {}
+        made = cache(partial(Healer, self._engine, self._token_table))
 
         def healers(special: SpecialPolicy) -> Healer:
-            key = frozenset(special) if isinstance(special, set | frozenset) else special
-            if key not in found:
-                found[key] = Healer(self._engine, self._token_table, key)
-            return found[key]
+            self._engine.added.finder(special)  # refuses other types
+            return made(special if isinstance(special, str) else frozenset(special))
 
         return healers
 
@@ -1032,7 +1030,7 @@ class Tokenizer(metaclass=WithHints):
     def __setattr__(self, name: str, value: object) -> None:
         if name in OF_TOKENIZER:
             raise hint("Tokenizer", name, 'tok.with_(...), such as tok.with_(roles={"pad": "<pad>"})')
-        raise MissingName(f"Tokenizer is immutable: cannot set {name!r}; tok.with_({name}=...) returns a changed copy")
+        raise MissingName(f"Tokenizer is immutable: cannot set {name!r}; tok.with_(...) returns a changed copy")
 
     def __delattr__(self, name: str) -> None:
         raise MissingName(f"Tokenizer is immutable: cannot delete {name!r}")

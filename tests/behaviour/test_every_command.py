@@ -142,6 +142,16 @@ def test_wrong_usage_is_2(command: str, files: dict[str, Path], tmp_path: Path) 
         check_failure(command, result, tmp_path)
 
 
+@pytest.mark.parametrize("command", GOOD)
+def test_a_required_option_that_is_missing_is_named(command: str, files: dict[str, Path], tmp_path: Path) -> None:
+    for option in all_commands()[command].params:
+        if option.required and option.opts[0].startswith("-"):
+            good = re.sub(rf"({'|'.join(option.opts)}) \S+ ?", "", GOOD[command])
+            result = call([*command.split(), *good.format(**files, out=tmp_path / "out").split()])
+            assert result.exit_code == 2 and f"Missing option '{option.opts[0]}'" in result.stderr
+            check_failure(command, result, tmp_path)
+
+
 @pytest.mark.parametrize("bad", ["missing", "folder", "binary", "empty"])
 @pytest.mark.parametrize("command", [name for name in GOOD if "{" in GOOD[name]])
 def test_unusable_input_is_1_and_leaves_nothing(command: str, bad: str, files: dict[str, Path], tmp_path: Path) -> None:

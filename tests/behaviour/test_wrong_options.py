@@ -81,6 +81,7 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "trunc": lambda v: TOK("a", truncation=v),
     "pad": lambda v: TOK("a", padding=v),
     "special": lambda v: TOK("a", special=v),
+    "heal special": lambda v: TOK.heal("low", special=v),
     "tokenize": TOK.tokenize,
     "encode_to_numpy": TOK.encode_to_numpy,
     "encode_batch": TOK.encode_batch,

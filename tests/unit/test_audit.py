@@ -281,7 +281,9 @@ def test_chat_templates_in_use(shared_data: Path) -> None:
 def test_formats_and_baseline() -> None:
     tok = with_model(trained(), vocab=Vocab([*trained().model.vocab, b"zzz", b"yyy"]))
     result = subwords.study.audit(tok, rules=["unreachable-token"])
-    assert result.fails("note")
+    assert result.fails("note") and result.count("error") == 2
+    with pytest.raises(InputError, match="unknown severity='errors': expected one of error, warning, note"):
+        result.fails("errors")  # type: ignore[arg-type]
     assert json.loads(json.dumps(result.to_dict()))["error"] == 2
     sarif = json.loads(json.dumps(result.to_sarif()))
     assert sarif["version"] == "2.1.0"

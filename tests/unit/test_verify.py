@@ -199,6 +199,8 @@ def test_a_flag_without_effect_is_no_reason_to_refuse(tok: Tokenizer, tmp_path: 
     """GPT-2's tokenizer.json marks <|endoftext|> as normalized, and has no normalizer."""
     tok.with_(added_tokens=[AddedToken("<s>", 0, normalized=True)]).save(tmp_path / "a.json")
     assert not subwords.files.convert(tmp_path / "a.json", tmp_path / "a.tiktoken").different
+    subwords.load(tmp_path / "a.json").save(tmp_path / "saved.tiktoken")
+    assert (tmp_path / "saved.tiktoken").read_bytes() == (tmp_path / "a.tiktoken").read_bytes()
     tok.with_(added_tokens=[AddedToken("<s>", 0, lstrip=True)]).save(tmp_path / "b.json")
     with pytest.raises(FormatError, match="without options"):
         subwords.files.convert(tmp_path / "b.json", tmp_path / "b.tiktoken")

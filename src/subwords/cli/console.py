@@ -167,7 +167,7 @@ def check_file(files: Sequence[str], what: str, option: str | None = None) -> No
     for file in files:
         if file != "-" and not is_remote(file) and not glob.has_magic(file) and not os.path.lexists(file):
             itself = shlex.quote(" ".join(files))
-            hint = f"; if this is the {what} itself, use {option} {itself}" if option else ""
+            hint = f"; for the {what} itself, use {option} {itself}" if option else ""
             raise missing(InputError, f"no file {file!r:.300}{hint:.400}", file)
 
 
@@ -337,7 +337,7 @@ class Commands(Group):
             with _warnings_printed(partial(self._spoken, ctx), ctx):
                 result = super().invoke(ctx)
             sys.stdout.flush()
-        except SubwordsError as error:
+        except (SubwordsError, ImportError) as error:  # of a wrong SUBWORDS_KERNELS, and where NumPy refuses to run
             _fail(ctx, self._spoken(ctx, str(error)))
         except KeyboardInterrupt:
             click.echo("subwords: interrupted", err=True)
@@ -359,14 +359,16 @@ def _warnings_printed(spoken: Callable[[str], str], context: click.Context) -> I
     """Print warnings of this package as one line on standard error unless --quiet, all others as Python does."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", SubwordsWarning)
-        others = warnings.showwarning
+        others, said = warnings.showwarning, set[str]()
 
         def show(message: Warning | str, category: type[Warning], *place: Any, **where: Any) -> None:
             if not issubclass(category, SubwordsWarning):
                 others(message, category, *place, **where)
             elif not context.meta.get("quiet"):
                 text = spoken(" ".join(str(message).splitlines()))
-                click.echo(f"subwords: warning: {printable(text)}", err=True)
+                if text not in said:  # a corpus that is read twice warns twice
+                    click.echo(f"subwords: warning: {printable(text)}", err=True)
+                said.add(text)
 
         warnings.showwarning = show
         yield
@@ -539,6 +541,8 @@ def _value(value: object) -> str:
         return f"{value:,}"
     if isinstance(value, dict):
         return " ".join(f"{print_token(key.encode())}={item}" for key, item in value.items()) or "none"
+    if isinstance(value, list):
+        return ", ".join(map(_value, value)) or "none"
     return "none" if value is None else printable(str(value))
 
 

@@ -110,7 +110,7 @@ def _pasted_ids(text: str, name: str) -> list[int]:
             elif piece == "...":
                 hint = "; NumPy prints a long array without its middle: save it with numpy.save"
             raise InputError(
-                f"{name}: expected ids as integers, with spaces, line ends or commas between, not {piece!r:.40} "
+                f"{name}: expected ids as integers, with spaces, line ends or commas between, not {piece[:40]!r} "
                 f"(number {len(ids) + 1}, line {line}, column {column}){hint}"
             )
         ids.append(int(piece))

@@ -106,7 +106,9 @@ def _flag(one: Option) -> str:
 def _made(one: Option, before: str = "", default: str | None = None) -> click.Parameter:
     """Return the option of a field or parameter; without it, the command gets None, or () if it may be repeated."""
     shown = default or ("" if one.default in (None, False, True, "", (), ...) else str(one.default))
-    how: dict[str, Any] = {"default": None, "help": before + one.text + (f"  [default: {shown}]" if shown else "")}
+    # A required option has no default: since Click 8.3, a default of None counts as given.
+    how: dict[str, Any] = {"required": True} if one.default is ... else {"default": None}
+    how["help"] = before + one.text + (f"  [default: {shown}]" if shown else "")
     if one.kind is bool:
         return click.Option([_flag(one), one.name], is_flag=True, flag_value=not one.default, type=bool, **how)
     how["metavar"] = one.metavar
@@ -125,7 +127,7 @@ def _made(one: Option, before: str = "", default: str | None = None) -> click.Pa
         how["type"] = PLACE if one.name == "folder" else INPUT if one.kind is Path else utf8_argument
     if one.kind is list:
         how |= {"multiple": True, "default": ()}
-    return click.Option([_flag(one), one.name], required=one.default is ..., **how)
+    return click.Option([_flag(one), one.name], **how)
 
 
 reading_options = _later(lambda: [_made(one) for one in options_of(Reading)])

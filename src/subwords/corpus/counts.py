@@ -364,7 +364,7 @@ class WordCounts:
         return self
 
     def __repr__(self) -> str:
-        return f"WordCounts({len(self)} words, {self.total} in all, splitter {self.provenance.splitter!r})"
+        return f"WordCounts({len(self)} words, {self.total} in all, splitter {_named(self.provenance.splitter)!r})"
 
 
 def _loaded(path: Path, *fields: Any) -> WordCounts:

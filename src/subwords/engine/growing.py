@@ -340,7 +340,7 @@ class Grower:
         self._engine, self.decoder, self._special = engine, decoder, special
         self.cuts = ProvedCuts(engine, special)
         self._fast = engine.fast_paths.of(special)
-        self._count_ids = self._fast.count_ids
+        self._count_ids, self.listed = self._fast.count_ids, self._fast.listed
 
     def encode(self, text: str) -> Ids:
         """Return the ids of a whole text; surrogates stand for bytes that are not UTF-8."""

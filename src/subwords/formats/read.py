@@ -135,6 +135,7 @@ _NAMES = (
     *("tokenizer.json", "tekken.json", "tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "spm.model"),
     *("tiktoken.model", "vocab.json", "vocab.txt", "source.spm"),
 )
+_PATTERNS = ("*.tiktoken", "rwkv_vocab*.txt")  # of names in a folder
 
 
 def read_tokenizer(path: str | PathLike[str], **options: Any) -> TokenizerSpec:
@@ -224,7 +225,11 @@ def _read(
             known = f"; names are demo, {', '.join(ENCODINGS)}, those of OpenAI's models, and org/name of the Hub"
             hint = nearest(path, ["demo", *ENCODINGS, *MODELS]) or known
             raise missing(FormatError, f"no file, folder or name {path!r} here{hint}", path) from None
-        raise unreadable(FormatError, f"{file}: {error.strerror}; expected a tokenizer file: {_KNOWN}", error) from None
+        what = f"{file}: {error.strerror}; expected a tokenizer file: {_KNOWN}"
+        if os.path.normpath(path) == os.path.normpath(file.parent):
+            shown = ", ".join([*_NAMES, *_PATTERNS])
+            what = f"{file.parent}: expected a file of a known name in this folder ({shown}); or pass the file itself"
+        raise unreadable(FormatError, what, error) from None
     spec = _read_bytes(files, file.name, splitter, special_ids)
     if not beside:
         return spec
@@ -351,7 +356,7 @@ def _for_names(path: str | PathLike[str], file: Path) -> InputError:
 def _within(names: Sequence[str]) -> str:
     """Return the file to read among those of a folder; tokenizer.json if there is none."""
     own = [Path(name) for name in names if "/" not in name]
-    others = (path.name for ending in ("*.tiktoken", "rwkv_vocab*.txt") for path in own if path.match(ending))
+    others = (path.name for ending in _PATTERNS for path in own if path.match(ending))
     return next((name for name in _NAMES if name in names), None) or next(others, _NAMES[0])
 
 

@@ -180,10 +180,13 @@ def _ranked(spec: TokenizerSpec) -> dict[bytes, int]:
         raise others
     if model.marked:
         raise FormatError("a rank file holds no prefix and no suffix of symbols; write a .json file")
+    # Without a normalizer, `normalized` changes nothing, but the order in which it finds tokens with it and without.
+    normalized = all(token.normalized for token in spec.added_tokens)
     for token in spec.added_tokens:
-        if token != AddedToken(token.content, token.id):
+        if token != AddedToken(token.content, token.id, normalized=normalized):
             raise FormatError(
-                f"tiktoken has special tokens only, without options; {show_json(token.content)} is another added token"
+                f"tiktoken has special tokens only, without options; {show_json(token.content)} is not special, or has "
+                "lstrip, rstrip, single_word or normalized; write a .json file"
             )
     if spec.normalizer:
         raise FormatError("a rank file holds no normalizer, and tiktoken has none; write a .json file")

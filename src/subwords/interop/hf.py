@@ -232,8 +232,12 @@ class HFShape:
 
     def decode(self, ids: Sequence[int], skip_special_tokens: bool = True) -> str:
         """Return the text of ids; ids that do not exist are left out."""
+        skip = bool(skip_special_tokens)
+        if type(ids) is list:
+            with suppress(InputError):  # ids that do not exist, and other integers than int
+                return self._tok.decode(ids, skip_special_tokens=skip)
         known = [index for index in _id_list(ids) if index < self._tok.vocab_size]
-        return self._tok.decode(known, skip_special_tokens=bool(skip_special_tokens))
+        return self._tok.decode(known, skip_special_tokens=skip)
 
     def decode_batch(self, sequences: Sequence[Sequence[int]], skip_special_tokens: bool = True) -> list[str]:
         """Return the text of each list of ids."""

@@ -330,7 +330,7 @@ class SentencePieceShape:
         if input is None or (isinstance(input, str | bytes) and not input):
             input = []
         items = input if isinstance(input, list | tuple) else [input]
-        if any(isinstance(item, list | tuple | np.ndarray) for item in items):
+        if any(issubclass(one, list | tuple | np.ndarray) for one in {*map(type, items)}):
             return [self._decoded(as_items(item, "lists of ids or pieces"), kind) for item in items]
         return self._decoded(items, kind)
 
@@ -348,7 +348,8 @@ class SentencePieceShape:
             kind = bytes if isinstance(items[0], bytes) else kind
             text = self._joined(pieces)
         else:
-            text = self._tok.decode([self._checked(index) for index in items])
+            known = {*map(type, items)} == {int} and 0 <= min(items) <= max(items) < len(self._pieces.names)
+            text = self._tok.decode([*items] if known else [self._checked(index) for index in items])
         return text if kind is str else text.encode()
 
     def _joined(self, pieces: list[str]) -> str:

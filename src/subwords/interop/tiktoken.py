@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import Any, Literal, TypeAlias
@@ -53,7 +54,11 @@ class TiktokenShape:
         self._special_ids = frozenset(self._special.values())
         self._vocab = tok.model.vocab
         self._sizes = np.diff(self._vocab.offsets)
+        self._bytes: dict[int, bytes] = {}  # of the ids that were decoded
         self.max_token_value: int = int(np.flatnonzero(self._sizes)[-1])
+
+    def __reduce__(self) -> tuple[type[TiktokenShape], tuple[Tokenizer, str]]:
+        return TiktokenShape, (self._tok, self.name)
 
     def __repr__(self) -> str:
         return f"<Encoding {self.name!r}>"
@@ -158,12 +163,26 @@ class TiktokenShape:
 
     def decode_bytes(self, tokens: Ids) -> bytes:
         """Return the bytes of ids; KeyError for an id that does not exist."""
+        if (found := self._known_bytes(tokens)) is not None:
+            return b"".join(found)
         ids = _checked_ids(tokens)
         missing = ids >= len(self._vocab)
         missing[~missing] = self._sizes[ids[~missing]] == 0
         if missing.any():
             raise UnknownTokenError(f"id {ids[missing.argmax()]} has no token; ids go up to {self.max_token_value}")
         return decode_bytes(self._vocab, ids)
+
+    def _known_bytes(self, tokens: Ids) -> list[bytes] | None:
+        """Return the bytes of each id of a list; None for what only the general way reads or refuses."""
+        if type(tokens) is not list or {*map(type, tokens)} != {int}:
+            return None
+        with suppress(KeyError):
+            return [*map(self._bytes.__getitem__, tokens)]
+        for index in {*tokens}.difference(self._bytes):  # not `-`: it walks all keys, which another thread may add to
+            if not 0 <= index < len(self._vocab) or not self._sizes[index]:
+                return None
+            self._bytes[index] = self._vocab[index]
+        return [*map(self._bytes.__getitem__, tokens)]
 
     def decode(self, tokens: Ids, errors: str = "replace") -> str:
         """Return the text of ids; `errors` as in `bytes.decode`."""
@@ -177,7 +196,7 @@ class TiktokenShape:
 
     def decode_tokens_bytes(self, tokens: Ids) -> list[bytes]:
         """Return the bytes of each id."""
-        return [self.decode_single_token_bytes(token) for token in tokens]
+        return self._known_bytes(tokens) or [self.decode_single_token_bytes(token) for token in tokens]
 
     def decode_with_offsets(self, tokens: Ids) -> tuple[str, list[int]]:
         """Return the text of ids, and for each the first character with a byte of it; UnicodeDecodeError as tiktoken.

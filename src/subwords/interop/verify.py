@@ -360,7 +360,10 @@ def open_original(path: Path, ours: Tokenizer, package: str | None = None, *, th
         raise
     except BaseException as error:
         reason = checked_reason(error)
-        raise FormatError(f"{path}: {package} {version(package)} cannot load it: {reason}") from None
+        hint = (
+            "; a file of the folder, such as spiece.model, can be verified alone" if package == "transformers" else ""
+        )
+        raise FormatError(f"{path}: {package} {version(package)} cannot load it: {reason}{hint}") from None
 
 
 def _transformers(path: Path, ours: Tokenizer, library: str, threads: int) -> Original:

@@ -12,12 +12,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
-from importlib.metadata import version
 from os import PathLike
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from subwords import Reading, Tokenizer
+from subwords import Reading, Tokenizer, __version__
 from subwords.interop.verify import (
     ComparedText,
     Original,
@@ -192,7 +191,7 @@ def bench(
             measured[package] = original
     job = {"path": str(path), "options": options, "threads": threads, "lines": lines, "long": long}
     seconds = _rounds(job, measured, rounds, without, progress)
-    names = {OURS: f"{OURS} {version(OURS)}"} | {package: one.library for package, one in measured.items()}
+    names = {OURS: f"{OURS} {__version__}"} | {package: one.library for package, one in measured.items()}
     amounts = {"lines": len(lines[:: _step(lines)]), "batch": sum(map(_size, lines)), "long": _size(long)}
     ids = sum(len(row) for row in ours.encode_batch(lines))
     return Bench(

@@ -360,7 +360,8 @@ def _token_findings(subject: Subject, index: int, unassigned: NDArray[np.bool_])
     if len(token) > 1 and (found := _CONTROL.search(text)):
         yield Finding("control-character", f"{shown!r} has U+{ord(found[0]):04X}", *named)
     if found := _REPEAT.search(text):
-        yield Finding("long-repeat", f"{shown!r:.60} repeats {found[1]!r} {len(found[0])} times", *named)
+        begin = f"{shown[:60]!r}{'...' * (len(shown) > 60)}"
+        yield Finding("long-repeat", f"{begin} repeats {found[1]!r} {len(found[0])} times", *named)
 
 
 def _is_part(token: bytes) -> bool:

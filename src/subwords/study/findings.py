@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from itertools import islice
 from typing import Any, Literal
 
+from subwords.support.checks import check_choice
 from subwords.support.report import Report, Table
 
 Severity = Literal["error", "warning", "note"]
@@ -141,13 +142,14 @@ class Findings(Report):
     findings: tuple[Finding, ...]
 
     def count(self, severity: Severity) -> int:
-        """Return the number of findings of a severity."""
+        """Return the number of findings of a severity; InputError for an unknown one."""
+        check_choice("severity", severity, SEVERITIES)
         return sum(one.severity == severity for one in self.findings)
 
     def fails(self, severity: Severity) -> bool:
         """Return whether there is a finding of this severity or a worse one."""
-        worst = SEVERITIES.index(severity)
-        return any(SEVERITIES.index(one.severity) <= worst for one in self.findings)
+        check_choice("severity", severity, SEVERITIES)
+        return any(map(self.count, SEVERITIES[: SEVERITIES.index(severity) + 1]))
 
     def to_dict(self) -> dict[str, Any]:
         """Return all findings as dicts, for JSON."""

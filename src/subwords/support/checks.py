@@ -133,7 +133,9 @@ def encode_text(text: str) -> bytes:
             "cannot encode"
         ) from None
     except TypeError:
-        raise InputError(f"expected text (str or bytes), not {type(text).__name__}") from None
+        name = type(text).__name__
+        kind = "as str" if name == "bytes" else "(str or bytes)"
+        raise InputError(f"expected text {kind}, not {name}") from None
 
 
 def as_list(items: Iterable[T], what: str) -> list[T]:

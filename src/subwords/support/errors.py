@@ -145,4 +145,4 @@ def checked_reason(error: BaseException) -> str:
     # PanicException, of libraries in Rust, derives from BaseException.
     if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
         raise error
-    return f"{type(error).__name__}: {error!s:.500}".splitlines()[0]
+    return f"{type(error).__name__}: {error!s:.500}".splitlines()[0].rstrip(" :")

@@ -478,6 +478,8 @@ class IdDecoder:
 
     def joined_bytes(self, ids: Ids) -> bytes:
         """Return the bytes of ids; InputError names an invalid id and its position."""
+        if type(ids) is list and (found := self.fast_path(ids)) is not None and "\ufffd" not in found:
+            return found.encode()
         if self.decoder is not None:
             return self.text(ids, "replace", False).encode()
         return decode_bytes(self._texts_of_ids, ids)

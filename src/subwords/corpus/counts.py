@@ -125,6 +125,10 @@ class WordCounts:
         spans = zip(bounds, bounds[1:], self.counts.tolist(), strict=False)
         return ((data[a:b], count) for a, b, count in spans)
 
+    def __contains__(self, word: object) -> bool:
+        # By __iter__, a word would never be in it, without a word said.
+        raise InputError("counts are pairs of words and numbers; to look a word up: word in dict(counts)")
+
     def __post_init__(self) -> None:
         documents = [] if self.documents is None else [("documents", np.uint64)]
         for name, kind in (("data", np.uint8), ("offsets", np.int64), ("counts", np.uint64), *documents):

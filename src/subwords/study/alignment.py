@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subwords.machine import Input, input_bytes, tokenizer_of
+from subwords.support.errors import InputError
 from subwords.support.render import token_text
 from subwords.support.report import Report, Table
 
@@ -92,6 +93,8 @@ def align(tokenizer: TokenizerLike, other: TokenizerLike, text: Input, *, specia
     [(b'lower', 2, 1), (b' low', 1, 1)]
     """
     tokenizers = tokenizer_of(tokenizer), tokenizer_of(other, "other")
+    if isinstance(text, list | tuple) and not text:  # as several texts, of which there are none
+        raise InputError(f"expected one text, not an empty {type(text).__name__}")
     data = input_bytes(text)
     encoded = [tok(text, template=False, special=special, truncation=False, padding=False) for tok in tokenizers]
     spans = [_in_order(one.byte_spans) for one in encoded]

@@ -282,6 +282,8 @@ def test_formats_and_baseline() -> None:
     tok = with_model(trained(), vocab=Vocab([*trained().model.vocab, b"zzz", b"yyy"]))
     result = subwords.study.audit(tok, rules=["unreachable-token"])
     assert result.fails("note")
+    with pytest.raises(subwords.InputError, match="unknown severity='never': expected one of error, warning, note"):
+        result.fails("never")  # type: ignore[arg-type]
     assert json.loads(json.dumps(result.to_dict()))["error"] == 2
     sarif = json.loads(json.dumps(result.to_sarif()))
     assert sarif["version"] == "2.1.0"

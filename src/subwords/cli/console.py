@@ -24,7 +24,7 @@ from typing import IO, TYPE_CHECKING, Any, BinaryIO, NoReturn, TypeVar, cast
 import click
 from click.shell_completion import CompletionItem
 
-from subwords.support.errors import InputError, SubwordsError, SubwordsWarning, missing
+from subwords.support.errors import FormatError, InputError, SubwordsError, SubwordsWarning, missing, readable
 from subwords.support.render import CHARACTERS, SPACE, printable, visible
 
 if TYPE_CHECKING:
@@ -391,6 +391,15 @@ def _drop_output() -> None:
     except OSError:
         with suppress(OSError):
             sys.stdout.close()
+
+
+def text_of(file: Path, what: str) -> str:
+    """Return the text of a file; FormatError if it is not UTF-8. what: what the file holds."""
+    try:
+        with readable(file, failed=f"cannot read {file}"):
+            return file.read_text("utf-8")
+    except UnicodeDecodeError as error:
+        raise FormatError(f"{file}: expected {what} in UTF-8; byte {error.start} is not UTF-8") from None
 
 
 def utf8_argument(value: str) -> str:

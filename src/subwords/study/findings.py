@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from itertools import islice
 from typing import Any, Literal
 
+from subwords.support.checks import check_choice
 from subwords.support.report import Report, Table
 
 Severity = Literal["error", "warning", "note"]
@@ -146,6 +147,7 @@ class Findings(Report):
 
     def fails(self, severity: Severity) -> bool:
         """Return whether there is a finding of this severity or a worse one."""
+        check_choice("severity", severity, SEVERITIES)
         worst = SEVERITIES.index(severity)
         return any(SEVERITIES.index(one.severity) <= worst for one in self.findings)
 

@@ -133,7 +133,7 @@ def encode_text(text: str) -> bytes:
             "cannot encode"
         ) from None
     except TypeError:
-        raise InputError(f"expected text (str or bytes), not {type(text).__name__}") from None
+        raise InputError(f"expected text (str), not {type(text).__name__}") from None
 
 
 def as_list(items: Iterable[T], what: str) -> list[T]:

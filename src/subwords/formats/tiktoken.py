@@ -12,6 +12,7 @@ import re
 import tempfile
 from binascii import Error, a2b_base64, b2a_base64
 from collections.abc import Mapping
+from dataclasses import asdict
 from hashlib import sha1, sha256
 from itertools import pairwise
 from pathlib import Path
@@ -181,10 +182,12 @@ def _ranked(spec: TokenizerSpec) -> dict[bytes, int]:
     if model.marked:
         raise FormatError("a rank file holds no prefix and no suffix of symbols; write a .json file")
     for token in spec.added_tokens:
-        if token != AddedToken(token.content, token.id):
-            raise FormatError(
-                f"tiktoken has special tokens only, without options; {show_json(token.content)} is another added token"
-            )
+        for name, value in asdict(AddedToken(token.content, token.id)).items():
+            if (found := getattr(token, name)) != value:
+                raise FormatError(
+                    f"tiktoken has special tokens only, without options; {show_json(token.content)} has {name}={found}; "
+                    "write a .json file"
+                )
     if spec.normalizer:
         raise FormatError("a rank file holds no normalizer, and tiktoken has none; write a .json file")
     special = model.special_ids | {token.id for token in spec.added_tokens}

@@ -184,10 +184,8 @@ def _ranked(spec: TokenizerSpec) -> dict[bytes, int]:
     for token in spec.added_tokens:
         for name, value in asdict(AddedToken(token.content, token.id)).items():
             if (found := getattr(token, name)) != value:
-                raise FormatError(
-                    f"tiktoken has special tokens only, without options; {show_json(token.content)} has {name}={found}; "
-                    "write a .json file"
-                )
+                told = f"{show_json(token.content)} has {name}={found}; write a .json file"
+                raise FormatError(f"tiktoken has special tokens only, without options; {told}")
     if spec.normalizer:
         raise FormatError("a rank file holds no normalizer, and tiktoken has none; write a .json file")
     special = model.special_ids | {token.id for token in spec.added_tokens}

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 # `support.checks` does), or a name in backticks. Text in quotes is a value of the user and stays unchanged.
 
 _MENTION = re.compile(
-    r"""(?<![\w./\\-])(?P<set>[a-z]\w*)=(?P<value>"[^"]*"|'[^']*'|\[[^\]]*\]|[\w.+-]*\w)"""
+    r"""(?<![\w./\\-])(?P<set>[a-z]\w*)=(?P<value>"[^"]*"|'[^']*'|\[(?:'[^']*'|[^\]'])*\]|[\w.+-]*\w)"""
     r"""|(?P<quoted>(?<!\w)'(?:[^'\\]|\\.)*'(?!\w)|"(?:[^"\\]|\\.)*")"""
     r"""|`(?P<marked>[a-z]\w*)`"""
     r"""|(?<=\bexpected\ )(?P<checked>[a-z]\w*)(?=\ to\b)"""
@@ -54,6 +54,8 @@ def as_options(message: str, params: Iterable[click.Parameter]) -> str:
     >>> params = [click.Option(["--text-column"]), click.Option(["--errors"])]
     >>> as_options('text_column names another; errors="skip" leaves it out', params)
     '--text-column names another; --errors skip leaves it out'
+    >>> as_options("with special_tokens=['[PAD]', '<s>']", [click.Option(["--special-token", "special_tokens"])])
+    "with --special-token '[PAD]' --special-token '<s>'"
     """
     parameters = {str(parameter.name): parameter for parameter in params}
 

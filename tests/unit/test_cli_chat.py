@@ -94,6 +94,9 @@ def test_tokens_of_conversations(folder: Path, tok: Tokenizer, tmp_path: Path) -
     found = json.loads(out)
     assert (found["total"], found["conversations"], found["documents"]) == (50, 2, 1)
     assert found["padding"] == 50 - 2 * len(tok.encode("".join(each["content"] for each in MESSAGES)))
+    (tmp_path / "t.jinja").write_bytes(b"\xff")
+    wrong = run("tokens", folder, tmp_path / "a.jsonl", "--chat", *more[:2], "-o", tmp_path / "y.npy", code=1)
+    assert "t.jinja: expected a template in UTF-8; byte 0 is not UTF-8" in wrong.stderr
     wrong = run("tokens", folder, tmp_path / "a.jsonl", "--pack", 9, "-o", tmp_path / "y.npy", code=2)
     assert "--pack are for conversations: add --chat" in wrong.stderr
 
@@ -115,5 +118,9 @@ def test_chat_reads_answers(folder: Path, tok: Tokenizer, tmp_path: Path) -> Non
     ]
     made = [json.loads(line) for line in run(*options, "--json", stdin=said).stdout.splitlines()]
     assert made[1] == {"message": {"role": "assistant", "content": "Rays."}, "status": "exact", "open": None}
+    answers.write_bytes(b"")
+    assert "conversation 0: expected an answer to each" in run(*options, stdin=said, code=1).stderr
+    wrong = run("chat", "demo", "--name", "rag", stdin=said, code=1).stderr
+    assert "unknown chat template 'rag': this tokenizer has no templates" in wrong
     answers.write_bytes(lines({}))
     assert "conversation 0: expected its answer" in run(*options, stdin=said, code=1).stderr

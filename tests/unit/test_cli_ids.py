@@ -68,7 +68,7 @@ def test_lines_do_not_depend_on_how_they_are_read(tok_path: Path, tok: Tokenizer
         ([0.0, 3.0], "found float64 of shape"),
         ([[0, 3]], "of shape (1, 2)"),
         ([], "found float64 of shape (0,)"),
-        (None, "expected a NumPy file: "),
+        (None, "expected a NumPy file of integers: its first bytes are different"),
     ],
 )
 def test_offsets_of_another_file_are_refused(offsets: object, message: str, tok_path: Path, tmp_path: Path) -> None:

@@ -289,6 +289,8 @@ def test_clear_errors() -> None:
     for corpus in ([], [""], ["", ""]):
         with pytest.raises(CorpusError, match="no text to evaluate"):
             subwords.study.evaluate(TOK, corpus)
+    with pytest.raises(InputError, match=r"got tuple .*: pass the text, not its word counts"):
+        subwords.study.evaluate(TOK, subwords.count(["a"]))  # type: ignore[arg-type]
     bad: list[tuple[dict[str, Any], str]] = [
         ({"order": 0}, "order"),
         ({"confidence": 1}, "confidence"),

@@ -225,8 +225,8 @@ def test_invalid_runs(options: dict[str, Any]) -> None:
 
 
 def test_texts_are_no_files() -> None:
-    with pytest.raises(InputError, match="expected files, which workers can read"):
-        subwords.count(iter(["a"]), run=Run())
+    with pytest.raises(InputError, match="expected files, which workers can read, not list"):
+        subwords.count(["a"], run=Run())
 
 
 def test_memory_changes_nothing(tmp_path: Path) -> None:

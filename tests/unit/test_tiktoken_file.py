@@ -141,7 +141,7 @@ def test_other_orders_of_merging_are_refused(tmp_path: Path) -> None:
 def test_tokens_that_tiktoken_cannot_have(tmp_path: Path) -> None:
     tok = subwords.train(["low lower lowest"] * 9, vocab_size=262)
     for more in (tok.with_tokens([" zz"], special=False), tok.with_tokens(["<s>"], lstrip=True)):
-        with pytest.raises(FormatError, match="tiktoken has special tokens only, without options"):
+        with pytest.raises(FormatError, match=r"special tokens only, .* has (special=False|lstrip=True); write"):
             more.save(tmp_path / "a.tiktoken")
     tok.with_tokens(["<s>"]).save(tmp_path / "a.tiktoken")
     again = subwords.load(tmp_path / "a.tiktoken", splitter="gpt2", special_ids={"<s>": 262})

@@ -322,7 +322,7 @@ PROGRAM = """
 import { load } from "./index.js";
 const tok = await load(), told = [];
 for (const call of [() => tok.encode("a\\ud800"), () => tok.decode([1 << 20]), () => tok.decode([0.5]),
-                    () => tok.encode("a", { special: "all" }), () => tok.encode(3)])
+                    () => tok.encode("a", { special: "all" }), () => tok.encode(3), () => tok.decode("1 2")])
   try { call(); } catch (error) { told.push(error.message); }
 for (let k = 0; k < 20000; k++) tok.encode("low lower " + k);
 const before = process.memoryUsage().rss;
@@ -342,5 +342,6 @@ def test_errors_and_memory(tmp_path: Path) -> None:
         "expected ids from 0 to 4095; ids[0] is 0.5",
         'expected special to be "text" or "allow", not all',
         "expected text as a string, not number",
+        "expected ids as an array of numbers, not a string",
     ]
     assert growth < 64 << 20

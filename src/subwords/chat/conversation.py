@@ -24,7 +24,7 @@ from subwords.support.errors import InputError, SubwordsWarning
 from subwords.support.names import nearest
 
 _ELSEWHERE = {
-    "add_generation_prompt": "prompt=True",
+    "add_generation_prompt": "prompt=True or prompt=False",
     "continue_final_message": 'resume="content"',
     "chat_template": "template=...",
     "conversation": "messages",
@@ -98,8 +98,9 @@ class Chatter:
             raise InputError(f"expected template as a name or as Jinja text, not {type(template).__name__}")
         if template in names:
             return names[template]
-        if names and template and "{" not in template and "\n" not in template:
-            raise InputError(f"unknown chat template {template!r:.60}{nearest(template, names)}")
+        if template and "{" not in template and "\n" not in template:
+            known = f"this tokenizer has {', '.join(names) or 'no templates'}{nearest(template, names)}"
+            raise InputError(f"unknown chat template {template!r:.60}: {known}")
         return template
 
     def _control_of(self, template: ChatTemplate) -> Control:
@@ -160,7 +161,10 @@ class Chatter:
         for role, tokens in trusted.items():
             if isinstance(tokens, str) or not isinstance(tokens, Iterable):
                 raise InputError(f"expected trusted[{role!r:.40}] as a list of tokens, not {tokens!r:.60}")
-            found[role] = [self.tok.added_tokens.named(token).content for token in tokens]
+            try:
+                found[role] = [self.tok.added_tokens.named(token).content for token in tokens]
+            except InputError as error:
+                raise InputError(f"trusted[{role!r:.40}]: {error}") from None
         return found
 
     def render(

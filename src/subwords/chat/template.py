@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property, lru_cache, wraps
@@ -34,6 +35,7 @@ LOOK = 64  # of them between two looks at the clock
 CALL = 10  # steps that a call of a macro counts as
 MOST_KEPT = 256  # compiled templates
 MOST_SOURCE = 1 << 17  # characters of one
+_UNDEFINED_ROLE = re.compile(r"'(bos|eos|unk|pad|cls|sep|mask)_token' is undefined")
 MOST_TOLD = 2000  # characters of what a template raises
 _WRITING = frozenset({"join", "default", "d", "format", "append", "map", "center", "indent"})  # their arguments too
 _DICT_NAMES = frozenset(dir(dict))
@@ -119,7 +121,10 @@ class ChatTemplate:
         except RecursionError as error:
             raise self._failure(error, "is stopped: its calls, or the values given, are nested too deep") from None
         except TemplateError as error:
-            raise self._failure(error, f"refuses this conversation: {error.message}") from error
+            told = f"refuses this conversation: {error.message}"
+            if role := _UNDEFINED_ROLE.fullmatch(error.message or ""):
+                told += f"; name it, tok.with_(roles={{{role[1]!r}: token}}), or pass {role[1]}_token=..."
+            raise self._failure(error, told) from error
         except Exception as error:  # a template may raise anything
             told = f"fails with this conversation: {type(error).__name__}: {error}"
             raise self._failure(error, told) from error

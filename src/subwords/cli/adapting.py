@@ -21,12 +21,12 @@ from subwords.cli.console import (
     print_rows,
     print_summary,
     print_values,
+    text_of,
     utf8_argument,
     wants_json,
 )
 from subwords.cli.files import find_token
 from subwords.cli.options import Adapter, Call, command_of, corpora, sources
-from subwords.support.errors import FormatError, readable
 
 if TYPE_CHECKING:
     from subwords import Tokenizer
@@ -46,11 +46,7 @@ def tokens_of(tok: Tokenizer, given: Sequence[str], file: Path | None) -> list[i
     """Return the ids of tokens as `subwords inspect --vocab` shows them, or given by their ids; None for no tokens."""
     names = list(given)
     if file is not None:
-        try:
-            with readable(file, failed=f"cannot read {file}"):
-                names += [line for line in file.read_text("utf-8").split("\n") if line]
-        except UnicodeDecodeError as error:
-            raise FormatError(f"{file}: expected tokens in UTF-8; byte {error.start} is not UTF-8") from None
+        names += [line for line in text_of(file, "tokens").split("\n") if line]
     if not names and file is None:
         return None
     return [find_token(tok, name) for name in names]

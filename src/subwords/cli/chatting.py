@@ -19,6 +19,7 @@ from subwords.cli.console import (
     load_tokenizer,
     opt,
     print_values,
+    text_of,
     tokenizer_argument,
     wants_json,
 )
@@ -76,7 +77,7 @@ def chat(
     from subwords.study.conversations import shown_chat
 
     tok = load_tokenizer(tokenizer)
-    source = name if template is None else template.read_text("utf-8")
+    source = name if template is None else text_of(template, "a template")
     color = uses_color(sys.stdout, os.environ)
     answers = None if reply is None else _rows_of(str(reply))
     for number, row in enumerate(_rows_of(file)):
@@ -102,6 +103,8 @@ def _print_answer(made: ShownChat, answer: Any) -> None:
     """Print what a model wrote as a message."""
     from subwords.study.conversations import shown_reply
 
+    if answer is None:
+        raise InputError("expected an answer to each conversation; the file of --reply has fewer lines")
     if not isinstance(answer, str | list):
         raise InputError(f"expected its answer as a list of ids or as text, not {answer!r:.60}")
     reply, rows = shown_reply(made, answer)

@@ -24,7 +24,7 @@ from typing import IO, TYPE_CHECKING, Any, BinaryIO, NoReturn, TypeVar, cast
 import click
 from click.shell_completion import CompletionItem
 
-from subwords.support.errors import InputError, SubwordsError, SubwordsWarning, missing
+from subwords.support.errors import FormatError, InputError, SubwordsError, SubwordsWarning, missing, readable
 from subwords.support.render import CHARACTERS, SPACE, printable, visible
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 # `support.checks` does), or a name in backticks. Text in quotes is a value of the user and stays unchanged.
 
 _MENTION = re.compile(
-    r"""(?<![\w./\\-])(?P<set>[a-z]\w*)=(?P<value>"[^"]*"|'[^']*'|\[[^\]]*\]|[\w.+-]*\w)"""
+    r"""(?<![\w./\\-])(?P<set>[a-z]\w*)=(?P<value>"[^"]*"|'[^']*'|\[(?:'[^']*'|[^\]'])*\]|[\w.+-]*\w)"""
     r"""|(?P<quoted>(?<!\w)'(?:[^'\\]|\\.)*'(?!\w)|"(?:[^"\\]|\\.)*")"""
     r"""|`(?P<marked>[a-z]\w*)`"""
     r"""|(?<=\bexpected\ )(?P<checked>[a-z]\w*)(?=\ to\b)"""
@@ -54,6 +54,8 @@ def as_options(message: str, params: Iterable[click.Parameter]) -> str:
     >>> params = [click.Option(["--text-column"]), click.Option(["--errors"])]
     >>> as_options('text_column names another; errors="skip" leaves it out', params)
     '--text-column names another; --errors skip leaves it out'
+    >>> as_options("with special_tokens=['[PAD]', '<s>']", [click.Option(["--special-token", "special_tokens"])])
+    "with --special-token '[PAD]' --special-token '<s>'"
     """
     parameters = {str(parameter.name): parameter for parameter in params}
 
@@ -393,6 +395,15 @@ def _drop_output() -> None:
     except OSError:
         with suppress(OSError):
             sys.stdout.close()
+
+
+def text_of(file: Path, what: str) -> str:
+    """Return the text of a file; FormatError if it is not UTF-8. what: what the file holds."""
+    try:
+        with readable(file, failed=f"cannot read {file}"):
+            return file.read_text("utf-8")
+    except UnicodeDecodeError as error:
+        raise FormatError(f"{file}: expected {what} in UTF-8; byte {error.start} is not UTF-8") from None
 
 
 def utf8_argument(value: str) -> str:

@@ -25,6 +25,7 @@ from subwords.cli.console import (
     print_values,
     source_argument,
     standard_input,
+    text_of,
     tokenizer_argument,
     utf8_argument,
     wants_json,
@@ -125,7 +126,7 @@ def tokens(
     """
     run, reading = run_from(options, threads), reading_from(options)
     given = {name: value for name, value in options.items() if value is not None}
-    of_chat = {"template": template and template.read_text("utf-8"), "start": mask_start, "end": mask_end}
+    of_chat = {"template": template and text_of(template, "a template"), "start": mask_start, "end": mask_end}
     if chat:
         given["chat"] = {name: value for name, value in of_chat.items() if value is not None}
     elif "pack" in given or any(value is not None for value in of_chat.values()):

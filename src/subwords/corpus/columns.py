@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from functools import partial
+from itertools import chain, islice
 from pathlib import Path
+from threading import Lock
 from typing import Any, cast
 
 import numpy as np
@@ -410,19 +413,52 @@ def csv_rows(
 ) -> Iterator[tuple[str, dict[str, str]]]:
     """Yield the place and the fields of each row; a short row lacks the last ones."""
     blocks = TextFile(path, replace(reading, documents="line", separator=None), tally, size, on_bytes).blocks()
-    rows = csv.reader(_lines_of(blocks), delimiter="\t" if ".tsv" in path.name.lower() else ",")
+    rows = _rows_of(_lines_of(blocks), "\t" if ".tsv" in path.name.lower() else ",")
+    last = 0  # the last line of a row
     try:
-        header = next(rows, [])
+        header, last, _ = next(rows, ([], 0, False))
         if reading.text_column not in header:
             raise CorpusError(
                 f"{path}: expected a column {reading.text_column!r}, found {_listed(header)}; text_column names "
                 "another; to read the file as plain text, rename it to .txt"
             )
-        for row in rows:
-            if row:
-                yield f"{path}: line {rows.line_num}", dict(zip(header, row, strict=False))
+        for row, line, is_open in rows:
+            first, last = last + 1, line
+            if is_open:  # its quote may have swallowed any number of rows
+                told = "expected a quote at the end of its quoted field, got the end of the file"
+                tally.refused(f"{path}: line {first}: {told}", reading.errors)
+            elif row:
+                yield f"{path}: line {line}", dict(zip(header, row, strict=False))
     except csv.Error as error:
-        raise CorpusError(f"{path}: line {rows.line_num}: cannot read row: {error}") from None
+        raise CorpusError(f"{path}: after line {last}: cannot read row: {error}") from None
+
+
+# The limit of module csv, 131,072 characters in a field, is one of the whole process: who raises it holds this lock.
+# There is one for each process: a fork may come while another thread holds it.
+_LOCKS = dict[int, Lock]()
+_ROWS = 32  # that are read before the limit is set back
+
+
+def _rows_of(lines: Iterator[str], delimiter: str) -> Iterator[tuple[list[str], int, bool]]:
+    """Yield rows with fields of any length, the last line of each, and whether the file ended inside a quoted field."""
+    ended: list[bool] = []
+    rows = csv.reader(chain(lines, _noted(ended)), delimiter=delimiter)
+    while True:
+        with _LOCKS.setdefault(os.getpid(), Lock()):
+            before = csv.field_size_limit((1 << 31) - 1)
+            try:
+                batch = [(row, rows.line_num, bool(ended)) for row in islice(rows, _ROWS)]
+            finally:
+                csv.field_size_limit(before)
+        yield from batch
+        if len(batch) < _ROWS:
+            return
+
+
+def _noted(ended: list[bool]) -> Iterator[str]:
+    """Yield nothing; note that a reader asked for more than there is."""
+    ended.append(True)
+    yield from ()
 
 
 def csv_texts(

@@ -440,4 +440,5 @@ class IterableTexts:
 
 def _not_text(item: Any, index: int) -> str:
     hint = ": do not mix paths with texts" if isinstance(item, os.PathLike) else ""
+    hint = ": pass the text, not its word counts" if isinstance(item, tuple) else hint
     return f"text {index}: expected str, got {describe_value(item)}{hint}"

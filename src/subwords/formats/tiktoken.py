@@ -12,6 +12,7 @@ import re
 import tempfile
 from binascii import Error, a2b_base64, b2a_base64
 from collections.abc import Mapping
+from dataclasses import asdict
 from hashlib import sha1, sha256
 from itertools import pairwise
 from pathlib import Path
@@ -183,11 +184,10 @@ def _ranked(spec: TokenizerSpec) -> dict[bytes, int]:
     # Without a normalizer, `normalized` changes nothing, but the order in which it finds tokens with it and without.
     normalized = all(token.normalized for token in spec.added_tokens)
     for token in spec.added_tokens:
-        if token != AddedToken(token.content, token.id, normalized=normalized):
-            raise FormatError(
-                f"tiktoken has special tokens only, without options; {show_json(token.content)} is not special, or has "
-                "lstrip, rstrip, single_word or normalized; write a .json file"
-            )
+        for name, value in asdict(AddedToken(token.content, token.id, normalized=normalized)).items():
+            if (found := getattr(token, name)) != value:
+                told = f"{show_json(token.content)} has {name}={found}; write a .json file"
+                raise FormatError(f"tiktoken has special tokens only, without options; {told}")
     if spec.normalizer:
         raise FormatError("a rank file holds no normalizer, and tiktoken has none; write a .json file")
     special = model.special_ids | {token.id for token in spec.added_tokens}

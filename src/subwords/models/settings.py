@@ -62,10 +62,11 @@ class MergeSettings(TrainingSettings):
     def check_room(self, symbols: int) -> None:
         """Raise TrainingError if vocab_size is below the number of alphabet symbols and reserved tokens (B6)."""
         if symbols + len(self.reserved) > self.vocab_size:
+            bytes_of = ", or start from the bytes of the corpus alone (alphabet='corpus')"
             raise TrainingError(
                 f"vocab_size {self.vocab_size} is too small: the alphabet has {symbols} symbols, and there are "
-                f"{len(self.reserved)} special tokens, {symbols + len(self.reserved)} in all. Raise vocab_size, set "
-                "limit_alphabet, or start from the bytes of the corpus alone (alphabet='corpus')"
+                f"{len(self.reserved)} special tokens, {symbols + len(self.reserved)} in all. Raise vocab_size, or set "
+                f"limit_alphabet{bytes_of * (getattr(self, 'byte_level', False) and symbols == 256)}"
             )
 
     @property

@@ -117,9 +117,9 @@ class _ShardJob:
     """The shards of a corpus, and the folder where their files are; in `with`, no other job works in that folder."""
 
     def __init__(self, work: ShardTask, source: Source, target: Path | None, reading: Reading, run: Run) -> None:
-        files, texts = files_and_texts(source)
+        files, _ = files_and_texts(source)
         if not files:
-            raise InputError(f"source: expected files, which workers can read, not {type(texts).__name__}")
+            raise InputError(f"source: expected files, which workers can read, not {type(source).__name__}")
         check_instance("run", run, Run)
         self.files, _ = files, memory_left(run)  # too little memory is an error before anything is written
         self._work, self._run, self._held = work, run, ExitStack()

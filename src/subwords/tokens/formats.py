@@ -327,7 +327,9 @@ def mapped_npy(path: Path) -> NDArray[Any]:
     except OSError as error:
         raise unreadable(InputError, f"cannot read file {path}: {error.strerror}", error, path) from None
     except Exception as error:  # NumPy evaluates a header as Python does: a hostile one raises anything
-        raise FormatError(f"{path}: expected a NumPy file: {error}") from None
+        other = "allow_pickle" in str(error)  # NumPy's advice for whatever is no .npy: an unsafe way to read it
+        told = "its first bytes are different" if other else error
+        raise FormatError(f"{path}: expected a NumPy file of integers: {told}") from None
     if not isinstance(found, np.ndarray) or found.ndim != 1 or found.dtype.kind not in "iu":
         kind = f"{found.dtype} of shape {found.shape}" if isinstance(found, np.ndarray) else "an archive"
         raise FormatError(f"{path}: expected integers in one dimension, found {kind}")

@@ -200,13 +200,13 @@ def counted(
     """Count the words of a corpus as `count` does; `on_block` gets its text, a block at a time."""
     check_flag("document_frequencies", document_frequencies)
     if document_frequencies and memory is not None:
-        raise InputError("document_frequencies needs all words in memory: leave `memory` out")
+        raise InputError("document_frequencies, or min_documents, needs all words in memory: leave `memory` out")
     number, see = thread_count(threads), on_block or (lambda data: None)
     words, special_tokens = rules.words, rules.special_tokens
     if is_weighted(source):
         if document_frequencies or memory is not None:
-            name = "document_frequencies" if document_frequencies else "memory"
-            raise InputError(f"{name} is for documents, but these are texts with their counts: leave it out")
+            name, out = ("document_frequencies", "it and min_documents") if document_frequencies else ("memory", "it")
+            raise InputError(f"{name} is for documents, but these are texts with their counts: leave {out} out")
         counts = weighted_counts(source, reading, words, special_tokens, number, see)
         if not len(counts):
             raise CorpusError("no text to count: no text of the dict has a count above 0")

@@ -335,6 +335,7 @@ export class Tokenizer {
   /** The text of ids after a state, which changes; `run`: the bytes that waited; returns the text and those. */
   #decoded(state, run, ids, final, reader) {
     const at = this.#facts.at, [skips, waiting, read] = ["skips", "waiting", "read"].map((name) => this.#facts.words[name][1]);
+    if (typeof ids === "string") throw new TypeError("expected ids as an array of numbers, not a string");
     if (!ids.slice) ids = Array.from(ids);
     const bad = ids.findIndex((id) => !(Number.isInteger(id) && id >= 0 && id < this.#facts.vocabulary));
     if (bad >= 0) throw new RangeError(`expected ids from 0 to ${this.#facts.vocabulary - 1}; ids[${bad}] is ${ids[bad]}`);

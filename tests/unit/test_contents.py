@@ -11,6 +11,7 @@ import pickle
 import random
 import sqlite3
 import struct
+import sys
 import tarfile
 import zipfile
 from collections.abc import Callable
@@ -234,6 +235,13 @@ def test_every_door_to_text_decompresses_by_name_or_content(
     packed.write_bytes(pack(ids.encode()))
     assert run("decode", tok_path, packed).stdout_bytes == TEXT
     assert run("decode", tok_path, stdin=pack(ids.encode())).stdout_bytes == TEXT
+
+
+def test_a_python_without_bz2_trains_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "packed.bz2").write_bytes(bz2.compress(TEXT))
+    monkeypatch.setitem(sys.modules, "bz2", None)
+    with pytest.raises(CorpusError, match="this Python has no bz2, which .bz2 needs: unpack the file first"):
+        subwords.train(tmp_path / "packed.bz2", vocab_size=300)
 
 
 def test_raw_ids_are_decompressed_by_name_only(tok_path: Path, tok: Tokenizer, tmp_path: Path) -> None:

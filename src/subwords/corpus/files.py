@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bz2
 import gzip
 import io
 import re
@@ -324,6 +323,10 @@ def _decompressed(stream: _Headed, packed: str) -> AbstractContextManager[Any]:
     if packed == ".gz":
         return gzip.GzipFile(fileobj=buffered, mode="rb")
     if packed == ".bz2":
+        try:
+            import bz2  # a Python that was compiled where its library was missing has none
+        except ImportError as error:
+            raise CorpusError("this Python has no bz2, which .bz2 needs: unpack the file first (bunzip2)") from error
         return bz2.BZ2File(buffered)
     pyarrow = need_pyarrow()
     opened: AbstractContextManager[Any] = pyarrow.CompressedInputStream(pyarrow.PythonFile(buffered, mode="r"), "zstd")

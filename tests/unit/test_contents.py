@@ -240,7 +240,7 @@ def test_every_door_to_text_decompresses_by_name_or_content(
 def test_a_python_without_bz2_trains_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "packed.bz2").write_bytes(bz2.compress(TEXT))
     monkeypatch.setitem(sys.modules, "bz2", None)
-    with pytest.raises(CorpusError, match="this Python has no bz2, which .bz2 needs: unpack the file first"):
+    with pytest.raises(CorpusError, match=r"this Python has no bz2, which \.bz2 needs"):
         subwords.train(tmp_path / "packed.bz2", vocab_size=300)
 
 

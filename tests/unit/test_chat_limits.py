@@ -58,7 +58,7 @@ import json, resource, sys, time
 import subwords
 from tools.fuzz_inputs import tokenizer
 tok, found = tokenizer(0), []
-tok.chat([{"role": "user", "content": "a"}], template="x", prompt=False)
+tok.chat([{"role": "user", "content": "a"}], template="{# x #}x", prompt=False)
 with open("/proc/self/statm") as file:
     most = int(file.read().split()[0]) * resource.getpagesize() + (3 << 30)
 resource.setrlimit(resource.RLIMIT_AS, (most, most))

@@ -291,6 +291,10 @@ def test_clear_errors() -> None:
             subwords.study.evaluate(TOK, corpus)
     with pytest.raises(InputError, match=r"got tuple .*: pass the text, not its word counts"):
         subwords.study.evaluate(TOK, subwords.count(["a"]))  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="to look a word up: word in dict"):
+        assert b"a" in subwords.count(["a"])
+    with pytest.raises(InputError, match="expected one text, not an empty list"):
+        subwords.study.align(TOK, TOK, [])
     bad: list[tuple[dict[str, Any], str]] = [
         ({"order": 0}, "order"),
         ({"confidence": 1}, "confidence"),

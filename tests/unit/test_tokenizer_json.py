@@ -479,11 +479,8 @@ def test_merge_into_a_special_token_with_a_blank_is_refused() -> None:
 
 
 def test_a_special_token_that_a_file_would_spell_otherwise(tmp_path: Path) -> None:
-    """Without the token of these bytes, nothing else in the file would say that no text yields it."""
     (tmp_path / "vocab.json").write_text('{"a": 0, "b": 1, "ab": 2}')
     (tmp_path / "merges.txt").write_text("a b\n")
     (tmp_path / "special_tokens_map.json").write_text('{"pad_token": "\\u0120"}')
-    tok = subwords.load(tmp_path)
-    assert tok.encode("a b") == [0, 1]
     with pytest.raises(FormatError, match="cannot hold the token 'Ġ': there it spells b' '"):
-        tok.save(tmp_path / "tokenizer.json")
+        subwords.load(tmp_path).save(tmp_path / "tokenizer.json")

@@ -40,6 +40,14 @@ def test_places_that_wait_are_those_of_a_list(tok: Tokenizer, text: str, normali
         each(text).places  # type: ignore[attr-defined] # noqa: B018
 
 
+def test_tokens_of_one_text_are_those_of_a_list() -> None:
+    options = {"special_tokens": ["<s>", "<unk>"], "unk_token": "<unk>", "vocab_size": 16}
+    made = subwords.train(["low lower"] * 9, algorithm="unigram", **options)
+    for each in (made, made.with_(template=["$A <s> $A"])):
+        tokens = each("low 龜").tokens
+        assert tokens == each(["low 龜"])[0].tokens and "龜" in "".join(tokens)
+
+
 # ------------------------------------------------------------------ trusted and untrusted parts
 
 

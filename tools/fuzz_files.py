@@ -72,7 +72,7 @@ def _use(tok: Any, chosen: int) -> None:
 def _spells_hidden(tok: Any, text: str) -> bool:
     """Whether a text spells a token that text never becomes here; in a tokenizer.json it does (COMPATIBILITY.md)."""
     model, data = tok.spec.model, text.encode()
-    spelled = data, data.replace(b" ", "\u2581".encode())  # of which a piece may consist
+    spelled = data, data.replace(b" ", "\u2581".encode())  # a piece may spell a space as U+2581
     return any((token := model.vocab[index]) and any(token in each for each in spelled) for index in model.special_ids)
 
 

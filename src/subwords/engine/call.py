@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -77,7 +77,11 @@ class Calls:
     def __init__(self, engine: Engine, spec: TokenizerSpec, paths: tuple[FastPaths, FastPaths]) -> None:
         self._engine, self._spec, self._paths = engine, spec, paths
         self._made = lru_cache(32, typed=True)(self._make)  # made for each call: 3 us
-        self.usual = self._make(True, None, None)
+
+    @cached_property
+    def usual(self) -> QuickCalls:
+        """The calls without options."""
+        return self._make(True, None, None)
 
     def _make(self, template: bool, truncation: Any, padding: Any) -> QuickCalls:
         framing = framing_of(self._spec, template, truncation, padding)

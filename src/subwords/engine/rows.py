@@ -117,7 +117,7 @@ class Framing:
 
     @cached_property
     def kept(self) -> int:
-        """The most ids of a text, with those of the template, that stay as they are; -1 if texts are filled up."""
+        """How many ids a text may have, template included, before it is cut; -1 if texts are filled up."""
         if self.padding is not None:
             return -1
         return LONGEST_LENGTH if self.truncation is None else self.truncation.max_length

@@ -93,7 +93,7 @@ def align(tokenizer: TokenizerLike, other: TokenizerLike, text: Input, *, specia
     [(b'lower', 2, 1), (b' low', 1, 1)]
     """
     tokenizers = tokenizer_of(tokenizer), tokenizer_of(other, "other")
-    if isinstance(text, list | tuple) and not text:  # as several texts, of which there are none
+    if isinstance(text, list | tuple) and not text:  # a call of the tokenizer takes it as a list of texts
         raise InputError(f"expected one text, not an empty {type(text).__name__}")
     data = input_bytes(text)
     encoded = [tok(text, template=False, special=special, truncation=False, padding=False) for tok in tokenizers]

@@ -6,7 +6,7 @@
     python tools/fuzz.py --list                 # the targets, with the executions and the coverage so far
 
 A target takes bytes and may raise `SubwordsError`, a warning or nothing else. What else happens, a difference between
-two ways to one result, a crash, more than 2 GB or 60 seconds, is a finding: its input is left in the folder fuzz.
+two ways to one result, a crash, more than 2 GB (8 if checked) or 60 seconds, is a finding: its input stays in the folder fuzz.
 `campaign` begins with the inputs of tests/data/fuzz, and leaves the smallest ones there that reach all that is reached.
 tests/unit/test_fuzz.py runs them without Atheris.
 """
@@ -81,6 +81,8 @@ KEPT = ROOT / "tests" / "data" / "fuzz"  # one file for each target, one input i
 MOST_KEPT = 14_000  # bytes of such a file
 MEMORY = Path("/dev/shm")  # files there take a third of the time
 CHECKED = {"SUBWORDS_KERNELS": "checked", "NUMBA_OPT": "0"}
+COMPILE = ROOT / "tests" / "programs" / "compile_kernels.py"  # a target that compiles takes up to 336 MB a kernel
+MOST_MEMORY, MOST_CHECKED = 2048, 8192  # MB; each process with checked kernels compiles those that it runs
 
 
 class Target(NamedTuple):
@@ -204,7 +206,8 @@ def fuzz(name: str, folder: Path | None, arguments: Sequence[str]) -> None:
 
     gc.collect()
     gc.freeze()  # collections then take a third of the time
-    limits = ["-rss_limit_mb=2048", "-timeout=60", f"-max_len={target.longest}", "-print_final_stats=1"]
+    memory = MOST_CHECKED if os.environ.get("SUBWORDS_KERNELS") == "checked" else MOST_MEMORY
+    limits = [f"-rss_limit_mb={memory}", "-timeout=60", f"-max_len={target.longest}", "-print_final_stats=1"]
     atheris.Setup(
         [f"{sys.executable} {__file__} {name} --", *limits, *arguments],
         target.run,
@@ -217,6 +220,8 @@ def run(name: str, folder: Path, seconds: float, *, checked: bool = False) -> di
     """Fuzz a target in a process of its own; return its executions, seconds, edges and findings."""
     place = folder / name
     place.mkdir(parents=True, exist_ok=True)
+    if not checked:
+        subprocess.run([sys.executable, COMPILE], env={**os.environ, "PYTHONPATH": str(ROOT / "src")}, check=True)
     found = dict.fromkeys(("executions", "seconds", "edges", "findings"), 0)
     began = time.monotonic()
     while (left := seconds - (time.monotonic() - began)) >= 1 and found["findings"] < 3:

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-import tiktoken
 from tiktoken.model import MODEL_TO_ENCODING
 from tokenizers import Regex, Tokenizer, pre_tokenizers
+from tools.fuzz_texts import words_of_tiktoken
 
 from engines import splitter
 from inside import ALIASES, PATTERNS, SCRIPTS, categories, first_names, to_pre_tokenizer
@@ -24,20 +24,6 @@ from seeds import sweep_seed
 from small_data import files_of
 from subwords.machine import property_members
 from test_fallback import TRICKY
-
-BYTES = [bytes([byte]) for byte in range(256)]
-
-
-def words_of_tiktoken(pattern: str, text: str) -> list[str]:
-    """The words of a short text: every string in it is a token, so that each word is one."""
-    data = text.encode()
-    parts = {data[a:b] for a in range(len(data)) for b in range(a + 2, len(data) + 1)}
-    tokens = [*BYTES, *sorted(parts, key=lambda part: (len(part), part))]
-    encoding = tiktoken.Encoding(
-        "words", pat_str=pattern, mergeable_ranks={token: k for k, token in enumerate(tokens)}, special_tokens={}
-    )
-    return [tokens[token].decode() for token in encoding.encode_ordinary(text)]
-
 
 # ------------------------------------------------------------------ tiktoken
 
@@ -58,6 +44,7 @@ def words_of_tiktoken(pattern: str, text: str) -> list[str]:
         r"(?i)[[:upper:]]+|[\s\S]",
         r"[a-z~~k]+|[\s\S]",
         r"\h+|\R|[\s\S]",
+        r"[^\d\D]|[^\s\P{L}.\p{L}]+|(?<=a)[^\w\W]|[\s\S]",
         r"\<\w|\w\>|[\s\S]",
         r"\bfoo\b|\B.|[\s\S]",
         r"(?m)^.|.$|[\s\S]",

@@ -6,7 +6,8 @@
     python tools/fuzz.py --list                 # the targets, with the executions and the coverage so far
 
 A target takes bytes and may raise `SubwordsError`, a warning or nothing else. What else happens, a difference between
-two ways to one result, a crash, more than 2 GB (8 if checked) or 60 seconds, is a finding: its input stays in the folder fuzz.
+two ways to one result, a crash, more than 60 seconds or 2 GB (checked: 8), is a finding: its input is left in the
+folder fuzz.
 `campaign` begins with the inputs of tests/data/fuzz, and leaves the smallest ones there that reach all that is reached.
 tests/unit/test_fuzz.py runs them without Atheris.
 """

@@ -317,6 +317,11 @@ def test_values_with_texts_between_control_tokens() -> None:  # as Gemma 4 write
     assert events[-1] == ("value", 0, '[{"a":"b,c:","é\\"":null},true,1.5]')
 
 
+def test_schemas_decide_whether_digits_are_a_number() -> None:  # the template writes both the same
+    reply, _ = read(written(calling(TAGS), answer("", "", call(city="7", days=7))), calling(TAGS))
+    assert (reply.status, reply.message) == ("chosen", answer("", "", call(city="7", days=7)))
+
+
 def test_content_as_parts() -> None:
     template = "{% for m in messages %}<|{{ m.role }}|>\n{% for p in m.content %}{{ p.text }}{% endfor %}<|end|>\n"
     template += "{% endfor %}{% if add_generation_prompt %}<|assistant|>\n{% endif %}"

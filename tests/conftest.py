@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+from functools import partialmethod
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,9 @@ from subwords.machine import web_module
 os.environ["SUBWORDS_TABLES"] = "off"
 # tiktoken keeps no copy of a test's files: a later test, of another run too, would find them.
 os.environ["TIKTOKEN_CACHE_DIR"] = ""
+
+# Files of tests have the line ends that the tests write; open() of Windows would make others.
+Path.write_text = partialmethod(Path.write_text, newline="\n")  # type: ignore[assignment,method-assign]
 
 # No deadline: a first example compiles kernels, and a busy machine is no failure. The seed of a change draws the same
 # examples each time; with another SUBWORDS_SEED they are random. --hypothesis-profile=sweep: more.

@@ -74,6 +74,18 @@ def test_real_files(name: str, data: Path, tmp_path: Path) -> None:
         assert getattr(theirs, f"{role}_token_id") == index
 
 
+@pytest.mark.filterwarnings("ignore:decoding changes the spaces")
+@pytest.mark.parametrize("algorithm", ["bpe", "wordpiece", "unigram"])
+def test_spaces_before_punctuation_go_where_transformers_cleans_up(algorithm: str, tmp_path: Path) -> None:
+    text = "we 're low , i 'm n't ! ' s . he 's , i 've ?"
+    trained(algorithm).with_tokens(sorted(set(text.split())), special=False).save(f"{tmp_path}/")
+    config = json.loads((tmp_path / "tokenizer_config.json").read_text())
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(config | {"clean_up_tokenization_spaces": True}))
+    theirs, tok = loaded(tmp_path), subwords.load(tmp_path)
+    ids = theirs(text, add_special_tokens=False).input_ids
+    assert tok.decode(ids) == theirs.decode(ids)
+
+
 def test_a_chat_template_is_kept_as_it_is(tmp_path: Path) -> None:
     template = "{% for m in messages %}<|{{ m['role'] }}|>{{ m['content'] }}\n{% endfor %}"
     tok = trained("bpe").with_(chat_template=template)

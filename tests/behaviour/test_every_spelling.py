@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import re
 import warnings
 from collections.abc import Callable
@@ -118,7 +119,9 @@ WORK_EVERYWHERE = {"path", "Path", "list", "tuple"}
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Path:
+    if "[verify]" in request.node.name:  # which asks the library of a tokenizer.json
+        pytest.importorskip("tokenizers")
     monkeypatch.chdir(tmp_path)
     TOK.save("tok.json")
     Path("corpus.txt").write_text("\n".join(OTHER_TEXTS), "utf-8")
@@ -165,8 +168,6 @@ def test_every_public_function_is_tried() -> None:
 def test_tokenizers(name: str, request: pytest.FixtureRequest) -> None:
     if name.startswith("export"):
         request.getfixturevalue("wasm")
-    if name == "verify":  # which asks the library of a tokenizer.json
-        pytest.importorskip("tokenizers")
     call = WITH_TOKENIZER[name]
     expected = outcome(call, TOK)
     assert "Error" not in expected
@@ -252,4 +253,5 @@ def test_paths(name: str) -> None:
         if wrong is None and name in ("evaluate(gold)", "Run.folder"):
             continue
         found = outcome(PATHS[name], wrong)
-        assert found.endswith("Error"), (wrong, found)
+        missing = os.name == "nt" and found.startswith("Missing")  # a lone surrogate may be in a name there
+        assert found.endswith("Error") or missing, (wrong, found)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import os
 import signal
-from functools import partialmethod
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +23,12 @@ os.environ["SUBWORDS_TABLES"] = "off"
 # tiktoken keeps no copy of a test's files: a later test, of another run too, would find them.
 os.environ["TIKTOKEN_CACHE_DIR"] = ""
 
-# Files of tests have the line ends that the tests write; open() of Windows would make others.
-Path.write_text = partialmethod(Path.write_text, newline="\n")  # type: ignore[assignment,method-assign]
+# Files of tests are UTF-8 and have the line ends that the tests write; Windows has others of its own.
+_WRITE, _READ = Path.write_text, Path.read_text
+Path.write_text = lambda path, data, encoding="utf-8", errors=None, newline="\n": _WRITE(  # type: ignore[method-assign]
+    path, data, encoding, errors, newline
+)
+Path.read_text = lambda path, encoding="utf-8", errors=None: _READ(path, encoding, errors)  # type: ignore[method-assign]
 
 # No deadline: a first example compiles kernels, and a busy machine is no failure. The seed of a change draws the same
 # examples each time; with another SUBWORDS_SEED they are random. --hypothesis-profile=sweep: more.

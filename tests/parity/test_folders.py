@@ -240,11 +240,23 @@ def test_unknown_settings_survive(tmp_path: Path) -> None:
             {"added_tokens_decoder": {"280": {"content": ""}}},
             r"added_tokens_decoder\.280\.content: expected a non-empty token that is listed once",
         ),
+        (
+            {"added_tokens_decoder": {"280": {"content": "Ġ"}}},
+            r"added_tokens_decoder: expected tokens that can be added, not these: 'Ġ' is how .* spells b' '",
+        ),
     ],
 )
 def test_damaged_files_are_named(config: object, message: str, tmp_path: Path) -> None:
     with pytest.raises(FormatError, match=message):
         subwords.load(folder_of(tmp_path, config))
+
+
+def test_a_warning_of_tokenizer_json_is_one_of_its_folder(tmp_path: Path) -> None:
+    file = folder_of(tmp_path, {"eos_token": "</s>"}) / "tokenizer.json"
+    file.write_text(file.read_text().replace('"vocab": {', '"vocab": {"<pad>": 0,', 1))
+    for name in (file, tmp_path):
+        with pytest.warns(subwords.SubwordsWarning, match="<pad>.* is there twice"):
+            subwords.load(name)
 
 
 def test_a_template_that_is_not_utf8(tmp_path: Path) -> None:

@@ -102,6 +102,7 @@ def test_what_sentencepiece_refuses(trainer: dict[str, Any], change: Callable[[A
         (put("type", 9), "expected piece types from 1 to 6; piece 3 has 9"),
         (put("type", -1), "expected piece types from 1 to 6; piece 3 has -1"),
         (spec("unk_id", -7), "expected unk_id to be an id, or -1 for none, not -7"),
+        (put("score", -1e30), "expected scores between -1e+28 and 1e+28, whose sums have room in 32 bits"),
         (spec("pad_id", -2), "expected pad_id to be an id, or -1 for none, not -2"),
     ],
 )

@@ -472,7 +472,9 @@ def _write_stream(path: Path, mode: str, options: dict[str, Any]) -> Iterator[IO
         # An error of this write names no file or one of these; any other error comes from the caller's block.
         ours = isinstance(error, OSError) and not isinstance(error, SubwordsError)
         if ours and str(getattr(error, "filename", None)) in ("None", str(path), str(temporary)):
-            raise InputError(f"cannot write file {path}: {getattr(error, 'strerror', error)}") from None
+            opened = os.name == "nt" and isinstance(error, PermissionError)
+            held = ". Windows replaces no file that is open: delete what opened it, or write another" if opened else ""
+            raise InputError(f"cannot write file {path}: {getattr(error, 'strerror', error)}{held}") from None
         raise
     finally:
         if lock > 0:

@@ -19,6 +19,7 @@ from subwords.support.value import read_only
 PENALTY = 10.0  # an unknown character scores this much less than the lowest piece
 GRAINS = 128  # scores are multiples of 1/128; their sums are exact in 32-bit floats up to 2**17
 HUGE_SCORE = 2.0**52 / GRAINS  # larger floats are always multiples of 1/128
+MOST_SUMMED = 1e28  # a score in 32 bits: the sum of 2**31 such scores, the most that a text has, is finite
 BYTE_PIECES = tuple(b"<0x%02X>" % byte for byte in range(256))
 
 
@@ -53,11 +54,23 @@ class Unigram(Model):
         if not np.isfinite(self.scores).all():
             wrong = int(np.flatnonzero(~np.isfinite(self.scores))[0])
             raise FormatError(f"expected finite scores; that of {self.vocab[wrong]!r} is {self.scores[wrong]}")
+        if self.running and np.abs(self.scores).max(initial=0.0) > MOST_SUMMED:
+            self._check_sums()
         if self.unk_id is not None and not 0 <= self.unk_id < size:
             raise FormatError(f"expected unk_id, the id of unknown characters, below {size}; it is {self.unk_id}")
         if self.unk_id is None and self.byte_fallback and (self.byte_ids < 0).any():
             missing = BYTE_PIECES[int(np.argmin(self.byte_ids))]
             raise FormatError(f"byte piece {missing!r} is missing: a model without an unk token needs all 256")
+
+    def _check_sums(self) -> None:
+        large = np.abs(self.scores) > MOST_SUMMED
+        large[[*self.special_ids, *self.user_ids]] = False  # of these, no score is added
+        if large.any():
+            wrong = int(np.flatnonzero(large)[0])
+            raise FormatError(
+                f"expected scores between {-MOST_SUMMED:g} and {MOST_SUMMED:g}, whose sums have room in 32 bits; "
+                f"that of {self.vocab[wrong]!r} is {self.scores[wrong]:g}"
+            )
 
     def score(self, index: int) -> float | None:
         """Return the score of a piece, the natural logarithm of its probability."""

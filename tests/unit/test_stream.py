@@ -183,6 +183,7 @@ def test_all_short_lists_of_tokens(name: str) -> None:
         (steps_of(FUSE, strip(" ", 1, 1)), [" ", " ", "a ", " ", "b "], ["", "", " a", "", "  b", ""]),
         (steps_of(FUSE, replace(r"\A(?:abc)\z", "-", "Regex")), ["a", "b", "c"], ["", "", "", "-"]),
         (steps_of(FUSE, replace(r"\A(?:abc)\z", "-", "Regex")), ["a", "x", "c"], ["", "", "", "axc"]),
+        (steps_of(FUSE, SUFFIX), ["a</w>", "b</", "w>", "</w>", "c"], ["a", "b", "", "", "c", ""]),
         (steps_of(FUSE, FALLBACK), ["<", "0x41>"], ["", "", "A"]),
         (steps_of(FUSE, FALLBACK), ["<", "0y", "a"], ["", "", "", "<0ya"]),
         (steps_of(FUSE, BYTES), ["Ã", "©", "Ġ"], ["", "", "", "é "]),

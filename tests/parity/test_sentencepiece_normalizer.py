@@ -122,6 +122,14 @@ def test_random_rules() -> None:
             check(rule, peer, "".join(rng.choices("ab  c\t▁é\u0301か\u3099中😀", k=rng.randrange(40))).encode())
 
 
+def test_a_rule_for_no_single_character() -> None:
+    import tokenizers
+
+    charsmap, text = write_charsmap({"e\u0301": "E"}), "e\u0301e \u0301"
+    theirs, ours = tokenizers.normalizers.Precompiled(charsmap), normalizer(Precompiled(charsmap))
+    assert theirs.normalize_str(text) == ours.normalize(text)
+
+
 def test_more_strings_begin_with_each_other_than_sentencepiece_looks_at() -> None:
     charsmap = write_charsmap({"a" * n: str(n) for n in range(1, 41)})
     for step in (SentencePiece(charsmap), SentencePiece(user_symbols=tuple("b" * n for n in range(1, 80)))):

@@ -188,7 +188,7 @@ class RulesStage(Stage):
             for code, text in self._becomes.items()
         ]
         # A longer string has at least two bytes, and a text at least one.
-        return 3 + max((self._longest + 1) // 2, *(-(-size // before) for size, before in sizes))
+        return 3 + max([(self._longest + 1) // 2, *(-(-size // before) for size, before in sizes)])
 
     # ------------------------------------------------------------------ cuts
 

@@ -159,10 +159,10 @@ def limit_process(*, memory: int | None = None, seconds: float | None = None) ->
 
 def in_use() -> int:
     """Return the bytes of memory that this process has now, or had at the most if the system does not say."""
+    if sys.platform == "win32":  # Wine shows it /proc, and no os.sysconf
+        return 100 << 20
     with suppress(OSError, ValueError, IndexError), open("/proc/self/statm", "rb") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    if sys.platform == "win32":
-        return 100 << 20
     import resource
 
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

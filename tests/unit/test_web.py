@@ -140,6 +140,12 @@ def test_what_has_no_kernels_is_refused_by_name(tmp_path: Path) -> None:
     assert not (tmp_path / "web").exists()
 
 
+def test_other_modes_than_compiled_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("subwords.engine.web_image.MODE", "checked")
+    with pytest.raises(SubwordsError, match=r"expected compiled kernels, .* SUBWORDS_KERNELS is 'checked'"):
+        export("demo", tmp_path / "web")
+
+
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FIREFOX = shutil.which("firefox-esr") or shutil.which("firefox")
 OPTIONS = {CHROMIUM: ["--no-sandbox", "--disable-gpu", "--user-data-dir="], FIREFOX: ["--no-remote", "--profile="]}

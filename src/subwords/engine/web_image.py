@@ -23,6 +23,7 @@ from subwords.engine.kept import KERNEL, WORDS, Image, arrays_in
 from subwords.kernels import layout
 from subwords.kernels.entry import WEB_HEADS
 from subwords.kernels.layout import Children, GroupedPairs, Items, TextPlaces, TrieNodes
+from subwords.kernels.modes import MODE
 from subwords.kernels.plan_layout import (
     FIELDS,
     MOST_STAGES,
@@ -125,6 +126,8 @@ class _Growing:
 
 def web_image(engine: Engine, spec: TokenizerSpec) -> WebImage:
     """Return the image of a tokenizer; SubwordsError for what has no kernels."""
+    if MODE != "compiled":
+        raise SubwordsError(f"expected compiled kernels, which an export is made of; SUBWORDS_KERNELS is {MODE!r}")
     growing, segmenter = _Growing(), engine.encoder.segmenter.with_equal_tables()
     state, other = (EncoderState(segmenter) for _ in range(2))
     call = _checked_call(engine, state)
@@ -250,7 +253,10 @@ def arrays_list(things: Any) -> list[NDArray[Any]]:
 def _checked_call(engine: Engine, state: EncoderState) -> SplitCall:
     """Return the calls before that of the model; SubwordsError if there is more to do than kernels for the web do."""
     encoder = engine.encoder
-    call = encoder.splitter.fast_path(state.buffers) if encoder.has_fast_path else None
+    # Not `has_fast_path`: an interpreter without the GIL has none, and can export.
+    call = None if encoder.segmenter.joins else encoder.splitter.fast_path(state.buffers)
+    if call is not None and len(call.stages) > MOST_STAGES:
+        call = None
     if call is not None and encoder.marked:  # its stages do not do for all texts, and say so for U+2581 only
         call = _general_call(engine, call)
     if call is None or engine.sees_start:

@@ -85,6 +85,7 @@ COMPILE = ROOT / "tests" / "programs" / "compile_kernels.py"  # a target that co
 MOST_MEMORY = 2048  # MB for one input
 # MB for a process: Atheris 3 keeps every array that a traced comparison makes, and checked kernels are compiled in it.
 MOST_OF_PROCESS = 6144
+MOST_SEEDS = 40  # in a process: `programs` has 345, which take a quarter of an hour
 COMPILING = 120  # seconds for checked kernels of a target, which no cache holds; on a busy machine
 
 
@@ -197,7 +198,8 @@ def fuzz(name: str, folder: Path | None, arguments: Sequence[str]) -> None:
         for each in pkgutil.walk_packages(subwords.__path__, "subwords."):  # these are imported when first used
             if f"{each.name}.".startswith(tuple(f"{module}." for module in traced)):
                 importlib.import_module(each.name)
-    for number, seed in enumerate([] if folder is None else [*target.seeds(), *inputs(name)]):
+    seeds = [] if folder is None else [*target.seeds()]
+    for number, seed in enumerate([*random.sample(seeds, min(len(seeds), MOST_SEEDS)), *inputs(name)]):
         if folder is not None and len(seed) <= target.longest:
             (folder / f"seed-{number}").write_bytes(seed)
 

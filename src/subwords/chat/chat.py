@@ -187,6 +187,8 @@ class Chat:
     @property
     def text(self) -> str:
         """The text: what the template writes, or after an answer the text of its ids."""
+        if self._last.before is None:
+            return self._made.rendering.text
         return "".join(part.token if isinstance(part, Special) else str(part.text) for part in self.parts)
 
     @cached_property

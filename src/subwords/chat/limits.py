@@ -184,7 +184,7 @@ def _parts(value: Any) -> Collection[Any]:
 
 def is_light(value: object) -> bool:
     """Whether an operation on a value takes no longer than a call of `weigh`."""
-    return type(value) in _LIGHT or (isinstance(value, str) and len(value) <= LARGE_STRING)
+    return len(value) <= LARGE_STRING if isinstance(value, str) else type(value) in _LIGHT
 
 
 def light(value: Any) -> Any:
@@ -197,7 +197,9 @@ def light(value: Any) -> Any:
 
 def searched(value: Any, items: Any) -> bool:
     """Return `value in items` of a template."""
-    if not is_light(value):
+    if isinstance(items, dict) and isinstance(value, str) and len(value) <= LARGE_STRING:
+        spend(NODE)  # one look-up: nobody can choose the hashes of texts
+    elif not is_light(value):
         weigh(value, () if isinstance(items, dict) else items)
     elif type(items) in _MADE or isinstance(items, Weighed):
         spend(NODE * len(items))

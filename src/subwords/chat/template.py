@@ -41,6 +41,7 @@ _WRITING = frozenset({"join", "default", "d", "format", "append", "map", "center
 _DICT_NAMES = frozenset(dir(dict))
 _UNSAFE = frozenset({"encode", "to_bytes"})  # they make bytes of any size
 # What the sandbox lets through as it is.
+_LOOP_VALUES = frozenset(["index", "index0", "revindex", "revindex0", "first", "last", "length", "depth", "depth0"])
 _TEXT_METHODS = frozenset(name for name in dir(str) if name[0] != "_") - _UNSAFE - {"format", "format_map"}
 
 
@@ -646,17 +647,19 @@ def _bounded(name: str, plain: Any) -> Callable[..., Any]:
     """Return a filter or test that is given what is weighed, and whose text has an owner."""
     skipped = int(hasattr(plain, "jinja_pass_arg"))
     always, quick = name in _WIDE or name in _REPEATING, name in _QUICK and name not in (*_WIDE, *_ATTRIBUTE)
+    is_owned = name in _OWNED
 
     @wraps(plain)
     def filtered(*args: Any, **options: Any) -> Any:
-        if quick and type(args[skipped]) is list and not options:
-            limits.spend(len(args[skipped]))
-        elif always or options or not is_light(args[skipped]) or (args[skipped + 1 :] and _heavy(args[skipped + 1 :])):
+        value = args[skipped]
+        if quick and type(value) is list and not options:
+            limits.spend(len(value))
+        elif always or options or not is_light(value) or (len(args) > skipped + 1 and _heavy(args[skipped + 1 :])):
             args = (*args[:skipped], *_ready(name, args[skipped:], options.values(), options.get("attribute")))
         found = plain(*args, **options)
         if type(found) is int:
             limits.check_bits(found.bit_length())
-        if name not in _OWNED or not isinstance(found, str):
+        if not is_owned or not isinstance(found, str):
             return found
         text = owned_text.owned(str.__str__(found), *args[skipped:], *options.values())
         return owned_text.mark_safe(text) if isinstance(found, Markup) else text
@@ -745,7 +748,7 @@ class Environment(ImmutableSandboxedEnvironment):
                 return entries[attribute]
         if kind is str:
             obj, kind = OwnedText(obj), OwnedText
-        if kind is OwnedText and attribute in _TEXT_METHODS:
+        if (kind is OwnedText and attribute in _TEXT_METHODS) or (kind is _Loop and attribute in _LOOP_VALUES):
             return getattr(obj, attribute)
         if kind is dict and attribute == "get":
             return lambda key, *rest: owned_text.looked_up(obj.get(key, *rest), key)

@@ -140,7 +140,21 @@ def _contiguous(array: Any) -> Any:
     if arrow.types.is_dictionary(array.type):
         values = _contiguous(array.dictionary)  # PyArrow chooses nothing among views
         array = arrow.DictionaryArray.from_arrays(array.indices, values).dictionary_decode()
-    return array.cast(arrow.large_string()) if array.type == arrow.string_view() else array
+    if array.type != arrow.string_view():
+        return array
+    try:
+        return array.cast(arrow.large_string())
+    except arrow.ArrowNotImplementedError:  # PyArrow 17
+        texts = [text.as_buffer().to_pybytes() if text.is_valid else None for text in array]
+        return arrow.array(texts, arrow.large_binary())
+
+
+def _size(part: Any) -> int:
+    """Return the bytes of an array or batch."""
+    try:
+        return int(part.nbytes)
+    except need_pyarrow().ArrowTypeError:  # PyArrow 17, for views
+        return int(part.get_total_buffer_size())
 
 
 class _RowReader:
@@ -199,8 +213,8 @@ def arrow_blocks(
         for batch in batches:
             batch.validate()
             yield from rows.blocks(batch.column(batch.schema.get_field_index(reading.text_column)))
-            on_bytes(batch.nbytes)
-            before += batch.nbytes
+            on_bytes(_size(batch))
+            before += _size(batch)
         on_bytes(path.stat().st_size - before)
 
 
@@ -267,7 +281,7 @@ def table_blocks(
         column = table.column(table.schema.get_field_index(how.text_column))
         for array in column.chunks if hasattr(column, "chunks") else [column]:
             yield from rows.blocks(array)
-            on_bytes(array.nbytes)
+            on_bytes(_size(array))
 
 
 def _tables(source: Any) -> Iterator[Any]:
@@ -386,7 +400,7 @@ def _table_rows(
             for values in zip(*(batch.column(name).to_pylist() for name in known), strict=True):
                 yield f"{shown}: row {number}", dict(zip(known, values, strict=True))
                 number += 1
-            on_bytes(batch.nbytes)
+            on_bytes(_size(batch))
 
 
 def _batches(

@@ -168,10 +168,12 @@ def test_a_damaged_row_group_of_a_token_file_is_a_format_error(tmp_path: Path) -
         opened[0]
 
 
-def test_deeply_nested_json_is_no_rule() -> None:
+def test_deeply_nested_json_and_lone_surrogates_are_no_rule() -> None:
     subwords.splitter('{"a":' * 1_500)  # a pattern, as other text that is not JSON
     with pytest.raises(subwords.InputError, match="normalizer"):
         subwords.normalizer('{"a":' * 100_000)
+    with pytest.raises(subwords.InputError, match="character 0 is the lone surrogate"):
+        subwords.normalizer('[{"step": "SentencePiece", "user_symbols": ["\\ud800"]}]').normalize("a")
 
 
 def test_a_row_group_with_fewer_documents_than_it_says_is_a_format_error(tmp_path: Path, monkeypatch: Any) -> None:

@@ -29,6 +29,7 @@ from subwords.normalize.stages import (
 from subwords.spec.normalizer import NAMED, Charsmap, Precompiled, SentencePiece, read_charsmap
 from subwords.spec.unicode import WHITE_SPACE
 from subwords.split.routes import StageCall
+from subwords.support.checks import encode_text
 from subwords.support.errors import FormatError
 
 SPACE = "▁".encode()
@@ -47,7 +48,7 @@ class RulesStage(Stage):
         self.sees_ends = self.sees_empty = step.add_dummy_prefix or step.remove_extra_whitespaces
         self._space = SPACE if step.escape_whitespaces else b" "
         self._map = read_charsmap(step.charsmap) if step.charsmap or len(self._kinds) else None
-        self._users = [symbol.encode() for symbol in sorted({*step.user_symbols})]
+        self._users = [encode_text(symbol) for symbol in sorted({*step.user_symbols})]
         self._classes = self._classified()
         values, pieces, arena = charsmap_rows(self._map, self._users, self._space)
         units = np.zeros(256, np.uint32) if self._map is None else self._map.units

@@ -424,7 +424,7 @@ def growing(data: bytes) -> None:
 
 
 def parts(data: bytes) -> None:
-    """Parts of a text: they join to it, none is too large, and no longer beginning fits than `truncate` gives."""
+    """Parts of a text join to it, none is too large, and what `truncate` keeps is full, or no character more fits."""
     from subwords import SubwordsError
 
     given = Given(data)
@@ -450,10 +450,9 @@ def parts(data: bytes) -> None:
         check(text.startswith(first) and text.endswith(last), "not the beginning and the end")
         check(max(tok.count_tokens(first), tok.count_tokens(last)) <= size, "too many ids after truncate")
         if not graphemes:
-            longer = [n for n in range(len(first) + 1, len(text) + 1) if tok.count_tokens(text[:n]) <= size]
-            check(not longer, f"a longer beginning of {text!r} fits {size}: {longer}, not {len(first)}")
-            longer = [n for n in range(len(last) + 1, len(text) + 1) if tok.count_tokens(text[len(text) - n :]) <= size]
-            check(not longer, f"a longer end of {text!r} fits {size}: {longer}, not {len(last)}")
+            for kept, more in ((first, text[: len(first) + 1]), (last, text[-len(last) - 1 :])):
+                full = kept == text or tok.count_tokens(kept) == size or tok.count_tokens(more) > size
+                check(full, f"{more!r} fits {size}, not only {kept!r}")
     except SubwordsError:
         pass
 

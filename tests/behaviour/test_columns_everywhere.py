@@ -118,6 +118,8 @@ def test_what_is_no_column_of_texts() -> None:
             subwords.count(wrong)
         with pytest.raises(InputError, match="expected a column of texts"):
             base().encode_batch(wrong)
+    with pytest.raises(CorpusError, match="expected one column 'text', found 2"):
+        subwords.count(pa.table([["low"], ["low"]], names=["text", "text"]))
     two = pa.table({"a": ["low"], "b": ["low"]})
     with pytest.raises(CorpusError, match="expected a column 'text', found 'a', 'b'; text_column names another"):
         subwords.count(two)

@@ -176,6 +176,17 @@ def test_deeply_nested_json_and_lone_surrogates_are_no_rule() -> None:
         subwords.normalizer('[{"step": "SentencePiece", "user_symbols": ["\\ud800"]}]').normalize("a")
 
 
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("rows", b"\r\\\v "),  # a vertical tab makes a row, which is no JSON
+        ("corpus", bytes.fromhex("fdfb00 00000000ee00ade69687e5adddee")),  # a block that is one character, and a cap
+    ],
+)
+def test_what_was_found(name: str, data: bytes) -> None:
+    fuzz.TARGETS[name].run(data)
+
+
 def test_a_row_group_with_fewer_documents_than_it_says_is_a_format_error(tmp_path: Path, monkeypatch: Any) -> None:
     from pyarrow import parquet
 

@@ -47,7 +47,7 @@ def blocks_of(
     while start < len(data):
         stop = min(start + size, len(data))
         last = int(np.searchsorted(ends, stop, "right"))
-        stop = int(ends[last - 1]) if last > done else before_character(data, stop)
+        stop = int(ends[last - 1]) if last > done else before_character(data, stop) or stop
         yield Block(bytes(data[start:stop]), ends[done:last] - start, name, offset + start)
         start, done = stop, last
 
@@ -66,7 +66,7 @@ def before_character(data: memoryview | bytes | bytearray, at: int) -> int:
     """
     if at >= len(data):
         return len(data)
-    return next((place for place in range(at, max(0, at - 4), -1) if data[place] & 0xC0 != 0x80), at)
+    return next((place for place in range(at, max(-1, at - 4), -1) if data[place] & 0xC0 != 0x80), at)
 
 
 def line_ends(data: bytes) -> NDArray[np.int64]:

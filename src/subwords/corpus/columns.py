@@ -32,6 +32,7 @@ Place = Callable[[int], str]  # the name of a row, for messages
 
 MOST_ROWS = 1 << 16  # rows of Parquet read at once
 ROWS = 1000  # rows of a dataset read at once
+BLANK = b" \t\r\n"  # the whitespace of JSON, which makes no row
 LINES = 1 << 20  # bytes of rows of JSON read at once, where they are kept as rows
 
 
@@ -122,12 +123,18 @@ def _column(schema: Any, reading: Reading, name: str) -> Any:
         raise CorpusError(
             f"{name}: expected a column {reading.text_column!r}, found {found}; text_column names another"
         )
+    _check_once(schema.names, reading.text_column, name)
     found = schema.field(reading.text_column).type
     values = found.value_type if arrow.types.is_dictionary(found) else found
     texts = (arrow.string(), arrow.large_string(), arrow.string_view(), arrow.binary(), arrow.large_binary())
     if values not in texts:
         raise CorpusError(f"{name}: expected text in column {reading.text_column!r}, found {found}")
     return found
+
+
+def _check_once(names: Sequence[str], column: str, place: str) -> None:
+    if (count := names.count(column)) > 1:
+        raise CorpusError(f"{place}: expected one column {column!r}, found {count}")
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -359,7 +366,7 @@ def file_rows(
             # To count the lines before this one takes time: it is for an error that ends the work.
             place = _LinePlace(path, offset) if reading.errors == "strict" else path
             offset += len(line) + 1
-            found = loaded_row(content, place, reading, tally) if content.strip() else None
+            found = loaded_row(content, place, reading, tally) if content.strip(BLANK) else None
             if found is not None:
                 yield place, found[0]
 
@@ -397,6 +404,8 @@ def _table_rows(
                     another = "; text_column names another" if name == names[0] else ""
                     raise CorpusError(f"{shown}: expected a column {name!r}, found {found}{another}")
             known = [name for name in names if name in batch.schema.names]
+            for name in known:
+                _check_once(batch.schema.names, name, shown)
             for values in zip(*(batch.column(name).to_pylist() for name in known), strict=True):
                 yield f"{shown}: row {number}", dict(zip(known, values, strict=True))
                 number += 1
@@ -551,7 +560,7 @@ def _row_by_row(
 ) -> tuple[memoryview, NDArray[np.int64]]:
     texts = list[bytes]()
     for line in data.split(b"\n"):
-        if line.strip():
+        if line.strip(BLANK):
             texts.append(_row(line, f"{path}: row at byte {offset}", reading, tally))
         offset += len(line) + 1
     return memoryview(b"".join(texts)), np.cumsum([len(text) for text in texts], dtype=np.int64)

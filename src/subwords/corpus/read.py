@@ -159,12 +159,12 @@ class TextFile:
             return newline + 1
         if separator:  # its first bytes may be the last ones here
             return self._outside(buffer, separator)
-        return before_character(buffer, len(buffer) - 1)
+        return before_character(buffer, len(buffer) - 1) or len(buffer) - 1  # something goes on with each block
 
     def _outside(self, buffer: bytearray, separator: bytes) -> int:
         tail = len(buffer[_apart(buffer, separator) :].split(separator)[-1])
         at = len(buffer) - min(tail, len(separator))
-        return at if at == len(buffer) - tail else before_character(buffer, at)
+        return at if at == len(buffer) - tail else before_character(buffer, at) or at
 
     def _is_text(self, separated: bool) -> bool:
         """Whether the whole file is UTF-8; else it is left out."""

@@ -106,6 +106,13 @@ def test_columns_are_lists(use: str, tmp_path: Path) -> None:
         assert USES[use](column, tmp_path) == expected, kind
 
 
+def test_bytes_after_the_offsets_are_left_alone() -> None:  # found by fuzzing
+    pa = pytest.importorskip("pyarrow")
+    offsets = np.array([0, 3], np.int32).tobytes() + b"x"
+    column = pa.Array.from_buffers(pa.string(), 1, [None, pa.py_buffer(offsets), pa.py_buffer(b"low")])
+    assert dict(subwords.count(column)) == {b"low": 1}
+
+
 def test_what_is_no_column_of_texts() -> None:
     pa = pytest.importorskip("pyarrow")
     with pytest.raises(CorpusError, match='row 1: expected text, found null; errors="skip"'):

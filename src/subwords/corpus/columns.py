@@ -42,14 +42,10 @@ def column_texts(array: Any, place: Place, reading: Reading, tally: Tally) -> tu
         first = int(np.argmax(array.is_null().to_numpy(zero_copy_only=False)))
         tally.refused(f"{place(first)}: expected text, found null", reading.errors, array.null_count)
         array = array.drop_null()
-    arrow = need_pyarrow()
     if not len(array):
         return memoryview(b""), np.zeros(0, np.int64)
-    wide = array.type in (arrow.large_string(), arrow.large_binary())
-    _, offsets, data = array.buffers()
-    # A copy, checked again: another process may write into a mapped file.
-    given: NDArray[Any] = np.frombuffer(offsets, np.int64 if wide else np.int32)
-    found = given[array.offset : array.offset + len(array) + 1].astype(np.int64)
+    data = array.buffers()[2]
+    found = _offsets(array).astype(np.int64)  # a copy, checked again: another process may write into a mapped file
     if not 0 <= found[0] <= found[-1] <= (data.size if data else 0) or (found[1:] < found[:-1]).any():
         raise CorpusError(f"{place(0)}: damaged Arrow column from here on: a text ends before it begins, or outside")
     text, ends = memoryview(data or b"")[int(found[0]) : int(found[-1])], found[1:] - found[0]
@@ -73,17 +69,23 @@ def _check_offsets(array: Any, place: Place) -> None:
         raise CorpusError(f"{place(0)}: damaged Arrow column from here on: {error!s:.200}") from None
 
 
-def _ascending(array: Any) -> bool:
+def _offsets(array: Any) -> NDArray[Any]:
     wide = array.type in (need_pyarrow().large_string(), need_pyarrow().large_binary())
-    offsets: NDArray[Any] = np.frombuffer(array.buffers()[1], np.int64 if wide else np.int32)
-    found = offsets[array.offset : array.offset + len(array) + 1]
+    stop = array.offset + len(array) + 1  # the buffer may be longer, and no whole number of offsets
+    found: NDArray[Any] = np.frombuffer(array.buffers()[1], np.int64 if wide else np.int32, stop)
+    return found[array.offset :]
+
+
+def _ascending(array: Any) -> bool:
+    found = _offsets(array)
     return bool(found[0] >= 0 and (found[1:] >= found[:-1]).all())
 
 
 def _views(array: Any) -> bool:
     """Whether every text of a string view lies in one of its buffers: PyArrow's own check leaves out nulls."""
     _, views, *buffers = array.buffers()
-    found = np.frombuffer(views, np.int32).reshape(-1, 4)[array.offset : array.offset + len(array)].astype(np.int64)
+    whole = np.frombuffer(views, np.int32, 4 * (array.offset + len(array)))
+    found = whole.reshape(-1, 4)[array.offset :].astype(np.int64)
     sizes = np.array([0 if buffer is None else buffer.size for buffer in buffers], np.int64)
     lengths, _, buffer, start = found[found[:, 0] > 12].T  # shorter ones are in the view itself
     if (found[:, 0] < 0).any() or (buffer < 0).any() or (buffer >= len(sizes)).any():

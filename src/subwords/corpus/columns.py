@@ -70,6 +70,7 @@ def _check_offsets(array: Any, place: Place) -> None:
 
 
 def _offsets(array: Any) -> NDArray[Any]:
+    """Return where the texts of an array begin in its data, and where the last one ends."""
     wide = array.type in (need_pyarrow().large_string(), need_pyarrow().large_binary())
     stop = array.offset + len(array) + 1  # the buffer may be longer, and no whole number of offsets
     found: NDArray[Any] = np.frombuffer(array.buffers()[1], np.int64 if wide else np.int32, stop)
